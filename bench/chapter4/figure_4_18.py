@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +17,14 @@ from bench.chapter4.ready import (
     READY,
     Ready,
     Variant,
+    by_length,
     held_back_by_cores,
-    in_rounds,
     meanings,
     pace_of,
     rates,
     why_no_faster,
 )
-from specstream.figures.palette import look
+from specstream.figures.palette import Look, look
 from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 # Of the text, with four cores.
@@ -45,13 +45,11 @@ ROUNDS = 15
 
 def measure(effort: Effort, say: Say) -> Data:
     """Speed and dropped runs by operator, length, and protocol with threads."""
-    rows: dict[str, Any] = {}
-    for ready in READY:
-        rows[ready.name] = {}
-        for length in LENGTHS:
-            say(f"{ready.name}, {length}")
-            rows[ready.name][length] = in_rounds(variants(ready, length, effort), effort, ROUNDS)
-    return {"rows": rows}
+    return {
+        "rows": {
+            ready.name: by_length(ready, LENGTHS, variants, effort, ROUNDS, say) for ready in READY
+        }
+    }
 
 
 def count_of(ready: Ready, length: str, effort: Effort) -> int:
@@ -107,7 +105,7 @@ def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:
     return made
 
 
-def curves(rows: Mapping[str, Any], name: str) -> dict[int, float]:
+def curve_of(rows: Mapping[str, Any], name: str) -> dict[int, float]:
     """Speed (median) by threads; empty: it was not measured here."""
     return {
         threads: rows[f"{name} {threads}"]["speed"][1]
@@ -123,24 +121,41 @@ def length_of(rows: Mapping[str, Any], length: str) -> str:
 
 
 @in_style
-def draw(data: Data) -> Figure:
-    figure, panels = new_figure("", 8.4, 3, 2, sharey="row")
-    for row, length in zip(panels, LENGTHS, strict=True):
+def draw_speeds(
+    data: Data,
+    threads: Mapping[str, Sequence[int]],
+    names: Mapping[str, str],
+    looks: Mapping[str, Look],
+) -> Figure:
+    """Speed by threads: a row of panels for each length, a column for each operator.
+
+    Args:
+        data: of a measurement with ``rows`` by operator and length.
+        threads: by length.
+        names: of the lines, by contestant.
+        looks: of lines that have none by their name.
+    """
+    figure, panels = new_figure("", 8.4, len(threads), 2, sharey="row")
+    for row, (length, counts) in zip(panels, threads.items(), strict=True):
         for axes, ready in zip(row, READY, strict=True):
             rows = data["rows"][ready.name][length]
-            for name in (*TRANSACTIONAL, *FREE):
-                curve = curves(rows, name)
+            for contestant, name in names.items():
+                curve = curve_of(rows, contestant)
                 if curve:
-                    plot_line(axes, list(curve), list(curve.values()), name, LOOKS.get(name))
-            axes.set_xticks(THREADS[length])
+                    plot_line(axes, list(curve), list(curve.values()), name, looks.get(name))
+            axes.set_xticks(counts)
             line_at(axes, 1)
             axes.set_title(f"{ready.name},\n{length_of(rows, length)}")
             axes.set_xlabel("threads")
             axes.grid(axis="y")
         row[0].set_ylabel("speed, sequential = 1")
     from_zero(panels.flat)
-    legend(figure, (*TRANSACTIONAL, *FREE), LOOKS)
+    legend(figure, names.values(), looks)
     return figure
+
+
+def draw(data: Data) -> Figure:
+    return draw_speeds(data, THREADS, {name: name for name in (*TRANSACTIONAL, *FREE)}, LOOKS)
 
 
 def judge(data: Data) -> list[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench import locked
-from bench.chapter4.experiment import Effort
+from bench.chapter4.experiment import Effort, Say
 from bench.chapter4.margin import quartiles, shown
 from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.workloads import NEIGHBOURS, TOP_K, skewed_items, uniform_points
@@ -34,6 +34,7 @@ __all__ = [
     "SLEEP",
     "Ready",
     "Variant",
+    "by_length",
     "drops_more",
     "engine_of",
     "held_back_by_cores",
@@ -252,6 +253,22 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
             }
             for name, one in variants.items()
         }
+
+
+def by_length(
+    ready: Ready,
+    lengths: Sequence[str],
+    variants: Callable[[Ready, str, Effort], Mapping[str, Variant]],
+    effort: Effort,
+    rounds: int,
+    say: Say,
+) -> dict[str, Any]:
+    """Of an operator, what :func:`in_rounds` gives for the variants at each length of an event."""
+    found = {}
+    for length in lengths:
+        say(f"{ready.name}, {length}")
+        found[length] = in_rounds(variants(ready, length, effort), effort, rounds)
+    return found
 
 
 def _seconds_per_event(engine: SlowedEngine, one: Variant, seed: int) -> float:

@@ -17,8 +17,8 @@ from bench.chapter4.ready import (
     READY,
     Ready,
     Variant,
+    by_length,
     held_back_by_cores,
-    in_rounds,
     meanings,
     pace_of,
     why_no_faster,
@@ -42,13 +42,12 @@ SETTLE = 10
 
 def measure(effort: Effort, say: Say) -> Data:
     """Speed relative to the sequential run by operator, length and contestant; two threads."""
-    rows: dict[str, Any] = {}
-    for ready in READY:
-        rows[ready.name] = {}
-        for length in (*LENGTHS, LONGER):
-            say(f"{ready.name}, {length}")
-            rows[ready.name][length] = in_rounds(variants(ready, length, effort), effort, ROUNDS)
-    return {"rows": rows}
+    lengths = (*LENGTHS, LONGER)
+    return {
+        "rows": {
+            ready.name: by_length(ready, lengths, variants, effort, ROUNDS, say) for ready in READY
+        }
+    }
 
 
 def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:
