@@ -15,6 +15,7 @@ from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
     by_length,
@@ -67,9 +68,6 @@ def speculating(threads: int, protocol: str = "value") -> dict[str, Any]:
         "chunk": 1,
         **forced,
     }
-
-
-SEQUENTIAL = {"threads": 1, "horizon": 0}
 
 
 def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:

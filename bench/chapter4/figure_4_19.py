@@ -8,13 +8,14 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
-from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of, draw_speeds, speculating
+from bench.chapter4.figure_4_18 import count_of, draw_speeds, speculating
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
     by_length,

@@ -31,6 +31,7 @@ __all__ = [
     "DISTINCT",
     "FEW_REPEATS",
     "READY",
+    "SEQUENTIAL",
     "SLEEP",
     "Ready",
     "Variant",
@@ -47,6 +48,8 @@ __all__ = [
     "why_no_faster",
 ]
 
+# Options of an engine whose one thread neither speculates nor locks.
+SEQUENTIAL: Mapping[str, Any] = {"threads": 1, "horizon": 0}
 # Share of an event's work before its accesses.
 BEFORE = 0.5
 # Sleep is coarse: it takes so many times what an event of the text takes.
@@ -171,7 +174,7 @@ def rounds_for(ready: Ready) -> int:
 
 @functools.cache
 def _rounds_for(ready: Ready) -> int:
-    with engine_of(ready, threads=1, horizon=0) as slowed:
+    with engine_of(ready, **SEQUENTIAL) as slowed:
         events = ready.events(20_000, 1)
         bare: float = min(slowed.run(events) for _ in range(5)) / events.num_rows
     return round((ready.seconds - bare) * busy_rounds())

@@ -15,6 +15,7 @@ from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
     drops_more,
@@ -66,12 +67,11 @@ def variants(ready: Ready, effort: Effort) -> dict[str, Variant]:
         "count": effort.times(EVENTS_ASLEEP, 100),
         "base": "sequential, asleep",
     }
-    sequential = {"threads": 1, "horizon": 0}
     made = {
         # Nothing waits, an event's time is all there is.
-        "sequential, busy": Variant(ready, sequential, **busy | {"count": busy["count"] // 3}),
+        "sequential, busy": Variant(ready, SEQUENTIAL, **busy | {"count": busy["count"] // 3}),
         "sequential, asleep": Variant(
-            ready, sequential, **asleep | {"count": asleep["count"] // 5}
+            ready, SEQUENTIAL, **asleep | {"count": asleep["count"] // 5}
         ),
     }
     control = CONTROLS[ready.name]
