@@ -133,7 +133,7 @@ COARSE = replace(
 
 # Words that several experiments share, as the page explains them.
 _MEANINGS = {
-    "speed": "time of the sequential run through time of this one, same events; no unit",
+    "speed": "time of the sequential run divided by that of this one, same events; no unit",
     "sequential": "one thread that neither speculates nor locks, at the same length",
     "the text's length": (
         f"a busy loop makes an event take {1e6 * READY[0].seconds:.2f} µs (top-k) or "
@@ -145,9 +145,9 @@ _MEANINGS = {
         "sequential run"
     ),
     "dropped runs per transaction": (
-        "speculative runs that were dropped, through committed transactions; in percent"
+        "speculative runs that were dropped, divided by committed transactions; in percent"
     ),
-    "dropped runs per speculative run": "the same through all speculative runs",
+    "dropped runs per speculative run": "the same divided by all speculative runs",
     "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
 }
 
@@ -275,7 +275,7 @@ def by_length(
 
 
 def _seconds_per_event(engine: SlowedEngine, one: Variant, seed: int) -> float:
-    """Of a round: its time through its events, or what they took from dequeuing to commit."""
+    """Of a round: its time divided by its events, or what they took from dequeuing to commit."""
     events = one.ready.events(one.count, seed)
     if one.waits:
         return float(np.mean(engine.waits(events, **one.how))) / 1e9
