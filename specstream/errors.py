@@ -10,10 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any
 
 __all__ = [
     "CompileError",
@@ -163,9 +160,10 @@ class Partial:
     """What a call had done when it was cut short.
 
     Attributes:
-        output: rows emitted by the events that were applied.
+        output: rows emitted by the events that were applied: a table, or of a pipeline with several
+            sinks a dict of tables.
         consumed: how many of the call's rows, in order, were applied.
     """
 
-    output: pa.Table
+    output: Any
     consumed: int

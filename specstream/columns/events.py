@@ -24,7 +24,7 @@ from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import text
-from specstream.declarations.schema import Column, Schema
+from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
 __all__ = [
@@ -142,6 +142,8 @@ def read_events(
     while True:
         try:
             arrays = [_column(table, name, column, what) for name, column in schema]
+            if schema.one_of is not None:
+                _check_kinds(dict(zip(schema.names, arrays, strict=True)), schema.one_of, what)
             source_key = _source(table, source, what)
             time = None
             if order_by is not None:
@@ -246,6 +248,35 @@ def _check_nulls(array: pa.Array, name: str, what: str) -> None:
             wrong,
             f"column {name!r} is null",
         )
+
+
+def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
+    """Whether each row is of a kind, and has what that requires."""
+    kinds = columns[of.tag].array
+    if pa.types.is_dictionary(kinds.type):
+        kinds = kinds.dictionary_decode()
+    known = pa.array([kind for kind, _ in of.required], kinds.type)
+    wrong = ~pc.is_in(kinds, known).to_numpy(zero_copy_only=False)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise RowError(
+            f"{what}: column {of.tag!r} has {kinds[row].as_py()!r} in row {row}; expected "
+            f"{', '.join(kind for kind, _ in of.required)}",
+            wrong,
+            f"column {of.tag!r} names no source",
+        )
+    for kind, required in of.required:
+        is_of_kind = pc.equal(kinds, pa.scalar(kind, kinds.type)).to_numpy(zero_copy_only=False)
+        for name in required:
+            wrong = is_of_kind & (columns[name].nulls != 0)
+            if wrong.any():
+                raise RowError(
+                    f"{what}: column {name!r} has {int(wrong.sum())} null(s) in events of "
+                    f"{kind!r}, the first in row {wrong.argmax()}: fill or drop them before the "
+                    'pipeline, declare the column ss.nullable(...), or use rejected_rows="side"',
+                    wrong,
+                    f"column {name!r} is null",
+                )
 
 
 @dataclass(frozen=True)

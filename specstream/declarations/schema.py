@@ -28,7 +28,7 @@ from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
 
 __all__ = [
-    *("Column", "Declared", "EVENT_ATTRIBUTES", "Kind", "Schema"),
+    *("Column", "Declared", "EVENT_ATTRIBUTES", "Kind", "OneOf", "Schema"),
     *("decimal", "nullable", "timestamp"),
 ]
 
@@ -228,6 +228,19 @@ def _check_comes_out(declared: Any, column: Column, what: str) -> None:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """What rows are that are of several kinds: each has a null in the columns of the others.
+
+    Attributes:
+        tag: the column that names a row's kind.
+        required: of each kind the columns that are never null.
+    """
+
+    tag: str
+    required: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Schema:
     """Names and types of columns, in order.
 
@@ -237,6 +250,7 @@ class Schema:
         derived: values that are made of an event's columns before an operator sees the event. They
             are no columns to anybody else; a batch has their arrays behind all others.
         forms: formatted strings among the emitted rows; a row has their parts behind all others.
+        one_of: where the rows are of several kinds, what these are.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -246,6 +260,7 @@ class Schema:
     columns: tuple[Column, ...]
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
+    one_of: OneOf | None = None
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:

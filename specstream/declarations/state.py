@@ -36,7 +36,7 @@ from specstream.declarations.records import (
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
-__all__ = ["Description", "Field", "Layout", "Part", "State", "array", "scalar", "scratch"]
+__all__ = ["Description", "Field", "Layout", "Part", "Space", "State", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
 Fill = int | float | bool | str | tuple[Any, ...]
@@ -288,6 +288,10 @@ class Layout:
                 "2**32: declare narrower types, shorter arrays, or smaller limits of containers"
             )
         return cls(name, tuple(placed))
+
+    def has_part(self, prefix: str) -> bool:
+        """Whether there are fields that are called ``prefix.field``."""
+        return any(one.name.startswith(f"{prefix}.") for one in self.fields)
 
     def part(self, prefix: str, name: str) -> Part:
         """One of those that :meth:`joined` has joined, where it lies now."""

@@ -99,6 +99,8 @@ class StateView:
         return object.__getattribute__(self, name)
 
     def __getattr__(self, name: str) -> Any:
+        if self._layout.field(name) is None and self._layout.has_part(name):
+            return StatePart(self, name)
         return self._value(self._field(name, AttributeError))
 
     def _field(self, name: str, error: type[Exception]) -> Field:
@@ -252,6 +254,39 @@ class StateView:
                 columns[column] = pa.array(values, _ARROW[part.number])
             at += shape.words
         return pa.table(columns)
+
+
+class StatePart:
+    """The fields of one vertex of a pipeline, as :class:`StateView` has them."""
+
+    def __init__(self, view: StateView, name: str) -> None:
+        self._view, self._name = view, name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._view._value(self._view._field(f"{self._name}.{name}", AttributeError))
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self._name}."
+        return [one.removeprefix(prefix) for one in dir(self._view) if one.startswith(prefix)]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in dir(self) if "." not in name)
+        return f"{self._name}({', '.join(shown)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As :meth:`StateView.to_dict`, of these fields only."""
+        every, prefix = self._view.to_dict(), f"{self._name}."
+        return {
+            name.removeprefix(prefix): value
+            for name, value in every.items()
+            if name.startswith(prefix)
+        }
+
+    def table(self, name: str) -> pa.Table:
+        """As :meth:`StateView.table`."""
+        return self._view.table(f"{self._name}.{name}")
 
 
 def _records(shape: Shape, words: Words, texts: Texts) -> Any:

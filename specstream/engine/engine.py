@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from specstream.columns.events import column, read_events
 from specstream.columns.rejected_rows import Policy
-from specstream.columns.tables import as_table
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
@@ -282,21 +281,24 @@ class Engine:
         order_by: str | None = None,
         source: str | None = None,
         end: bool = False,
-    ) -> pa.Table:
+    ) -> Any:
         """Runs the events of a table, in order, and returns the emitted rows.
 
         Args:
             table: with at least the columns of the operator's event schema: a pyarrow Table,
                 RecordBatch or RecordBatchReader; a pandas or polars DataFrame, a DuckDB relation,
                 or whatever else speaks the Arrow interface; a dict of arrays; a list of rows
-                (dicts, objects of a dataclass, named tuples), where what a row lacks is null.
+                (dicts, objects of a dataclass, named tuples), where what a row lacks is null. Of a
+                pipeline with several sources a dict of such, by source.
             order_by: order the rows by (this column, ``source``, position).
-            source: column that names each event's source: integers or strings.
+            source: column that names each event's source: integers or strings. Of a pipeline with
+                several sources those are the names.
             end: no event follows: the timers that are left fire, in order, and not those that they
                 set.
 
         Returns:
-            A table with the columns of ``emits``, and the order key with ``keys=True``.
+            A table with the columns of ``emits``, and the order key with ``keys=True``. Of a
+            pipeline with several sinks a dict of tables, by sink.
 
         Raises:
             InputError: the table does not fit; nothing was run.
@@ -322,17 +324,18 @@ class Engine:
         try:
             with self._parts.lifetime.exclusive():
                 batch = self._batch(table, order_by, source, end)
-                return batch.run()
+                return self.operator.rows(batch.run())
         except BaseException as error:
             # Here, as a signal handler may raise when all is done and the engine is given back.
             if batch is not None and batch.has_begun:
-                error.specstream_partial = batch.partial  # type: ignore[attr-defined]
+                error.specstream_partial = batch.partial.of(self.operator.rows)  # type: ignore[attr-defined]
             raise
 
     def _batch(self, table: Any, order_by: str | None, source: str | None, end: bool) -> Batch:
         """The table as a batch, which no submitted event is to come before."""
         parts, committed = self._parts, self._parts.committed
         operator = self.operator
+        source = operator.source_column(source)
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
         self._out_of_order.check_nothing_due(what)
@@ -340,7 +343,7 @@ class Engine:
         known = len(committed.strings)
         try:
             events = read_events(
-                as_table(table, what, (*operator.event.names, order_by, source)),
+                operator.events_table(table, what, (order_by, source)),
                 operator.event,
                 committed.strings,
                 what,
@@ -478,7 +481,7 @@ class Engine:
         """
         self._out_of_order.advance(source, to)
 
-    def poll(self, timeout: float | None = 0.0) -> pa.Table:
+    def poll(self, timeout: float | None = 0.0) -> Any:
         """What submitted events have emitted since the last call, in the order of their keys.
 
         Pending events of a snapshot or a savepoint go on with the first call of this,

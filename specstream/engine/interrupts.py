@@ -52,9 +52,13 @@ class LatePartial(Partial):
     def __init__(self, make: Callable[[], Partial]) -> None:
         self.__dict__["_make"] = make
 
-    def tell(self, output: pa.Table, consumed: int) -> None:
+    def tell(self, output: Any, consumed: int) -> None:
         """The values, as they are known now."""
         self.__dict__.update(output=output, consumed=consumed, _make=None)
+
+    def of(self, rows: Callable[[pa.Table], Any]) -> LatePartial:
+        """The same with its output as a user gets it."""
+        return LatePartial(lambda: Partial(rows(self.output), self.consumed))
 
     def __getattr__(self, name: str) -> Any:  # of those that are not there yet
         if name not in ("output", "consumed"):

@@ -155,10 +155,11 @@ def checked_operator(operator: object) -> Operator:
     """The operator.
 
     Raises:
-        DeclarationError: it is none.
+        DeclarationError: it is none, or one that is to be a vertex.
     """
     expected = "an operator: decorate the function with @ss.operator(...)"
     found: Operator = instance("operator", operator, Operator, expected, DeclarationError)
+    found.check_alone()
     return found
 
 

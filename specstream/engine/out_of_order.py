@@ -19,7 +19,6 @@ import pyarrow as pa
 from specstream._native import lib
 from specstream.columns.events import column, keys_with_firings, rows_to_table
 from specstream.columns.python_values import row_tuples
-from specstream.columns.tables import as_table
 from specstream.declarations.options import flag, number, refused, text
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
@@ -82,15 +81,15 @@ class OutOfOrder:
                 "source and source_column were both given: name the one source of the table, or "
                 "the column that names each row's"
             )
+        if source is None:
+            source_column = self._parts.operator.source_column(source_column)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
                 pending.before(),
                 lambda: pending.read(
-                    as_table(
-                        table,
-                        f"operator {self._parts.name!r}",
-                        (*self._parts.operator.event.names, order_by, source_column),
+                    self._parts.operator.events_table(
+                        table, f"operator {self._parts.name!r}", (order_by, source_column), source
                     ),
                     order_by,
                     0 if source is None and source_column is None else source,
@@ -136,9 +135,9 @@ class OutOfOrder:
                 raise
             self._send()
 
-    def poll(self, timeout: float | None = 0.0) -> pa.Table:
+    def poll(self, timeout: float | None = 0.0) -> Any:
         """See :meth:`specstream.Engine.poll`."""
-        return self._poll(timeout, self._as_table)
+        return self._poll(timeout, self._as_given)
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """See :meth:`specstream.Engine.poll_rows`."""
@@ -167,6 +166,11 @@ class OutOfOrder:
             if given is not None:
                 error.specstream_partial = given  # type: ignore[attr-defined]
             raise
+
+    def _as_given(self, outcome: Any) -> tuple[Any, Partial]:
+        output, told = self._as_table(outcome)
+        given = self._parts.operator.rows(output)
+        return given, Partial(given, told.consumed)
 
     def _as_table(self, outcome: Any) -> tuple[pa.Table, Partial]:
         output = self._polled()

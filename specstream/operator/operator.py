@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -242,6 +242,39 @@ class Operator:
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
 
+    def check_alone(self) -> None:
+        """Whether it can run by itself.
+
+        Raises:
+            DeclarationError: it has several inputs.
+        """
+        if self.inputs:
+            raise DeclarationError(
+                f"operator {self.name!r} has the inputs {', '.join(self.inputs)}, and takes no "
+                "events by itself: add it to a pipeline, ss.Pipeline(...).add(...)"
+            )
+
+    def events_table(
+        self, data: Any, what: str, more: Iterable[str | None], source: object = None
+    ) -> pa.Table:
+        """The table of events that a user's data are.
+
+        Args:
+            data: as for :meth:`specstream.Engine.process`.
+            what: the operator, in errors.
+            more: names of columns beside those of its events.
+            source: what all rows are of, where somebody says so.
+        """
+        return as_table(data, what, (*self.event.names, *more))
+
+    def source_column(self, given: str | None) -> str | None:
+        """The column that names each event's source, where nobody says another."""
+        return given
+
+    def rows(self, table: pa.Table) -> Any:
+        """Emitted rows as a user gets them."""
+        return table
+
     @property
     def output_schema(self) -> pa.Schema:
         """Arrow schema of the output."""
@@ -331,7 +364,9 @@ class Operator:
         [1, 3, 6]
         """
         # Long for what it says; the code is one loop.
+        self.check_alone()
         one_of("on_error", on_error, ("raise", "skip"))
+        source = self.source_column(source)
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
         end = flag("end", end)
         check_order(self, order_by)
@@ -348,7 +383,7 @@ class Operator:
         if initial is not None:
             initial_state(self.layout, strings, initial, what).put_into(words)
         events = read_events(
-            as_table(table, what, (*self.event.names, order_by, source)),
+            self.events_table(table, what, (order_by, source)),
             self.event,
             strings,
             what,
@@ -363,9 +398,11 @@ class Operator:
         oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
-        def output() -> pa.Table:
+        def output() -> Any:
             rows = pack_rows(oracle.rows, self.emits)
-            return rows_to_table(rows, self.emits, strings, key_columns(rows) if keys else None)
+            return self.rows(
+                rows_to_table(rows, self.emits, strings, key_columns(rows) if keys else None)
+            )
 
         def key_columns(rows: Any) -> dict[str, pa.Array]:
             return keys_with_firings(
@@ -388,7 +425,7 @@ def _run_all(
     oracle: Oracle,
     count: int,
     skip: bool,
-    output: Callable[[], pa.Table],
+    output: Callable[[], Any],
     progress: Callable[[int], None] | None,
 ) -> list[tuple[int | None, Exception]]:
     """Runs the events; gives those that have raised, which end the run unless it is to skip them.
@@ -415,7 +452,7 @@ def _run_all(
 
 
 def _end(
-    oracle: Oracle, count: int, skip: bool, output: Callable[[], pa.Table]
+    oracle: Oracle, count: int, skip: bool, output: Callable[[], Any]
 ) -> list[tuple[int | None, Exception]]:
     """Fires the timers that are left, likewise."""
     raised: list[tuple[int | None, Exception]] = []

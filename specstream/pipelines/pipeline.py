@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import pyarrow as pa
 
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.declarations.options import shown, text
@@ -14,6 +17,7 @@ from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Verte
 from specstream.pipelines.native import phase_function
 from specstream.pipelines.oracle import phase_oracle
 from specstream.pipelines.plan import SINK, SOURCE, Plan
+from specstream.pipelines.tables import by_sink, events_table
 
 __all__ = ["Pipeline"]
 
@@ -256,6 +260,20 @@ class Pipeline(Operator):
     def emits(self) -> Schema:  # type: ignore[override]
         """Columns of its rows."""
         return self.plan.emits
+
+    def events_table(
+        self, data: Any, what: str, more: Iterable[str | None], source: object = None
+    ) -> pa.Table:
+        """See :func:`specstream.pipelines.tables.events_table`."""
+        return events_table(self.plan, data, what, more, source)
+
+    def source_column(self, given: str | None) -> str | None:
+        """Of several sources' events, the one that says which source; it breaks ties in time."""
+        return SOURCE if given is None and len(self._graph.sources) > 1 else given
+
+    def rows(self, table: pa.Table) -> Any:
+        """See :func:`specstream.pipelines.tables.by_sink`."""
+        return by_sink(self.plan, table)
 
     @property
     def program(self) -> Program:  # type: ignore[override]

@@ -85,8 +85,8 @@ def keyed(state, event, emit):
 def failing(state, event, emit):
     state.count += event.x
     emit(state.count % 50, 1.0, "fails", 1)
-    if event.x % 61 == 17:
-        raise ValueError("seventeen")
+    if event.x % 13 == 4:
+        raise ValueError("four")
 
 
 @ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)

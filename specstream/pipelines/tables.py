@@ -1,0 +1,104 @@
+"""Tables of a pipeline with several sources or sinks: one on the inside, one for each outside.
+
+Inside, a table of events has a column that names each row's source, and the columns of all sources,
+which are null in the events of others; likewise one of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from specstream.columns import compute as pc
+from specstream.columns.tables import as_table
+from specstream.errors import InputError
+from specstream.pipelines.plan import SINK, SOURCE, Plan
+
+__all__ = ["by_sink", "events_table"]
+
+
+def events_table(
+    plan: Plan, data: Any, what: str, more: Iterable[str | None], source: object = None
+) -> pa.Table:
+    """The table of events that an engine reads.
+
+    Args:
+        data: as for :meth:`specstream.Engine.process`; or a mapping of such, by source; or a table
+            as it is inside.
+        what: the pipeline, in errors.
+        more: names of columns beside those of the sources: what the events are ordered by.
+        source: the source that all rows are of, where it is one of the pipeline's.
+
+    Raises:
+        InputError: it is none of these, or a source or column is not there.
+    """
+    sources = plan.graph.sources
+    beside = [name for name in more if name is not None and name != SOURCE]
+    wanted = (*plan.event.names, *beside)
+    if len(sources) == 1:
+        (name,) = sources
+        if isinstance(data, Mapping) and list(data) == [name] and name not in wanted:
+            data = data[name]
+        return as_table(data, what, wanted)
+    if source in sources and not _is_inside(data):
+        data = {source: data}
+    if not (isinstance(data, Mapping) and data and SOURCE not in data):
+        return as_table(data, what, wanted)
+    unknown = [name for name in data if name not in sources]
+    if unknown:
+        raise InputError(
+            f"{what}: there are events of {unknown[0]!r}, which is none of its sources: it has "
+            f"{', '.join(sources)}"
+        )
+    if len(data) > 1 and not beside:
+        raise InputError(
+            f"{what}: tables of {len(data)} sources have no common order: give order_by=, the "
+            "column of each that has the time"
+        )
+    return pa.concat_tables(
+        [_of_source(plan, name, of, what, beside) for name, of in data.items()],
+        promote_options="permissive",
+    )
+
+
+def _is_inside(data: Any) -> bool:
+    names = getattr(data, "column_names", None) or (data if isinstance(data, Mapping) else ())
+    return SOURCE in names
+
+
+def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
+    what = f"{what}, source {name!r}"
+    columns = plan.graph.sources[name].columns.names
+    table = as_table(data, what, (*columns, *beside))
+    for one in (*columns, *beside):
+        if one not in table.column_names:
+            raise InputError(
+                f"{what}: the batch has no column {one!r}; it has "
+                f"{', '.join(table.column_names) or 'none'}: rename or add the column"
+            )
+    made = {SOURCE: pa.array([name] * table.num_rows, pa.string())}
+    made |= {one: table[one] for one in beside}
+    for other, of in plan.graph.sources.items():
+        for one, column in of.columns:
+            is_own = other == name
+            made[plan.column_of_event(other, one)] = (
+                table[one] if is_own else pa.nulls(table.num_rows, column.arrow)
+            )
+    return pa.table(made)
+
+
+def by_sink(plan: Plan, table: pa.Table) -> Any:
+    """Emitted rows as a user gets them: with several sinks a table for each, by its name."""
+    sinks = plan.graph.sinks
+    if len(sinks) == 1:
+        return table
+    keys = [name for name in table.column_names if name not in plan.emits.names]
+    tables = {}
+    for name, sink in sinks.items():
+        of = table.filter(pc.equal(table[SINK], name))
+        made = {one: of[one] for one in keys}
+        made |= {one: of[plan.column_of_row(name, one)] for one in sink.columns.names}
+        tables[name] = pa.table(made)
+    return tables
