@@ -291,7 +291,8 @@ class Engine:
                 (dicts, objects of a dataclass, named tuples), where what a row lacks is null. Of a
                 pipeline with several sources a dict of such, by source.
             order_by: order the rows by (this column, ``source``, position).
-            source: column that names each event's source: integers or strings.
+            source: column that names each event's source: integers or strings. Of a pipeline with
+                several sources those are the names.
             end: no event follows: the timers that are left fire, in order, and not those that they
                 set.
 
@@ -334,6 +335,7 @@ class Engine:
         """The table as a batch, which no submitted event is to come before."""
         parts, committed = self._parts, self._parts.committed
         operator = self.operator
+        source = operator.source_column(source)
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
         self._out_of_order.check_nothing_due(what)

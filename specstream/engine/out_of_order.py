@@ -81,6 +81,8 @@ class OutOfOrder:
                 "source and source_column were both given: name the one source of the table, or "
                 "the column that names each row's"
             )
+        if source is None:
+            source_column = self._parts.operator.source_column(source_column)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(

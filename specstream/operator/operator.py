@@ -267,6 +267,10 @@ class Operator:
         """
         return as_table(data, what, (*self.event.names, *more))
 
+    def source_column(self, given: str | None) -> str | None:
+        """The column that names each event's source, where nobody says another."""
+        return given
+
     def rows(self, table: pa.Table) -> Any:
         """Emitted rows as a user gets them."""
         return table
@@ -362,6 +366,7 @@ class Operator:
         # Long for what it says; the code is one loop.
         self.check_alone()
         one_of("on_error", on_error, ("raise", "skip"))
+        source = self.source_column(source)
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
         end = flag("end", end)
         check_order(self, order_by)

@@ -363,6 +363,10 @@ class Pipeline(Operator):
         """See :func:`specstream.pipelines.tables.events_table`."""
         return events_table(self.plan, data, what, more, source)
 
+    def source_column(self, given: str | None) -> str | None:
+        """Of several sources' events, the one that says which source; it breaks ties in time."""
+        return SOURCE if given is None and len(self._graph.sources) > 1 else given
+
     def rows(self, table: pa.Table) -> Any:
         """See :func:`specstream.pipelines.tables.by_sink`."""
         return by_sink(self.plan, table)

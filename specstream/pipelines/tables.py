@@ -34,7 +34,8 @@ def events_table(
     Raises:
         InputError: it is none of these, or a source or column is not there.
     """
-    sources, beside = plan.graph.sources, [name for name in more if name is not None]
+    sources = plan.graph.sources
+    beside = [name for name in more if name is not None and name != SOURCE]
     wanted = (*plan.event.names, *beside)
     if len(sources) == 1:
         (name,) = sources

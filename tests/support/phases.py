@@ -12,6 +12,8 @@ import collections
 import copy
 from typing import Any
 
+from witness import Text
+
 import specstream as ss
 from specstream._native import ffi, lib
 
@@ -92,6 +94,9 @@ class Phases:
         return self.levels[name]
 
     def phase(self, source: str, values: dict[str, Any]) -> None:
+        # Of several sources' events it is the name, by its code.
+        several = len(self.graph.sources) > 1
+        self.source = int(Text(source).code()) if several else 0
         saved = copy.deepcopy((self.states, self.last))
         done = {name: len(rows) for name, rows in self.rows.items()}
         try:
@@ -145,7 +150,7 @@ class Phases:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, self.sequence, 0, self.sequence), changed, known)
+        event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
         vertex.operator.function(self.states[vertex.name], event, emit)
         for number, row in enumerate(emitted):
             to = list(path)

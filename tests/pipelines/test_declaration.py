@@ -1,0 +1,336 @@
+"""Graphs that cannot be, and what is said about them."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from vertices import SOURCE, always, both, failing
+
+import specstream as ss
+
+
+def refused(match: str, build: Callable[[ss.Pipeline, Any], object]) -> None:
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", SOURCE)
+
+    def declare_and_run() -> None:
+        build(p, ticks)
+        p.run_sequential({})
+
+    with pytest.raises(ss.DeclarationError, match=match):
+        declare_and_run()
+
+
+class Sum(ss.State):
+    total = ss.scalar(float)
+
+
+@ss.operator(state=Sum, event={"price": float}, emits={"total": float})
+def prices(state, event, emit):
+    state.total += event.price
+    emit(state.total)
+
+
+@ss.operator(state=Sum, event={"x": float}, emits={"total": float})
+def of_floats(state, event, emit):
+    state.total += event.x
+
+
+@ss.operator(state=Sum, event={"n": int}, emits={})
+def never_null(state, event, emit):
+    state.total += event.n
+
+
+@pytest.mark.parametrize(
+    ("match", "build"),
+    [
+        (
+            "vertex 'prices' reads the column 'price', which source 'ticks' does not send; it has",
+            lambda p, ticks: p.add(prices, ticks),
+        ),
+        (
+            "vertex 'of_floats' reads the column 'x' as float, and source 'ticks' sends int",
+            lambda p, ticks: p.add(of_floats, ticks),
+        ),
+        (
+            "vertex 'never_null' reads the column 'n' as int, and source 'ticks' sends nullable",
+            lambda p, ticks: p.add(never_null, ticks),
+        ),
+        (
+            "vertex 'both' gets nothing for input 'b'; write",
+            lambda p, ticks: p.add(both, a=ticks),
+        ),
+        (
+            "vertex 'both' gets a stream for 'c', which is none of its inputs",
+            lambda p, ticks: p.add(both, a=ticks, b=ticks, c=ticks),
+        ),
+        (
+            "vertex 'both' gets nothing for input 'a' and a stream without the name of an input",
+            lambda p, ticks: p.add(both, ticks),
+        ),
+        (
+            "vertex 'always' reads one stream, and gets 2",
+            lambda p, ticks: p.add(always, ticks, ticks),
+        ),
+        (
+            "vertex 'always' has the name of a vertex that is there already; give it another, with",
+            lambda p, ticks: (p.add(always, ticks), p.add(always, ticks)),
+        ),
+        (
+            "source 'ticks' has the name of a source that is there already",
+            lambda p, ticks: p.source("ticks", SOURCE),
+        ),
+        (
+            "there are two sinks 'out', of 'always' and of 'ticks'",
+            lambda p, ticks: (p.sink("out", p.add(always, ticks)), p.sink("out", ticks)),
+        ),
+        (
+            "nobody reads vertex 'always'; let a vertex read it",
+            lambda p, ticks: (p.add(always, ticks), p.sink("out", ticks)),
+        ),
+        (
+            "nobody reads source 'news'",
+            lambda p, ticks: (p.source("news", SOURCE), p.sink("out", p.add(always, ticks))),
+        ),
+        ("it has no sink", lambda p, ticks: p.add(always, ticks)),
+        (
+            "vertex 'b' reads what comes from itself: a -> b -> a",
+            lambda p, ticks: (
+                p.sink("out", p.add(both, a=ticks, b="b", name="a")),
+                p.add(always, "a", name="b"),
+            ),
+        ),
+        (
+            "input 'a' of vertex 'both' reads 'tcks', which is neither a source nor a vertex; .*"
+            "did you mean 'ticks'",
+            lambda p, ticks: p.sink("out", p.add(both, a="tcks", b=ticks)),
+        ),
+        (
+            "vertex 'always' gets the stream 'ticks' of pipeline 'q'",
+            lambda p, ticks: p.add(always, ss.Pipeline("q").source("ticks", SOURCE)),
+        ),
+        ("add takes an operator, and gets pipeline 'q'", lambda p, t: p.add(ss.Pipeline("q"), t)),
+        ("vertex 'always' gets 7; expected a stream", lambda p, ticks: p.add(always, 7)),
+        ("a sink is called 'two words'", lambda p, ticks: p.sink("two words", ticks)),
+        ("source 'news' has no columns", lambda p, ticks: p.source("news", {})),
+        (
+            "sink 'out' gets 'never_null', which emits no columns",
+            lambda p, ticks: p.sink("out", "never_null"),
+        ),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_what_does_not_fit_is_named_at_both_ends(
+    match: str, build: Callable[[ss.Pipeline, Any], object]
+) -> None:
+    if "no columns" in match and "sink" in match:
+        p = ss.Pipeline("p")
+        ints = p.source("ints", {"n": int})
+        with pytest.raises(ss.DeclarationError, match=match):
+            p.sink("out", p.add(never_null, ints))
+        return
+    refused(match, build)
+
+
+def test_a_pipeline_in_use_is_settled() -> None:
+    p = ss.Pipeline("p")
+    p.sink("out", p.add(always, p.source("ticks", SOURCE)))
+    assert p.run_sequential([]).output.num_rows == 0
+    with pytest.raises(ss.DeclarationError, match="it is in use, and its graph is settled"):
+        p.source("news", SOURCE)
+
+
+def test_an_operator_with_inputs_runs_in_a_pipeline_only() -> None:
+    with pytest.raises(ss.DeclarationError, match="operator 'both' has the inputs a, b"):
+        ss.Engine(both)
+    with pytest.raises(ss.DeclarationError, match="add it to a pipeline"):
+        both.run_sequential([])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "match"),
+    [
+        ({}, "expected the columns of each input by its name"),
+        ({"timestamp": {"x": int}}, "an input 'timestamp'; expected a Python identifier, other"),
+        ({"a b": {"x": int}}, "an input 'a b'"),
+        ({"a": {"x y": int}}, "inputs, 'a'= has column name 'x y'"),
+    ],
+)
+def test_inputs_that_cannot_be_declared(inputs: Any, match: str) -> None:
+    with pytest.raises(ss.DeclarationError, match=match):
+
+        @ss.operator(state=Sum, inputs=inputs)
+        def nothing(state, event, emit):
+            pass
+
+
+def test_event_and_inputs_exclude_each_other() -> None:
+    both_of_them: dict[str, Any] = {"event": {"x": int}, "inputs": {"a": {"x": int}}}
+    for given in ({}, both_of_them):
+        with pytest.raises(ss.DeclarationError, match="expected one of them"):
+
+            @ss.operator(state=Sum, **given)
+            def nothing(state, event, emit):
+                pass
+
+
+TWO: dict[str, Any] = {"left": {"price": float}, "right": {"price": float}}
+
+
+def reads_no_such_input(state, event, emit):
+    state.total += event.lft.price
+
+
+def reads_no_such_column(state, event, emit):
+    state.total += event.left.prize
+
+
+def uses_the_input(state, event, emit):
+    left = event.left
+    state.total += left.price
+
+
+def asks_no_such_input(state, event, emit):
+    if event.changed("up"):
+        state.total += 1.0
+
+
+def asks_a_name(state, event, emit):
+    name = "left"
+    if event.known(name):
+        state.total += 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (reads_no_such_input, "no input 'lft'.*did you mean 'left'"),
+        (reads_no_such_column, "input 'left' has no column 'prize'.*did you mean 'price'"),
+        (uses_the_input, "input 'left' is used as a value.*read its columns one by one"),
+        (asks_no_such_input, "no input 'up'.*it has left, right"),
+        (asks_a_name, "known takes the name of one input, written out"),
+    ],
+)
+def test_a_function_that_reads_what_is_not_there(function: Any, match: str) -> None:
+    with pytest.raises(ss.CompileError, match=match) as raised:
+        ss.operator(state=Sum, inputs=TWO)(function)
+    assert "test_declaration.py" in str(raised.value)
+
+
+# ---- tables ----
+
+
+def two_sources() -> ss.Pipeline:
+    p = ss.Pipeline("two")
+    left = p.source("left", {"x": int, "s": str})
+    right = p.source("right", {"x": int, "y": float, "n": ss.nullable(int)})
+    p.sink("joined", p.add(both, a=left, b=right))
+    p.sink("right", right)
+    return p
+
+
+LEFT = pa.table({"time": [1, 4], "x": [10, 40], "s": ["a", "b"]})
+RIGHT = pa.table({"time": [2, 3, 4], "x": [2, 3, 4], "y": [0.5, 1.5, 2.5], "n": [None, 7, 8]})
+
+
+def test_tables_by_source_and_by_sink() -> None:
+    p = two_sources()
+    tables = {"left": LEFT, "right": RIGHT}
+    expected = p.run_sequential(tables, order_by="time")
+    with ss.Engine(p) as engine:
+        found = engine.process(tables, order_by="time")
+    assert list(found) == ["joined", "right"]
+    for name, table in expected.output.items():
+        assert found[name].equals(table)
+    assert found["right"].to_pydict() == RIGHT.drop_columns("time").to_pydict()
+    # The events of the left source come first at equal times, as they are given first.
+    rows = [tuple(row.values()) for row in found["joined"].to_pylist()]
+    assert rows == [(7, 0.5, "one", 7), (36, 1.5, "one", 8)]
+
+
+def test_one_table_for_all_sources() -> None:
+    p = two_sources()
+    whole = pa.table(
+        {
+            "stream": ["right", "left"],
+            "left.x": [None, 1],
+            "left.s": [None, "a"],
+            "right.x": pa.array([5, None], pa.int64()),
+            "right.y": [0.5, None],
+            "right.n": pa.array([None, None], pa.int64()),
+        }
+    )
+    expected = p.run_sequential(whole)
+    assert expected.output["right"].num_rows == 1
+    with ss.Engine(p) as engine:
+        assert engine.process(whole)["joined"].equals(expected.output["joined"])
+
+
+@pytest.mark.parametrize(
+    ("given", "order_by", "match"),
+    [
+        ({"left": LEFT, "right": RIGHT}, None, "2 sources have no common order: give order_by="),
+        ({"left": LEFT, "up": RIGHT}, "time", "events of 'up', which is none of its sources"),
+        ({"left": RIGHT}, "time", "source 'left': the batch has no column 's'"),
+        ({"left": {"x": [1], "s": [None]}}, None, "column 'left.s' has 1 null.* events of 'left'"),
+    ],
+)
+def test_tables_that_do_not_fit(given: Any, order_by: str | None, match: str) -> None:
+    p = two_sources()
+    with pytest.raises(ss.InputError, match=match):
+        p.run_sequential(given, order_by=order_by)
+    with ss.Engine(p) as engine, pytest.raises(ss.InputError, match=match):
+        engine.process(given, order_by=order_by)
+
+
+def test_a_row_of_no_source_is_rejected() -> None:
+    p = two_sources()
+    whole = {
+        "stream": ["left", "up"],
+        "left.x": [1, 2],
+        "left.s": ["a", "b"],
+        "right.x": pa.nulls(2, pa.int64()),
+        "right.y": pa.nulls(2, pa.float64()),
+        "right.n": pa.nulls(2, pa.int64()),
+    }
+    with pytest.raises(ss.InputError, match="column 'stream' has 'up' in row 1; expected left, r"):
+        p.run_sequential(whole)
+    with ss.Engine(p, rejected_rows="side") as engine:
+        engine.process(whole)
+        rejected = engine.rejected_rows()
+        assert rejected is not None
+        assert rejected["reason"].to_pylist() == ["column 'stream' names no source"]
+
+
+def test_the_rows_of_a_call_that_was_cut_short_are_by_sink() -> None:
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", {"x": int})
+    p.sink("out", p.add(failing, ticks))
+    p.sink("ticks", ticks)
+    with ss.Engine(p, threads=1, horizon=0) as engine, pytest.raises(ValueError, match="four") as e:
+        engine.process({"x": [1, 2, 4, 2]})
+    partial = e.value.specstream_partial  # type: ignore[attr-defined]
+    assert partial.consumed == 2
+    counts = {name: table.num_rows for name, table in partial.output.items()}
+    assert counts == {"out": 2, "ticks": 2}
+
+
+def test_state_by_vertex() -> None:
+    p = ss.Pipeline("p")
+    p.sink("out", p.add(always, p.source("ticks", SOURCE), name="first"))
+    with ss.Engine(p, initial={"first.count": 5}) as engine:
+        engine.process({"x": [1], "y": [2.0], "s": ["a"], "n": [None]})
+        assert engine.state.first.count == 6
+        assert dir(engine.state.first) == ["count", "last"]
+        assert engine.state.first.to_dict() == {"count": 6, "last": 2.0}
+        assert repr(engine.state.first) == "first(count=6, last=2.0)"
+        with pytest.raises(AttributeError, match=r"no field 'first\.total'"):
+            _ = engine.state.first.total
+        with pytest.raises(AttributeError, match="no field 'second'"):
+            _ = engine.state.second
