@@ -48,7 +48,7 @@ class LastValue:
         what = "it" if len(self.fields) == 1 else "them"
         return (
             f"a phase with a row of {self.stream} writes {', '.join(self.fields)}, a later one in "
-            f"which {self.vertex} runs without such a row reads {what}"
+            f"which {self.vertex} runs without such a row may read {what}"
         )
 
 
