@@ -47,6 +47,10 @@ _TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str
 _FIRST_ROWS = 8
 # In so many places the code of an operator becomes part of the function that runs a phase.
 _MOST_INLINED = 4
+# So many vertices are looked at one after the other; among more, those that have a message are
+# found by their bits.
+_MOST_IN_LINE = 64
+_BITS = 64
 
 
 # ---- streams ----
@@ -514,28 +518,117 @@ class _Phase:
         self.context, self.builder, self.plan, self.vertices = context, builder, plan, vertices
         self.run, self.event, self.emit = Run(context, builder, pointer), event, emit
         self.streams: dict[str, Value] = {}
+        self.ran: Value | None = None
 
     def write(self) -> None:
         sources = self.sources()
         for compiled in self.vertices:
-            name = compiled.planned.name
-            rows = compiled.given[3].rows
-            stream = self.frame(rows.frame_words)
-            self.builder.store(I64(0), stream)
-            if rows.many:
-                self.builder.store(I64(0), _word(self.builder, stream, 1))
-            self.streams[name] = stream
-            self.vertex(compiled, sources)
-            for sink in self.plan.graph.sinks_of(name):
-                self.sink(sink, rows, stream)
+            words = compiled.given[3].rows.frame_words
+            self.streams[compiled.planned.name] = self.frame(words)
+        if len(self.vertices) <= _MOST_IN_LINE:
+            for compiled in self.vertices:
+                self.one_phase_of(compiled, sources)
+        else:
+            self.those_that_wait(sources)
         for name, is_there in sources.items():
             for sink in self.plan.graph.sinks_of(name):
                 with self.where(is_there):
                     self.sink_of_source(sink)
 
+    def one_phase_of(self, compiled: _Compiled, sources: dict[str, Value | None]) -> None:
+        """A vertex, and the sinks of its rows."""
+        name, rows = compiled.planned.name, compiled.given[3].rows
+        stream = self.streams[name]
+        self.builder.store(I64(0), stream)
+        if rows.many:
+            self.builder.store(I64(0), _word(self.builder, stream, 1))
+        self.vertex(compiled, sources)
+        for sink in self.plan.graph.sinks_of(name):
+            self.sink(sink, rows, stream)
+
     def frame(self, words: int) -> Value:
-        made = cgutils.alloca_once(self.builder, ir.ArrayType(I64, max(words, 1)))
+        """Memory of the function, as it happens to be."""
+        with self.builder.goto_entry_block():
+            made = self.builder.alloca(ir.ArrayType(I64, max(words, 1)))
         return self.builder.bitcast(made, _WORDS)
+
+    # -- many vertices, of which few have a message --
+
+    def those_that_wait(self, sources: dict[str, Value | None]) -> None:
+        """One after the other the vertices that have a message: a bit each, the lowest first. Who
+        sends to others sets their bits, which are higher ones. A vertex that has none costs
+        nothing."""
+        builder, vertices = self.builder, self.vertices
+        numbers = {one.planned.name: number for number, one in enumerate(vertices)}
+        words = -(-len(vertices) // _BITS)
+        self.waiting, self.ran = self.frame(words), self.frame(words)
+        self.numbers = numbers
+        for bits in (self.waiting, self.ran):
+            for at in range(words):
+                builder.store(I64(0), _word(builder, bits, at))
+        for name, is_there in sources.items():
+            with self.where(is_there):
+                self.wake(name)
+        at = self.frame(1)
+        builder.store(I64(0), at)
+        of_word, search, after = (
+            builder.append_basic_block(one) for one in ("word", "vertex", "done")
+        )
+        next_word = builder.append_basic_block("next")
+        builder.branch(of_word)
+        builder.position_at_end(of_word)
+        number = builder.load(at)
+        builder.cbranch(builder.icmp_unsigned("<", number, I64(words)), search, after)
+        builder.position_at_end(next_word)
+        builder.store(builder.add(builder.load(at), I64(1)), at)
+        builder.branch(of_word)
+        builder.position_at_end(search)
+        word = builder.load(at)
+        place = builder.gep(self.waiting, [word], inbounds=True)
+        bits = builder.load(place)
+        found = builder.append_basic_block("found")
+        builder.cbranch(builder.icmp_unsigned("!=", bits, I64(0)), found, next_word)
+        builder.position_at_end(found)
+        # Without the lowest bit.
+        builder.store(builder.and_(bits, builder.sub(bits, I64(1))), place)
+        lowest = builder.cttz(bits, BIT(1))
+        ran = builder.gep(self.ran, [word], inbounds=True)
+        mark = builder.shl(I64(1), lowest)
+        builder.store(builder.or_(builder.load(ran), mark), ran)
+        which = builder.add(builder.mul(word, I64(_BITS)), lowest)
+        choose = builder.switch(which, after)
+        for number_of, compiled in enumerate(vertices):
+            block = builder.append_basic_block(f"vertex_{number_of}")
+            choose.add_case(I64(number_of), block)
+            builder.position_at_end(block)
+            self.one_phase_of(compiled, sources)
+            count = builder.load(self.streams[compiled.planned.name])
+            with builder.if_then(builder.icmp_unsigned("!=", count, I64(0))):
+                self.wake(compiled.planned.name)
+            builder.branch(search)
+        builder.position_at_end(after)
+
+    def wake(self, stream: str) -> None:
+        """Sets the bits of those that read a stream."""
+        builder = self.builder
+        marks: dict[int, int] = {}
+        for vertex, _ in self.plan.graph.readers(stream):
+            number = self.numbers[vertex.name]
+            marks[number // _BITS] = marks.get(number // _BITS, 0) | 1 << number % _BITS
+        for at, mark in marks.items():
+            place = _word(builder, self.waiting, at)
+            builder.store(builder.or_(builder.load(place), I64(mark)), place)
+
+    def count(self, stream: str) -> Value:
+        """How many rows a stream has in this phase."""
+        builder = self.builder
+        count = builder.load(self.streams[stream])
+        if self.ran is None:
+            return count
+        number = self.numbers[stream]
+        bits = builder.load(_word(builder, self.ran, number // _BITS))
+        has_run = builder.trunc(builder.lshr(bits, I64(number % _BITS)), ir.IntType(1))
+        return builder.select(has_run, count, I64(0))
 
     @contextmanager
     def where(self, condition: Value | None) -> Iterator[None]:
@@ -579,7 +672,7 @@ class _Phase:
                 builder.store(I64(1) if is_there is None else builder.zext(is_there, I64), at)
             else:
                 stream = self.streams[one.stream]
-                is_there = builder.icmp_unsigned("!=", builder.load(stream), I64(0))
+                is_there = builder.icmp_unsigned("!=", self.count(one.stream), I64(0))
                 address = builder.ptrtoint(port.rows.row(builder, stream, I64(0)), I64)
                 builder.store(builder.select(is_there, address, I64(0)), at)
             there.append(is_there)
@@ -605,7 +698,7 @@ class _Phase:
                 is_there = sources[one.stream]
                 counts.append(I64(1) if is_there is None else builder.zext(is_there, I64))
             else:
-                counts.append(builder.load(self.streams[one.stream]))
+                counts.append(self.count(one.stream))
         loop, body, after = (builder.append_basic_block(one) for one in ("paths", "path", "done"))
         builder.branch(loop)
         builder.position_at_end(loop)
