@@ -144,6 +144,7 @@ def check(
     seed = integer("seed", seed, 0, 2**64 - 1)
     tried = _all_settings() if settings is None else list(settings)
     events = operator.events_table(table, f"operator {operator.name!r}", (order_by, source))
+    source = operator.source_column(source)
     order: dict[str, Any] = {"order_by": order_by, "source": source}
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
     ends = operator.on_timer is not None
