@@ -576,7 +576,7 @@ class _Walk(ast.NodeVisitor):
             is_named = (name == "is_null" or name in ASKED) and bool(node.args)
             asked = node.args[0] if is_named else ast.Constant(name)  # or event.random(...)
             if isinstance(asked, ast.Constant):
-                self.all.columns[f"{prefix}{asked.value}"] = None
+                self.all.columns[prefix + str(asked.value)] = None
         for place in base:
             if not isinstance(place, _Place):
                 continue

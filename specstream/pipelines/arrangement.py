@@ -466,8 +466,7 @@ def arranged(graph: Graph) -> Arrangement:
     lines = []
     for edge in drawn.edges:
         box, to = drawn.boxes[edge.stream], drawn.boxes[edge.to]
-        level = chains[edge.to][0].level
-        way = _way(chains[edge.stream], to.entry(edge.number), bounds, level)
+        way = _way(chains[edge.stream], to.entry(edge.number), bounds, chains[edge.to][0].level)
         names = edge.stream[1], edge.to[1], edge.input
         lines.append(Line(*names, box.several, box.exit, tuple(way)))
     wide = max(right, _MARGIN + _wide(graph.name, *notes)) + _MARGIN

@@ -210,8 +210,8 @@ def _dot(graph: Graph) -> Iterator[str]:
         yield f"  {_quoted(f'sink {name}')} [shape=house, orientation=270, label={_quoted(name)}];"
     for name, vertex in graph.vertices.items():
         for one in vertex.inputs:
-            more = _edge(one.name, one.stream in several)
-            yield f"  {_quoted(one.stream)} -> {_quoted(name)}{more};"
+            how = _edge(one.name, one.stream in several)
+            yield f"  {_quoted(one.stream)} -> {_quoted(name)}{how};"
     for name, sink in graph.sinks.items():
         to = _quoted(f"sink {name}")
         yield f"  {_quoted(sink.stream)} -> {to}{_edge('', sink.stream in several)};"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from specstream.compiler.inputs import ASKED, column_of
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
@@ -172,7 +173,7 @@ def _of_vertex(graph: Graph, vertex: Vertex) -> Explanation:
 
 
 def _behind(field: FieldUse, count: int) -> FieldUse:
-    moved = {use: tuple(at + count for at in getattr(field, use)) for use in _USES}
+    moved: dict[str, Any] = {use: tuple(at + count for at in getattr(field, use)) for use in _USES}
     return replace(field, **moved)
 
 

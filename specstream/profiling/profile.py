@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -71,11 +70,11 @@ class Profile:
     @property
     def by_vertex(self) -> dict[str, float]:
         """Of a pipeline: the share of the conflicts, 0 to 1, by vertex, the largest first."""
-        shares: Counter[str] = Counter()
+        shares: dict[str, float] = {}
         for word in self.words:
             if word.vertex:
-                shares[word.vertex] += word.share
-        return dict(shares.most_common())
+                shares[word.vertex] = shares.get(word.vertex, 0.0) + word.share
+        return dict(sorted(shares.items(), key=lambda one: -one[1]))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""

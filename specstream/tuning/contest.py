@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # What an engine gives for a batch: of a pipeline with several sinks a table of each.
-Rows = pa.Table | dict[str, pa.Table]
+Rows: TypeAlias = pa.Table | dict[str, pa.Table]
 # The columns of the order key, as options of Engine.process.
 Order = Mapping[str, Any]
 UNORDERED: Order = {"order_by": None, "source": None}

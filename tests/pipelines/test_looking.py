@@ -237,7 +237,7 @@ def test_a_field_that_one_vertex_only_adds_to_may_have_its_name_used_by_another(
     word = HotWord("adds.total", (1,), 5, 1.0, -1, ())
     with ss.Engine(p) as engine:
         profile = engine.profile()
-    more = {"speculative_runs": 10, "conflicts": 5, "words": (word,)}
+    more: dict[str, Any] = {"speculative_runs": 10, "conflicts": 5, "words": (word,)}
     said = advise(dataclasses.replace(profile, **more), p.program, 1e-5)
     assert "the operator does nothing but add to adds.total" in said[0]
 
@@ -266,7 +266,7 @@ def test_a_last_value_that_conflicts_names_the_line_that_reads_it() -> None:
 
 def test_hooks_are_told_of_the_event_and_of_the_rows_as_they_are_inside() -> None:
     p = two_sources()
-    told = []
+    told: list[ss.Notification] = []
     with ss.Engine(p, threads=2, on_commit=told.append) as engine:
         output = engine.process(
             {"left": {"key": [1, 3], "t": [0, 2]}, "right": {"key": [2], "t": [1]}}, order_by="t"
