@@ -20,7 +20,8 @@ from specstream.testing.arrival import arrivals, ranks
 
 __all__ = ["Setting", "check", "settings"]
 
-_OF_ARRIVAL = ("sequence", "random", "random_bits")
+# What goes by the number of an event, which is that of its arrival.
+_OF_ARRIVAL = ("sequence", "random", "random_bits", "normal", "integer", "choice")
 _TIME = "__specstream_time"
 
 

@@ -47,6 +47,11 @@ def only_added(state, event, emit):
     emit(event.key)
 
 
+@ss.operator(state=Seen, event={"key": int}, emits={"sequence": int})
+def numbered(state, event, emit):
+    emit(event.sequence)
+
+
 @ss.operator(state=Seen, event={"key": int}, emits={"key": int})
 def to_zero(state, event, emit):
     emit(event.key * 0)
@@ -280,6 +285,21 @@ def test_hooks_are_told_of_the_event_and_of_the_rows_as_they_are_inside() -> Non
     of_all = [row[p.emits.names.index("all.total")] for row in rows if row[0] == "all"]
     assert of_all == output["all"]["total"].to_pylist()
     assert [row[0] for row in rows] == ["all", "right", "all"]
+
+
+def test_a_sequential_run_shows_the_rows_of_each_sink() -> None:
+    run = two_of_one().run_sequential({"key": [1, 2]})
+    assert "rows of sink cold   2\n" in repr(run)
+    assert "rows of sink hot" in run._repr_html_()
+
+
+def test_keys_are_refused_where_a_sink_has_such_a_column() -> None:
+    p = ss.Pipeline("numbers")
+    keys = p.source("keys", {"key": int})
+    p.sink("one", p.add(summed, keys))
+    p.sink("two", p.add(numbered, keys))
+    with pytest.raises(ss.ConfigurationError, match="keys=True adds the column 'sequence'"):
+        ss.Engine(p, keys=True)
 
 
 @pytest.mark.parametrize("build", [two_of_one, two_sources, crossings])
