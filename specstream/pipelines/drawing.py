@@ -33,6 +33,7 @@ COLOURS: dict[Kind, tuple[str, str]] = {
 }
 """Of the edge of a box, and inside."""
 _FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+_NAMESPACE = "//www.w3.org/2000/svg"  # a name, which leads nowhere
 _ROUND = 0.5523  # where the handles of a quarter of a circle are
 _ARROW = 6.0
 _MOST_ALIKE = 12
@@ -113,7 +114,7 @@ def svg(picture: Arrangement) -> str:
 def _svg(picture: Arrangement) -> Iterator[str]:
     width, height = picture.width, picture.height
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'<svg xmlns="http:{_NAMESPACE}" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" font-family="{_FONT}" font-size="{TEXT:g}">'
     )
     yield f"<title>{html.escape(f'pipeline {picture.title}')}</title>"
