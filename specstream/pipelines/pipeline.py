@@ -22,7 +22,7 @@ from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
 from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Vertex
-from specstream.pipelines.native import phase_function
+from specstream.pipelines.native import MOST_VERTICES, phase_function
 from specstream.pipelines.oracle import phase_oracle
 from specstream.pipelines.plan import SINK, SOURCE, Plan
 from specstream.pipelines.tables import by_sink, events_table
@@ -144,6 +144,11 @@ class Pipeline(Operator):
             )
         name = operator.name if name is None else name
         self._new(name, "vertex")
+        if len(self._graph.vertices) == MOST_VERTICES:
+            self._graph.refuse(
+                f"vertex {name!r} is one too many: it has {MOST_VERTICES} already",
+                "divide it into several pipelines",
+            )
         what = f"vertex {name!r}"
         if operator.on_timer is not None:
             self._graph.refuse(
