@@ -93,11 +93,17 @@ def run(
     modified; within a micro-batch, events run in the order (--order-by, --source, position), and
     with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
     way.
+
+    A pipeline with several sinks writes the rows of each into a directory of its name in --output.
+    One with several sources reads tables with a column "stream", which names each event's source,
+    and the columns of all, like "ticks.price", which are null in the events of others.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
         rows, newest = check_input(input_, operator, order_by, source)
-        check_fresh(output, checkpoint)
+        directories = directories_of(operator, output)
+        for directory in directories.values():
+            check_fresh(directory, checkpoint)
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
@@ -111,7 +117,7 @@ def run(
                 engine,
                 order_by=order_by,
                 source=source,
-                to=ss.spark.parquet_sink(output),
+                to=sinks_in(directories),
                 **in_time,
             )
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
@@ -147,6 +153,18 @@ def run(
             print_summary(summary, feed.stats.running, bool(in_time))
         if ended:
             sys.exit(ended[0])
+
+
+def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
+    """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
+    sinks = operator.describe().sinks if isinstance(operator, ss.Pipeline) else ()
+    return {one.name: output / one.name for one in sinks} if len(sinks) > 1 else {"": output}
+
+
+def sinks_in(directories: dict[str, Path]) -> Any:
+    """What writes them there."""
+    found = {name: ss.spark.parquet_sink(directory) for name, directory in directories.items()}
+    return found.get("", found)
 
 
 def summary_of(
