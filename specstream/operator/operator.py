@@ -276,11 +276,19 @@ class Operator:
         return as_table(data, what, (*self.event.names, *more))
 
     def source_column(self, given: str | None) -> str | None:
-        """The column that names each event's source, where nobody says another."""
+        """The column that names each event's source.
+
+        Args:
+            given: as somebody says; None: nobody does.
+        """
         return given
 
     def rows(self, table: pa.Table) -> Any:
-        """Emitted rows as a user gets them."""
+        """Emitted rows as a user gets them.
+
+        Args:
+            table: of all of them.
+        """
         return table
 
     @property

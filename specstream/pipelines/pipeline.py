@@ -365,15 +365,30 @@ class Pipeline(Operator):
     def events_table(
         self, data: Any, what: str, more: Iterable[str | None], source: object = None
     ) -> pa.Table:
-        """See :func:`specstream.pipelines.tables.events_table`."""
+        """The table of events that a user's data are.
+
+        Args:
+            data: as for :meth:`specstream.Engine.process`.
+            what: the pipeline, in errors.
+            more: names of columns beside those of its events.
+            source: what all rows are of, where somebody says so.
+        """
         return events_table(self.plan, data, what, more, source)
 
     def source_column(self, given: str | None) -> str | None:
-        """Of several sources' events, the one that says which source; it breaks ties in time."""
+        """The column that names each event's source; with several sources it breaks ties in time.
+
+        Args:
+            given: as somebody says; None: nobody does.
+        """
         return SOURCE if given is None and len(self._graph.sources) > 1 else given
 
     def rows(self, table: pa.Table) -> Any:
-        """See :func:`specstream.pipelines.tables.by_sink`."""
+        """Emitted rows as a user gets them: of several sinks a table each, by name.
+
+        Args:
+            table: of all of them.
+        """
         return by_sink(self.plan, table)
 
     @property
