@@ -271,6 +271,11 @@ class Operator:
         """The column that names each event's source, where nobody says another."""
         return given
 
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """Names of a pipeline's sinks; empty: it is none, and has one output."""
+        return ()
+
     def rows(self, table: pa.Table) -> Any:
         """Emitted rows as a user gets them."""
         return table

@@ -70,6 +70,10 @@ class Pipeline(Operator):
 
     def __init__(self, name: str) -> None:
         text("name", name, "a text", DeclarationError)
+        self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        """Without sources, vertices and sinks."""
         self._graph = Graph(name)
         self._settled: Plan | None = None
         self._program: Program | None = None
@@ -77,6 +81,31 @@ class Pipeline(Operator):
         self.function = None  # type: ignore[assignment]
         self.on_timer = None
         self.inputs = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The graph as it was declared; its operators travel by value.
+        graph = self._graph
+        return {
+            "name": self.name,
+            "sources": {one.name: one.columns for one in graph.sources.values()},
+            "vertices": [
+                (one.name, one.operator, {of.name: of.stream for of in one.inputs})
+                for one in graph.vertices.values()
+            ],
+            "sinks": {one.name: one.stream for one in graph.sinks.values()},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._begin(state["name"])
+        for name, columns in state["sources"].items():
+            self._graph.sources[name] = Source(name, columns)
+        for name, operator, streams in state["vertices"]:
+            if operator.inputs:
+                self.add(operator, name=name, **streams)
+            else:
+                self.add(operator, *streams.values(), name=name)
+        for name, stream in state["sinks"].items():
+            self.sink(name, stream)
 
     def __repr__(self) -> str:
         graph = self._graph
@@ -104,6 +133,7 @@ class Pipeline(Operator):
     def add(
         self,
         operator: Operator,
+        /,  # whatever the inputs of operators are called
         *stream: Stream | str,
         name: str | None = None,
         **streams: Stream | str,
@@ -271,9 +301,14 @@ class Pipeline(Operator):
         """Of several sources' events, the one that says which source; it breaks ties in time."""
         return SOURCE if given is None and len(self._graph.sources) > 1 else given
 
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """Names of its sinks."""
+        return tuple(self._graph.sinks)
+
     def rows(self, table: pa.Table) -> Any:
         """See :func:`specstream.pipelines.tables.by_sink`."""
-        return by_sink(self.plan, table)
+        return by_sink(table)
 
     @property
     def program(self) -> Program:  # type: ignore[override]
