@@ -69,14 +69,18 @@ def mixed(state, event, emit):
         )
 
 
-def desk(name: str = "desk") -> ss.Pipeline:
+def desk(sinks: tuple[str, ...] = ("trades", "mixed")) -> ss.Pipeline:
     """The pipeline, new."""
-    p = ss.Pipeline(name)
+    p = ss.Pipeline("desk")
     ticks = p.source("ticks", {"symbol": int, "price": float})
     news = p.source("news", {"symbol": int, "text": ss.nullable(str)})
     trades = p.add(trade, ticks)
-    p.sink("trades", trades)
-    p.sink("mixed", p.add(mixed, trade=trades, headline=p.add(headline, news)))
+    streams = {
+        "trades": trades,
+        "mixed": p.add(mixed, trade=trades, headline=p.add(headline, news)),
+    }
+    for name in sinks:
+        p.sink(name, streams[name])
     return p
 
 
@@ -87,7 +91,7 @@ def tables(batch: int, rows: int = ROWS) -> dict[str, pa.Table]:
     def times(count: int) -> Any:
         return rng.integers(0, 2 * rows, count) + 1000 * batch
 
-    count = rows // 3
+    count, texts = rows // 3, ["up", "down", None, "é"]
     return {
         "ticks": pa.table(
             {
@@ -100,7 +104,7 @@ def tables(batch: int, rows: int = ROWS) -> dict[str, pa.Table]:
             {
                 "time": times(count),
                 "symbol": rng.integers(0, 9, count),
-                "text": pa.array(rng.choice(["up", "down", None, "é"], count), pa.string()),
+                "text": pa.array([texts[at] for at in rng.integers(0, 4, count)], pa.string()),
             }
         ),
     }
