@@ -19,7 +19,7 @@ from specstream.compiler.kinds import check_kind, convert
 from specstream.compiler.memory import Run
 from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import refuse
-from specstream.compiler.state_fields import field_of
+from specstream.compiler.state_fields import field_of, run_and_start
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
 from specstream.compiler.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import Storage
@@ -89,7 +89,7 @@ class _Target:
                 raise refuse(f"{self.what} is an array: write {name}(state.{field.name}, i, ...)")
             self.place: tuple[str, Variant, Storage]
             self.place = (field.space, container.variant, field.storage)
-            self.start = field.start
+            self.field = field
         elif isinstance(container, ViewType):
             self.key = types.unliteral(key)
             self.what = "an array"
@@ -109,7 +109,8 @@ class _Target:
     def locate(self, context: Any, builder: Any, container: Value, key: Value) -> tuple[Run, Value]:
         """The run, and the number of the element; its index is checked."""
         if isinstance(self.container, StateType):
-            return Run(context, builder, container), I64(self.start)
+            run, start = run_and_start(context, builder, self.container, container, self.field)
+            return Run(context, builder, run), start
         view = View(context, builder, self.container, container)
         parts = index_types(self.container, self.key)
         at, _, _ = view.select(parts, index_values(builder, self.key, key))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing.templates import (
     AttributeTemplate,
     infer_getattr,
@@ -29,6 +29,7 @@ from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
     ContainerType,
+    MovedStateType,
     RecordsType,
     RecordType,
     StateType,
@@ -37,9 +38,12 @@ from specstream.compiler.types import (
 from specstream.compiler.views import make_view
 from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.containers import ContainerKind
-from specstream.declarations.state import Field
+from specstream.declarations.state import WORD_BYTES, Field
 
-__all__ = ["CONTAINER_TYPES", "SET_FIELD", "field_of", "set_field", "whole_field"]
+__all__ = [
+    *("CONTAINER_TYPES", "SET_FIELD", "field_of", "run_and_start", "run_and_word", "set_field"),
+    "whole_field",
+]
 
 SET_FIELD: Rules = []
 """What it means for others than the state, and for fields of it that hold records."""
@@ -78,6 +82,24 @@ class _StateAttribute(AttributeTemplate):
         return view.with_ndim(view.ndim)
 
 
+def run_and_word(
+    context: Any, builder: Any, state: StateType, value: Value, field: Field
+) -> tuple[Value, Value]:
+    """The run, and where a field begins, in words."""
+    if not isinstance(state, MovedStateType):
+        return value, I64(field.offset)
+    of = cgutils.create_struct_proxy(state)(context, builder, value=value)
+    return of.run, builder.add(getattr(of, field.space), I64(field.offset))
+
+
+def run_and_start(
+    context: Any, builder: Any, state: StateType, value: Value, field: Field
+) -> tuple[Value, Value]:
+    """The same in elements of the field's size."""
+    run, word = run_and_word(context, builder, state, value, field)
+    return run, builder.mul(word, I64(WORD_BYTES // field.storage.size))
+
+
 @lower_getattr_generic(StateType)
 def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
     field = field_of(state, name)
@@ -85,18 +107,25 @@ def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, n
         return value
     if field.record is not None and len(field.shape) == 1:
         of = RecordType(field.record, state.variant)
-        read: Value = RECORD_FIELD[0](context, builder, of, value, I64(field.offset))
+        run, word = run_and_word(context, builder, state, value, field)
+        read: Value = RECORD_FIELD[0](context, builder, of, run, word)
         return read
+    run, start = run_and_start(context, builder, state, value, field)
     if field.shape == ():
-        return Run(context, builder, value).load(
-            field.space, state.variant, field.storage, I64(field.start)
-        )
+        return Run(context, builder, run).load(field.space, state.variant, field.storage, start)
     view = ViewType(field.storage, len(field.shape), field.space, state.variant)
-    return whole_field(context, builder, view, value, field)
+    return whole_field(context, builder, view, run, field, start)
 
 
-def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: Field) -> Value:
-    """The view of all elements of a field."""
+def whole_field(
+    context: Any,
+    builder: Any,
+    view: ViewType,
+    run: Value,
+    field: Field,
+    start: Value | None = None,
+) -> Value:
+    """The view of all elements of a field, which begins where the layout says, or elsewhere."""
     strides = [1]
     for length in reversed(field.shape[1:]):
         strides.insert(0, strides[0] * length)
@@ -105,7 +134,7 @@ def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: F
         builder,
         view,
         run,
-        I64(field.start),
+        I64(field.start) if start is None else start,
         [I64(length) for length in field.shape],
         [I64(stride) for stride in strides],
     )
@@ -143,9 +172,8 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         given = unwrapped(context, builder, sig.args[0], args[0])
         element = convert(context, builder, given, present(sig.args[0]), field.kind)
-        Run(context, builder, args[1]).store(
-            field.space, state.variant, field.storage, I64(field.start), element
-        )
+        run, start = run_and_start(context, builder, state, args[1], field)
+        Run(context, builder, run).store(field.space, state.variant, field.storage, start, element)
         return context.get_dummy_value()
 
     return types.void(types.unliteral(value), state, name), code

@@ -43,7 +43,7 @@ from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.memory import Run
 from specstream.compiler.none_types import may_be_none, missing, present, unwrapped, value_or_zero
 from specstream.compiler.refusals import refuse
-from specstream.compiler.state_fields import RECORD_FIELD, SET_FIELD, field_of
+from specstream.compiler.state_fields import RECORD_FIELD, SET_FIELD, field_of, run_and_word
 from specstream.compiler.types import (
     PlaceType,
     RecordsType,
@@ -402,7 +402,8 @@ def _set_scalar(value: types.Type, state: StateType, name: types.Type) -> Meanin
     of = stored_record(field.record, value, state.variant, f"field {field.name!r}")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        Records(context, builder, of, args[1]).put(I64(field.offset), args[0])
+        run, word = run_and_word(context, builder, state, args[1], field)
+        Records(context, builder, of, run).put(word, args[0])
         return context.get_dummy_value()
 
     return types.void, (of, state, name), code
@@ -559,7 +560,9 @@ def _place_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     result = PlaceType(field.record, of.variant)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return make_place(context, builder, result, args[0], I64(field.offset))
+        return make_place(
+            context, builder, result, *run_and_word(context, builder, of, args[0], field)
+        )
 
     return result, args, code
 

@@ -31,6 +31,7 @@ __all__ = [
     "ContainerType",
     "EmitType",
     "EventType",
+    "MovedStateType",
     "PlaceType",
     "RecordType",
     "RecordsType",
@@ -95,6 +96,16 @@ class StateType(_Pointer):
         ending += ", arena" if program.uses_arena else ""
         ending += ", frozen" if program.reads_frozen else ""
         super().__init__(f"specstream.state({variant}, {layout}{ending})")
+
+
+class MovedStateType(StateType):
+    """The state of an operator whose fields lie behind those of others: how far is known when it
+    runs, so that several such operators share their code. It has no containers, no boosted fields
+    and no locks."""
+
+    def __init__(self, layout: Layout, variant: Variant, program: Program) -> None:
+        super().__init__(layout, variant, program)
+        types.Type.__init__(self, f"moved {self.name}")
 
 
 class BoostedType(_Pointer):
@@ -270,6 +281,14 @@ def shape_type(shape: Shape, variant: Variant | None = None) -> types.Type:
 
 for _pointer in (RunType, StateType, BoostedType, EventType, EmitType, RecordType):
     register_model(_pointer)(models.OpaqueModel)
+
+
+@register_model(MovedStateType)
+class _MovedStateModel(models.StructModel):
+    def __init__(self, manager: object, state: MovedStateType) -> None:
+        # In words, of each space.
+        members = [("run", types.voidptr), ("state", types.int64), ("scratch", types.int64)]
+        super().__init__(manager, state, members)
 
 
 @register_model(ViewType)

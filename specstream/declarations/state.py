@@ -36,7 +36,7 @@ from specstream.declarations.records import (
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
-__all__ = ["Description", "Field", "Layout", "Part", "State", "array", "scalar", "scratch"]
+__all__ = ["Description", "Field", "Layout", "Part", "Space", "State", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
 Fill = int | float | bool | str | tuple[Any, ...]

@@ -11,6 +11,7 @@ inputs. Machine code of its operator is called once for each distinct path among
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,9 +31,10 @@ from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.local_types import kinds_of
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
-from specstream.compiler.types import EmitType, EventType, StateType, Variant
+from specstream.compiler.types import EmitType, EventType, MovedStateType, StateType, Variant
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
+from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
 from specstream.declarations.state import Field
 from specstream.pipelines.graph import Sink
@@ -41,9 +43,14 @@ from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
 __all__ = ["phase_function"]
 
 _WORDS = I64.as_pointer()
+_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 _FIRST_ROWS = 8
-# Operators are made part of the function that runs a phase where there are few of them.
-_MOST_INLINED = 32
+# In so many places the code of an operator becomes part of the function that runs a phase.
+_MOST_INLINED = 4
+# So many vertices are looked at one after the other; among more, those that have a message are
+# found by their bits.
+_MOST_IN_LINE = 64
+_BITS = 64
 
 
 # ---- streams ----
@@ -187,18 +194,34 @@ class _Port:
     rows: _Rows | None
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """Where what is kept of an input lies, in words from the vertex's first one of this kind.
+
+    Attributes:
+        last: of each column that is kept: its value, and whether it was null.
+        known: whether there ever was a row.
+    """
+
+    last: tuple[tuple[str, int, int | None], ...]
+    known: int | None
+
+
 class VertexEventType(EventType):
-    """The event of a vertex: rows of its inputs, or last values, or the pipeline's own event."""
+    """The event of a vertex: rows of its inputs, or last values, or the pipeline's own event.
+
+    It says nothing of which vertex that is: those that differ in nothing else share their code.
+    """
 
     def __init__(self, planned: Planned, plan: Plan, whole: EventType, variant: Variant) -> None:
         super().__init__(planned.event)
-        self.variant, self.layout = variant, plan.layout
         self.schema = _with_derived(planned.event, plan.event)
         self.names = tuple(one for one in planned.event.names if not _is_asked(one))
-        self.planned, self.whole, self.levels = planned, whole, plan.levels
+        self.variant, self.whole, self.levels = variant, whole, plan.levels
+        self.inputs = tuple(planned.vertex.operator.inputs)
         self.ports = tuple(_ports(planned, plan))
-        told = [planned.name, planned.event, planned.last, planned.known, self.ports]
-        told += [variant, plan.layout, plan.levels]
+        self.kept = tuple(_kept(planned, plan))
+        told = [planned.event, self.inputs, self.ports, self.kept, variant, plan.levels]
         types.Type.__init__(self, f"specstream.vertex_event({told}, {whole})")
 
     @property
@@ -208,10 +231,38 @@ class VertexEventType(EventType):
 
     def port(self, name: str) -> tuple[int, str]:
         """Which input has a column, and how that calls it."""
-        if not self.planned.vertex.operator.inputs:
+        if not self.inputs:
             return 0, name
         of, _, column = name.partition(".")
-        return [one.name for one in self.planned.inputs].index(of), column
+        return self.inputs.index(of), column
+
+
+def _first_kept(planned: Planned, plan: Plan) -> int:
+    """The first word of what is kept of the inputs of a vertex."""
+    names = [one.value for last in planned.last for one in last.values()]
+    names += [one for one in planned.known if one is not None]
+    return min((_field(plan, name).offset for name in names), default=0)
+
+
+def _field(plan: Plan, name: str) -> Field:
+    found = plan.layout.field(name)
+    assert found is not None
+    return found
+
+
+def _kept(planned: Planned, plan: Plan) -> Iterator[_Kept]:
+    first = _first_kept(planned, plan)
+
+    def at(name: str | None) -> int | None:
+        return None if name is None else _field(plan, name).offset - first
+
+    for last, known in zip(planned.last, planned.known, strict=True):
+        places = []
+        for column, of in last.items():
+            value = at(of.value)
+            assert value is not None
+            places.append((column, value, at(of.null)))
+        yield _Kept(tuple(places), at(known))
 
 
 def _is_asked(name: str) -> bool:
@@ -235,7 +286,9 @@ def _ports(planned: Planned, plan: Plan) -> Iterator[_Port]:
 @register_model(VertexEventType)
 class _VertexEventModel(models.StructModel):
     def __init__(self, manager: object, event: VertexEventType) -> None:
-        super().__init__(manager, event, [("run", types.voidptr), ("frame", types.voidptr)])
+        # `kept`: the first word of what is kept; `salt`: of random numbers.
+        members = [("run", types.voidptr), ("frame", types.voidptr)]
+        super().__init__(manager, event, [*members, ("kept", types.int64), ("salt", types.int64)])
 
 
 class _VertexReader:
@@ -250,6 +303,7 @@ class _VertexReader:
         self.context, self.builder, self.event = context, builder, event
         self.run = Run(context, builder, of.run)
         self.frame = builder.bitcast(of.frame, _WORDS)
+        self.first_kept, self.salt = of.kept, of.salt
 
     def changed(self, port: int) -> Value:
         word = self.builder.load(_word(self.builder, self.frame, self.event.axes + port))
@@ -266,21 +320,21 @@ class _VertexReader:
         kind = event.schema.kind(name)
         assert kind is not None
         port, column = event.port(name)
-        kept = event.planned.last[port].get(column)
-        field = None if kept is None else self.field(kept.value)
-        return self.now_or_last(port, lambda: self.now(port, column, kind), field, kind)
+        value, _ = self.places(port, column)
+        return self.now_or_last(
+            port, lambda: self.now(port, column, kind), value, kind, _zero(kind)
+        )
 
     def null(self, name: str) -> Value:
         port, column = self.event.port(name)
-        kept = self.event.planned.last[port].get(column)
-        field = self.field(kept.null) if kept is not None and kept.null else None
-        return self.now_or_last(port, lambda: self.null_now(port, column), field, "bool", BIT(1))
+        _, null = self.places(port, column)
+        return self.now_or_last(port, lambda: self.null_now(port, column), null, "bool", BIT(1))
 
     def seed(self) -> Value:
         """Of random numbers: those of two vertices, and of two paths, are independent."""
         builder = self.builder
         seed = self.run.load_member("seed", invariant=True)
-        seed = builder.xor(seed, I64(self.event.planned.salt))
+        seed = builder.xor(seed, self.salt)
         for axis, level in enumerate(self.event.levels):
             part = builder.load(_word(builder, self.frame, axis))
             arguments = (seed, I64(level), part, I64(0), I64(0))
@@ -290,36 +344,42 @@ class _VertexReader:
 
     # -- where a value lies --
 
-    def field(self, name: str) -> Field:
-        found = self.event.layout.field(name)
-        assert found is not None
-        return found
+    def places(self, port: int, column: str) -> tuple[int | None, int | None]:
+        """Where the last value of a column is kept, and whether it was null."""
+        for name, value, null in self.event.kept[port].last:
+            if name == column:
+                return value, null
+        return None, None
 
-    def load(self, field: Field) -> Value:
-        variant = self.event.variant
-        return self.run.load("state", variant, field.storage, I64(field.start))
+    def word(self, at: int) -> Value:
+        return self.builder.add(self.first_kept, I64(at))
+
+    def load(self, at: int, kind: Kind) -> Value:
+        storage = storage_of(_TYPES[kind], "a last value")
+        return self.run.load("state", self.event.variant, storage, self.word(at))
+
+    def store(self, at: int, kind: Kind, value: Value) -> None:
+        storage = storage_of(_TYPES[kind], "a last value")
+        self.run.store("state", self.event.variant, storage, self.word(at), value)
 
     def now_or_last(
         self,
         port: int,
         now: Callable[[], Value],
-        field: Field | None,
+        at: int | None,
         kind: Kind,
-        never: Value | None = None,
+        never: Value,
     ) -> Value:
-        """What the row of this run has, else what is kept."""
+        """What the row of this run has, else what is kept; ``never`` where nothing is."""
         builder = self.builder
-        if not self.event.planned.vertex.operator.inputs:
+        if not self.event.inputs:
             return now()
         with builder.if_else(self.changed(port)) as (changed, same):
             with changed:
                 of_row = now()
                 from_row = builder.block
             with same:
-                if field is None:  # nobody reads it; or no row is ever null
-                    kept = never if never is not None else _zero(kind)
-                else:
-                    kept = self.load(field)
+                kept = never if at is None else self.load(at, kind)
                 from_state = builder.block
         phi = builder.phi(of_row.type)
         phi.add_incoming(of_row, from_row)
@@ -327,9 +387,21 @@ class _VertexReader:
         return phi
 
     def known(self, port: int) -> Value:
-        name = self.event.planned.known[port]
-        assert name is not None
-        return self.now_or_last(port, lambda: BIT(1), self.field(name), "bool")
+        at = self.event.kept[port].known
+        return self.now_or_last(port, lambda: BIT(1), at, "bool", BIT(0))
+
+    def keep(self, port: int) -> None:
+        """The row of this run becomes the last one of the input."""
+        kept, kinds = self.event.kept[port], self.event.schema
+        for column, value, null in kept.last:
+            name = f"{self.event.ports[port].prefix}{column}"
+            kind = kinds.kind(name)
+            assert kind is not None
+            self.store(value, kind, self.now(port, column, kind))
+            if null is not None:
+                self.store(null, "bool", self.null_now(port, column))
+        if kept.known is not None:
+            self.store(kept.known, "bool", BIT(1))
 
     def row(self, port: int) -> Value:
         builder = self.builder
@@ -385,27 +457,29 @@ def _zero(kind: Kind) -> Value:
 
 def phase_function(plan: Plan) -> Callable[..., None]:
     """A function for Numba that runs one phase; parameters (run, state, event, emit)."""
-    forceinline = {"forceinline": True} if len(plan.vertices) <= _MOST_INLINED else {}
-    processes = {
-        name: numba.njit(pipeline_class=OperatorCompiler, **forceinline, **COMPILE_OPTIONS)(
-            planned.program.native
-        )
-        for name, planned in plan.vertices.items()
-    }
+    uses = collections.Counter(id(one.program) for one in plan.vertices.values())
+    processes: dict[int, Any] = {}
+    for planned in plan.vertices.values():
+        key = id(planned.program)
+        inlines = {"forceinline": True} if uses[key] <= _MOST_INLINED else {}
+        make = numba.njit(pipeline_class=OperatorCompiler, **inlines, **COMPILE_OPTIONS)
+        if key not in processes:
+            processes[key] = make(planned.program.native)
 
     @intrinsic
     def run_phase(typing_context: Any, run: Any, state: Any, event: Any, emit: Any) -> Any:
         vertices = []
-        for name, planned in plan.vertices.items():
-            of_event = VertexEventType(planned, plan, event, run.variant)
+        for planned in plan.vertices.values():
+            process = processes[id(planned.program)]
+            of_state = StateType if planned.moved is None else MovedStateType
             given = (
                 run,
-                StateType(planned.part, run.variant, planned.program),
-                of_event,
+                of_state(planned.layout, run.variant, planned.program),
+                VertexEventType(planned, plan, event, run.variant),
                 StreamEmitType(planned, plan.axes),
             )
-            types.Dispatcher(processes[name]).get_call_type(typing_context, given, {})
-            vertices.append(_Compiled(planned, processes[name], given))
+            types.Dispatcher(process).get_call_type(typing_context, given, {})
+            vertices.append(_Compiled(planned, process, given))
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             _Phase(context, builder, plan, vertices, args[0], event, emit).write()
@@ -444,28 +518,117 @@ class _Phase:
         self.context, self.builder, self.plan, self.vertices = context, builder, plan, vertices
         self.run, self.event, self.emit = Run(context, builder, pointer), event, emit
         self.streams: dict[str, Value] = {}
+        self.ran: Value | None = None
 
     def write(self) -> None:
         sources = self.sources()
         for compiled in self.vertices:
-            name = compiled.planned.name
-            rows = compiled.given[3].rows
-            stream = self.frame(rows.frame_words)
-            self.builder.store(I64(0), stream)
-            if rows.many:
-                self.builder.store(I64(0), _word(self.builder, stream, 1))
-            self.streams[name] = stream
-            self.vertex(compiled, sources)
-            for sink in self.plan.graph.sinks_of(name):
-                self.sink(sink, rows, stream)
+            words = compiled.given[3].rows.frame_words
+            self.streams[compiled.planned.name] = self.frame(words)
+        if len(self.vertices) <= _MOST_IN_LINE:
+            for compiled in self.vertices:
+                self.one_phase_of(compiled, sources)
+        else:
+            self.those_that_wait(sources)
         for name, is_there in sources.items():
             for sink in self.plan.graph.sinks_of(name):
                 with self.where(is_there):
                     self.sink_of_source(sink)
 
+    def one_phase_of(self, compiled: _Compiled, sources: dict[str, Value | None]) -> None:
+        """A vertex, and the sinks of its rows."""
+        name, rows = compiled.planned.name, compiled.given[3].rows
+        stream = self.streams[name]
+        self.builder.store(I64(0), stream)
+        if rows.many:
+            self.builder.store(I64(0), _word(self.builder, stream, 1))
+        self.vertex(compiled, sources)
+        for sink in self.plan.graph.sinks_of(name):
+            self.sink(sink, rows, stream)
+
     def frame(self, words: int) -> Value:
-        made = cgutils.alloca_once(self.builder, ir.ArrayType(I64, max(words, 1)))
+        """Memory of the function, as it happens to be."""
+        with self.builder.goto_entry_block():
+            made = self.builder.alloca(ir.ArrayType(I64, max(words, 1)))
         return self.builder.bitcast(made, _WORDS)
+
+    # -- many vertices, of which few have a message --
+
+    def those_that_wait(self, sources: dict[str, Value | None]) -> None:
+        """One after the other the vertices that have a message: a bit each, the lowest first. Who
+        sends to others sets their bits, which are higher ones. A vertex that has none costs
+        nothing."""
+        builder, vertices = self.builder, self.vertices
+        numbers = {one.planned.name: number for number, one in enumerate(vertices)}
+        words = -(-len(vertices) // _BITS)
+        self.waiting, self.ran = self.frame(words), self.frame(words)
+        self.numbers = numbers
+        for bits in (self.waiting, self.ran):
+            for at in range(words):
+                builder.store(I64(0), _word(builder, bits, at))
+        for name, is_there in sources.items():
+            with self.where(is_there):
+                self.wake(name)
+        at = self.frame(1)
+        builder.store(I64(0), at)
+        of_word, search, after = (
+            builder.append_basic_block(one) for one in ("word", "vertex", "done")
+        )
+        next_word = builder.append_basic_block("next")
+        builder.branch(of_word)
+        builder.position_at_end(of_word)
+        number = builder.load(at)
+        builder.cbranch(builder.icmp_unsigned("<", number, I64(words)), search, after)
+        builder.position_at_end(next_word)
+        builder.store(builder.add(builder.load(at), I64(1)), at)
+        builder.branch(of_word)
+        builder.position_at_end(search)
+        word = builder.load(at)
+        place = builder.gep(self.waiting, [word], inbounds=True)
+        bits = builder.load(place)
+        found = builder.append_basic_block("found")
+        builder.cbranch(builder.icmp_unsigned("!=", bits, I64(0)), found, next_word)
+        builder.position_at_end(found)
+        # Without the lowest bit.
+        builder.store(builder.and_(bits, builder.sub(bits, I64(1))), place)
+        lowest = builder.cttz(bits, BIT(1))
+        ran = builder.gep(self.ran, [word], inbounds=True)
+        mark = builder.shl(I64(1), lowest)
+        builder.store(builder.or_(builder.load(ran), mark), ran)
+        which = builder.add(builder.mul(word, I64(_BITS)), lowest)
+        choose = builder.switch(which, after)
+        for number_of, compiled in enumerate(vertices):
+            block = builder.append_basic_block(f"vertex_{number_of}")
+            choose.add_case(I64(number_of), block)
+            builder.position_at_end(block)
+            self.one_phase_of(compiled, sources)
+            count = builder.load(self.streams[compiled.planned.name])
+            with builder.if_then(builder.icmp_unsigned("!=", count, I64(0))):
+                self.wake(compiled.planned.name)
+            builder.branch(search)
+        builder.position_at_end(after)
+
+    def wake(self, stream: str) -> None:
+        """Sets the bits of those that read a stream."""
+        builder = self.builder
+        marks: dict[int, int] = {}
+        for vertex, _ in self.plan.graph.readers(stream):
+            number = self.numbers[vertex.name]
+            marks[number // _BITS] = marks.get(number // _BITS, 0) | 1 << number % _BITS
+        for at, mark in marks.items():
+            place = _word(builder, self.waiting, at)
+            builder.store(builder.or_(builder.load(place), I64(mark)), place)
+
+    def count(self, stream: str) -> Value:
+        """How many rows a stream has in this phase."""
+        builder = self.builder
+        count = builder.load(self.streams[stream])
+        if self.ran is None:
+            return count
+        number = self.numbers[stream]
+        bits = builder.load(_word(builder, self.ran, number // _BITS))
+        has_run = builder.trunc(builder.lshr(bits, I64(number % _BITS)), ir.IntType(1))
+        return builder.select(has_run, count, I64(0))
 
     @contextmanager
     def where(self, condition: Value | None) -> Iterator[None]:
@@ -509,7 +672,7 @@ class _Phase:
                 builder.store(I64(1) if is_there is None else builder.zext(is_there, I64), at)
             else:
                 stream = self.streams[one.stream]
-                is_there = builder.icmp_unsigned("!=", builder.load(stream), I64(0))
+                is_there = builder.icmp_unsigned("!=", self.count(one.stream), I64(0))
                 address = builder.ptrtoint(port.rows.row(builder, stream, I64(0)), I64)
                 builder.store(builder.select(is_there, address, I64(0)), at)
             there.append(is_there)
@@ -535,7 +698,7 @@ class _Phase:
                 is_there = sources[one.stream]
                 counts.append(I64(1) if is_there is None else builder.zext(is_there, I64))
             else:
-                counts.append(builder.load(self.streams[one.stream]))
+                counts.append(self.count(one.stream))
         loop, body, after = (builder.append_basic_block(one) for one in ("paths", "path", "done"))
         builder.branch(loop)
         builder.position_at_end(loop)
@@ -605,7 +768,6 @@ class _Phase:
     def run_once(self, compiled: _Compiled, frame: Value) -> None:
         """One run of a vertex; before it, what it reads of its inputs becomes their last values."""
         builder, context = self.builder, self.context
-        self.keep(compiled, frame)
         run, state, event, emit = compiled.given
         stream = self.streams[compiled.planned.name]
         if emit.rows.many:
@@ -613,42 +775,35 @@ class _Phase:
         pointer = self.run.pointer
         of_event = cgutils.create_struct_proxy(event)(context, builder)
         of_event.run, of_event.frame = pointer, builder.bitcast(frame, POINTER)
+        of_event.kept = I64(_first_kept(compiled.planned, self.plan))
+        of_event.salt = I64(compiled.planned.salt)
+        reader = _VertexReader(context, builder, event, of_event._getvalue())
+        for port, kept in enumerate(event.kept):
+            if kept.last or kept.known is not None:
+                with builder.if_then(reader.changed(port)):
+                    reader.keep(port)
         of_emit = cgutils.create_struct_proxy(emit)(context, builder)
         of_emit.run, of_emit.frame = pointer, builder.bitcast(frame, POINTER)
         of_emit.stream = builder.bitcast(stream, POINTER)
         overload = compiled.process.overloads[compiled.given]
         context.add_linking_libs((overload.library,))
         function = context.declare_function(builder.module, overload.fndesc)
-        arguments = [pointer, pointer, of_event._getvalue(), of_emit._getvalue()]
+        arguments = [pointer, self.state(compiled), of_event._getvalue(), of_emit._getvalue()]
         status, _ = context.call_conv.call_function(
             builder, function, overload.signature.return_type, (run, state, event, emit), arguments
         )
         with builder.if_then(status.is_error, likely=False):
             context.call_conv.return_status_propagate(builder, status)
 
-    def keep(self, compiled: _Compiled, frame: Value) -> None:
-        """The last values of the inputs that have a row."""
-        event = compiled.given[2]
-        value = cgutils.create_struct_proxy(event)(self.context, self.builder)
-        value.run = self.run.pointer
-        value.frame = self.builder.bitcast(frame, POINTER)
-        reader = _VertexReader(self.context, self.builder, event, value._getvalue())
-        for port, last in enumerate(compiled.planned.last):
-            known = compiled.planned.known[port]
-            if not last and known is None:
-                continue
-            with self.builder.if_then(reader.changed(port)):
-                for name, kept in last.items():
-                    field = reader.field(kept.value)
-                    self.store(field, reader.now(port, name, field.kind))  # type: ignore[arg-type]
-                    if kept.null is not None:
-                        self.store(reader.field(kept.null), reader.null_now(port, name))
-                if known is not None:
-                    self.store(reader.field(known), BIT(1))
-
-    def store(self, field: Field, value: Value) -> None:
-        variant = self.vertices[0].given[0].variant
-        self.run.store("state", variant, field.storage, I64(field.start), value)
+    def state(self, compiled: _Compiled) -> Value:
+        """The state of a vertex."""
+        moved = compiled.planned.moved
+        if moved is None:
+            return self.run.pointer
+        of_state = cgutils.create_struct_proxy(compiled.given[1])(self.context, self.builder)
+        of_state.run = self.run.pointer
+        of_state.state, of_state.scratch = I64(moved["state"]), I64(moved["scratch"])
+        return of_state._getvalue()
 
     # -- sinks --
 

@@ -20,7 +20,8 @@ from specstream.compiler.source import Place
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema
-from specstream.declarations.state import Layout, Part, scalar
+from specstream.declarations.state import Layout, Space, scalar
+from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
 
@@ -54,8 +55,10 @@ class Planned:
 
     Attributes:
         vertex: as it was declared.
-        program: its operator's function, rewritten for this place.
-        part: where its fields lie in the pipeline's state.
+        program: its operator's function, rewritten for this place; that of another vertex of the
+            same operator, where both can have one.
+        layout: of its state; where it is moved, as in a state of its own.
+        moved: how far behind that its fields lie, in words, by space; None: they do not.
         many: whether more than one row may come of it in a phase.
         axis: of a path, that counts the rows of each of its runs; None: there is at most one.
         last: of each input, the columns whose last values are kept.
@@ -65,7 +68,8 @@ class Planned:
 
     vertex: Vertex
     program: Program
-    part: Part
+    layout: Layout
+    moved: dict[Space, int] | None
     many: bool
     axis: int | None
     last: tuple[dict[str, Last], ...]
@@ -131,30 +135,40 @@ class Plan:
         declared = self._events()
         self.vertices: dict[str, Planned] = {}
         derived: tuple[Derived, ...] = ()
+        shared: dict[tuple[Operator, bool], Program] = {}
         site = 1
         many: set[str] = set()
         for vertex in vertices:
             name, operator = vertex.name, vertex.operator
             source = vertex.inputs[0].stream if not operator.inputs else ""
             last, known, _ = kept[name]
-            part = self.layout.part(name, operator.layout.name)
-            program = operator.compiled_as(
-                Place(site, derived, lifts=source in graph.sources),
-                operator.event.declared,
-                operator.emits.declared,
-                part,
-                name,
-            )
-            own = program.derived[len(derived) :]
-            derived += tuple(self._of_source(source, one) for one in own)
-            site += sum(len(one.text.splitlines()) for one in program.written.values())
+            lifts = source in graph.sources
+            moved = _moved(self.layout, vertex)
+            program = shared.get((operator, lifts)) if moved is not None else None
+            layout = operator.layout
+            if moved is None:
+                layout = self.layout.part(name, layout.name)
+            if program is None:
+                program = operator.compiled_as(
+                    Place(site, derived, lifts),
+                    operator.event.declared,
+                    operator.emits.declared,
+                    layout,
+                    name if moved is None else None,
+                )
+                own = program.derived[len(derived) :]
+                derived += tuple(self._of_source(source, one) for one in own)
+                site += sum(len(one.text.splitlines()) for one in program.written.values())
+                if not own:
+                    shared[operator, lifts] = program
             if name in counting or any(one.stream in many for one in vertex.inputs):
                 many.add(name)
             digest = hashlib.sha256(name.encode()).digest()
             self.vertices[name] = Planned(
                 vertex,
                 program,
-                part,
+                layout,
+                moved,
                 name in many,
                 at[levels[name]] if name in counting else None,
                 last,
@@ -240,10 +254,24 @@ class Plan:
         for one in self.vertices.values():
             told.append(
                 repr((one.name, one.inputs, one.emits, one.many, one.axis, one.last, one.known))
+                + repr(one.moved)
             )
             told.append(one.program.fingerprint)
         told.append(repr([*self.graph.sinks.values()]))
         return "\n".join(told)
+
+
+def _moved(whole: Layout, vertex: Vertex) -> dict[Space, int] | None:
+    """How far the fields of a vertex are moved, where that is all that sets them apart."""
+    own = vertex.operator.layout
+    if own.containers or own.operations or any(one.space == "locks" for one in own.fields):
+        return None
+    moved: dict[Space, int] = {"state": 0, "scratch": 0}
+    for one in reversed(own.fields):
+        placed = whole.field(f"{vertex.name}.{one.name}")
+        assert placed is not None
+        moved[one.space] = placed.offset - one.offset
+    return moved
 
 
 Kept = tuple[tuple[dict[str, Last], ...], tuple[str | None, ...], dict[str, type]]
