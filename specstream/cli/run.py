@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_input
+from specstream.cli.directories import DIRECTORY, check_fresh, check_input, check_no_files
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, input_options
@@ -92,12 +92,15 @@ def run(
     that makes one from the --arg values. Files are taken in the order in which they were last
     modified; within a micro-batch, events run in the order (--order-by, --source, position), and
     with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
-    way.
+    way. Of a pipeline with several sinks, --output has a directory for each; the files of one with
+    several sources have the columns of all, as ss.spark.union makes them.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
         rows, newest = check_input(input_, operator, order_by, source)
         check_fresh(output, checkpoint)
+        for name in operator.sinks:
+            check_no_files("--output", output / name)
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
@@ -111,7 +114,7 @@ def run(
                 engine,
                 order_by=order_by,
                 source=source,
-                to=ss.spark.parquet_sink(output),
+                to=sinks_in(output, operator),
                 **in_time,
             )
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
@@ -147,6 +150,13 @@ def run(
             print_summary(summary, feed.stats.running, bool(in_time))
         if ended:
             sys.exit(ended[0])
+
+
+def sinks_in(output: Path, operator: ss.Operator) -> Any:
+    """A sink for the directory, or for one in it for each of a pipeline's several sinks."""
+    if len(operator.sinks) < 2:
+        return ss.spark.parquet_sink(output)
+    return {name: ss.spark.parquet_sink(output / name) for name in operator.sinks}
 
 
 def summary_of(

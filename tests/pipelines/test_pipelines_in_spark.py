@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+from commands import invoke
 from desk import BATCHES, desk, expected, rows_of, tables, whole
 
 import specstream as ss
@@ -24,6 +25,7 @@ pyspark = pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
+SUPPORT = Path(__file__).parents[1] / "support"
 SINKS = ("trades", "mixed")
 
 
@@ -153,8 +155,9 @@ def test_a_watermark_goes_by_the_source(start: Start, oracle: Any, tmp_path: Pat
 
 def test_a_stream_without_the_columns_says_how_to_make_it(session: Any, files: Path) -> None:
     frames = static(session, files)
+    to: Any = {"trades": print, "mixed": repr}
     with ss.Engine(desk()) as engine:
-        feed = ss.spark.foreach_batch(engine, order_by="time", to={"trades": print, "mixed": repr})
+        feed = ss.spark.foreach_batch(engine, order_by="time", to=to)
         with pytest.raises(
             ss.InputError,
             match=r"batch 0: the operator reads column 'stream', which the stream has not "
@@ -298,3 +301,21 @@ def test_the_rows_of_several_sinks_are_no_sharded_stream(
     events = ss.spark.union(frames, shared=["time", "symbol"])
     with pytest.raises(ss.ConfigurationError, match=r"pipeline 'desk' has the sinks trades, mixed"):
         ss.spark.sharded(events, desk(), by="symbol", order_by="time")
+
+
+# Last, as the command stops the session.
+def test_the_command_writes_a_directory_for_each_sink(session: Any, tmp_path: Path) -> None:
+    events, output = tmp_path / "events", tmp_path / "output"
+    events.mkdir()
+    for batch_id in range(2):
+        pq.write_table(whole(tables(batch_id)), events / f"{batch_id}.parquet")
+    command = ["run", f"{SUPPORT / 'desk.py'}:desk", "--input", events, "--order-by", "time"]
+    result = invoke(*command, "--output", output, "--threads", 2)
+    assert result.exit_code == 0, result.output
+    wanted = expected(2).output
+    for name in SINKS:
+        found = pyarrow.dataset.dataset(output / name, format="parquet").to_table()
+        assert found.to_pylist() == wanted[name].to_pylist()
+    again = invoke(*command, "--output", output)
+    assert again.exit_code == 1
+    assert "trades: there are Parquet files in it already" in again.output.replace("\n", " ")
