@@ -42,7 +42,7 @@ help:
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
-	@echo "make wheel   the wheel of this machine and the sdist, in dist/, looked through and tried in clean environments"
+	@echo "make wheel   the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments"
 	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 

@@ -176,6 +176,22 @@ def test(one: Combination, python: Path, tests: list[str], log: Path) -> None:
     one.said = last_line(log, r"\d+ (passed|failed|error)")
 
 
+def try_out(one: Combination, to: Path, wheel: Path, tests: list[str], keep: bool) -> None:
+    """Installs a combination and runs the tests with it; ``keep``: its environment stays."""
+    log, home = to / f"{one.name}.log", to / one.name
+    log.unlink(missing_ok=True)
+    began = time.monotonic()
+    python = install(one, home, wheel, log)
+    if python is not None:
+        shown = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+        tell(f"    {shown}: testing, the log is {log}")
+        test(one, python, tests, log)
+    if not keep:
+        shutil.rmtree(home, ignore_errors=True)
+    one.seconds = round(time.monotonic() - began, 1)
+    tell(f"    {one.result} after {one.seconds:.0f} s: {one.said}")
+
+
 def build_wheel(python: str, to: Path, log: Path) -> Path:
     """One for all: it is made for the stable interface of Python."""
     # What an earlier build left would go into it.
@@ -188,28 +204,15 @@ def build_wheel(python: str, to: Path, log: Path) -> Path:
 
 
 def table(done: list[Combination]) -> str:
-    """What is printed at the end."""
-    head = ("python", "numba", "numpy", "llvmlite", "pyarrow", "result", "")
-    rows = [
-        (
-            one.versions.get("python", one.python),
-            *(one.versions.get(key, "") for key in head[3:5]),
-            one.result,
-            one.said,
-        )
-        for one in done
-    ]
-    asked = [
-        tuple(one.versions.get(key, getattr(one, key)) for key in ("numba", "numpy"))
-        for one in done
-    ]
-    lines = [head, *((row[0], *two, *row[1:]) for row, two in zip(rows, asked, strict=True))]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(head) - 1)]
-    return "\n".join(
-        "  ".join([*(text.ljust(n) for text, n in zip(line, widths, strict=False)), line[-1]])
-        .rstrip()
-        for line in lines
-    )  # fmt: skip
+    """What is printed at the end: of each package the version that there was, or that was asked."""
+    packages = ("python", "numba", "numpy", "llvmlite", "pyarrow")
+    lines = [[*packages, "result", ""]]
+    for one in done:
+        versions = {**asdict(one), **one.versions}
+        lines.append([*(versions.get(name, "") for name in packages), one.result, one.said])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = [[text.ljust(n) for text, n in zip(line, widths, strict=True)] for line in lines]
+    return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
 def main() -> int:
@@ -234,23 +237,14 @@ def main() -> int:
     wheel = build_wheel(sys.executable, to / "wheel", log)
     for number, one in enumerate(chosen, 1):
         tell(f"[{number}/{len(chosen)}] {one.name}: installing")
-        log, home = to / f"{one.name}.log", to / one.name
-        log.unlink(missing_ok=True)
-        began = time.monotonic()
-        python = install(one, home, wheel, log)
-        if python is not None:
-            shown = ", ".join(f"{name} {version}" for name, version in one.versions.items())
-            tell(f"    {shown}: testing, the log is {log}")
-            test(one, python, tests, log)
-        if not given.keep:
-            shutil.rmtree(home, ignore_errors=True)
-        one.seconds = round(time.monotonic() - began, 1)
-        tell(f"    {one.result} after {one.seconds:.0f} s: {one.said}")
+        try_out(one, to, wheel, tests, given.keep)
         if given.json is not None:  # after each: what was done is kept if the next is interrupted
             results = [{"name": this.name, **asdict(this)} for this in chosen[:number]]
             given.json.write_text(json.dumps({"tests": tests, "results": results}, indent=1) + "\n")
     print(table(chosen))
-    return 1 if any(one.result == "failed" for one in chosen) else 0
+    # Where nothing could be had, nothing was tried.
+    results = [one.result for one in chosen]
+    return 1 if "failed" in results or "passed" not in results else 0
 
 
 if __name__ == "__main__":

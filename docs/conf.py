@@ -64,6 +64,7 @@ def _on_its_own(text: str) -> str:
 
 
 def _write_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """The notebooks that are offered, once more, with prose that stands alone."""
     for path in Path(app.outdir, "_downloads").rglob("*.ipynb"):
         notebook = json.loads(path.read_text())
         for cell in notebook["cells"]:

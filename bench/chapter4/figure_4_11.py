@@ -188,6 +188,6 @@ EXPERIMENT = Experiment(
         "`value` owns nothing before it commits: to abort is to forget. An abort *does not grow* "
         f"where the third quartile of its slopes is below {NOTHING} ns. Controls, not in the "
         "picture: the same reads outside of the transaction; a bare exchange of entries of a lock "
-        f"array."
+        "array."
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from dataclasses import replace
 from typing import Any
@@ -45,17 +46,9 @@ def measure(effort: Effort, say: Say) -> Data:
     with opened_all((*TRANSACTIONAL, LOCK_ARRAY)) as labs:
         for number in range(effort.times(ROUNDS, 3)):
             say(f"round {number + 1}")
-            for size in SIZES:
-                for kind, accesses in INTERFERENCE.items():
-                    for protocol in TRANSACTIONAL:
-                        for which, taken in runs[protocol][kind].items():
-                            changed = 1 if which == "fetched" else int(which)
-                            words = random_words(size, batches)
-                            taken[size].append(
-                                labs[protocol].rerun(
-                                    accesses[protocol], words, size, changed, which == "fetched"
-                                )
-                            )
+            for size, kind, protocol in itertools.product(SIZES, INTERFERENCE, TRANSACTIONAL):
+                for which, taken in runs[protocol][kind].items():
+                    taken[size].append(_rerun(labs[protocol], kind, protocol, which, size, batches))
             for changed in LOST:
                 lost[str(changed)].append(_abort(labs["eager"], batches, changed))
                 if changed:
@@ -71,6 +64,16 @@ def measure(effort: Effort, say: Say) -> Data:
         "unsearched": {changed: quartiles(took) for changed, took in unsearched.items()},
         "swap": {where: quartiles(took) for where, took in swaps.items()},
     }
+
+
+def _rerun(
+    lab: Lab, kind: str, protocol: str, which: str, size: int, batches: int
+) -> dict[str, float]:
+    """A first run, its abort and a second one; ``which``: so many words changed, or "fetched"."""
+    fetched = which == "fetched"
+    words = random_words(size, batches)
+    access = INTERFERENCE[kind][protocol]
+    return lab.rerun(access, words, size, 1 if fetched else int(which), fetched)
 
 
 def _abort(eager: Lab, batches: int, changed: int, unsearched: bool = False) -> float:
@@ -228,8 +231,8 @@ EXPERIMENT = Experiment(
     judge=judge,
     definitions={
         "overhead": (
-            "%, (abort + second run) / first run, as equation 4.2; the abort includes finding out; "
-            "median of the rounds"
+            "%, (abort + second run) / first run, as in equation 4.2; the abort includes finding "
+            "out; median of the rounds"
         ),
         "words accessed": "by the first thread, random ones of 512 MB, the same in both runs",
         "changed": "how many of them an earlier transaction on the other core has incremented",

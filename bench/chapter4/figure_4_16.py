@@ -201,7 +201,7 @@ def _why_not_more(means: Mapping[str, Any], narrow: Mapping[str, Mapping[str, An
         f"one word a static horizon of {most} dropped {narrow[most]['per transaction']:.2f} runs "
         "per transaction"
     )
-    return f"{seen}: it shrinks in time." if above(long, short) else f"Not explained: {seen}."
+    return f"{seen}: it has gone down by then." if above(long, short) else f"Not explained: {seen}."
 
 
 EXPERIMENT = Experiment(
@@ -227,6 +227,6 @@ EXPERIMENT = Experiment(
         f"{THREADS} threads; the work of {1e6 * WORK:.0f} µs follows the increment, as in Listing "
         "4.2, and is sleep, as there are fewer cores. The predictors take turns batch by batch; "
         f"{ROUNDS} periods of {SECONDS:.0f} seconds each instead of one of 100, of which the last "
-        f"is drawn."
+        "is drawn."
     ),
 )

@@ -200,6 +200,6 @@ EXPERIMENT = Experiment(
     notes=(
         f"The load of Figure 4.16: {THREADS} threads, {1e6 * WORK:.0f} µs of sleep after the "
         f"increment. {ROUNDS} periods of {SECONDS:.0f} seconds for each, which take turns batch by "
-        f"batch."
+        "batch."
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +15,17 @@ from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
-    in_rounds,
+    by_length,
+    held_back_by_cores,
+    meanings,
     pace_of,
     rates,
     why_no_faster,
 )
-from specstream.figures.palette import look
+from specstream.figures.palette import Look, look
 from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 # Of the text, with four cores.
@@ -43,13 +46,11 @@ ROUNDS = 15
 
 def measure(effort: Effort, say: Say) -> Data:
     """Speed and dropped runs by operator, length, and protocol with threads."""
-    rows: dict[str, Any] = {}
-    for ready in READY:
-        rows[ready.name] = {}
-        for length in LENGTHS:
-            say(f"{ready.name}, {length}")
-            rows[ready.name][length] = in_rounds(variants(ready, length, effort), effort, ROUNDS)
-    return {"rows": rows}
+    return {
+        "rows": {
+            ready.name: by_length(ready, LENGTHS, variants, effort, ROUNDS, say) for ready in READY
+        }
+    }
 
 
 def count_of(ready: Ready, length: str, effort: Effort) -> int:
@@ -67,9 +68,6 @@ def speculating(threads: int, protocol: str = "value") -> dict[str, Any]:
         "chunk": 1,
         **forced,
     }
-
-
-SEQUENTIAL = {"threads": 1, "horizon": 0}
 
 
 def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:
@@ -105,7 +103,7 @@ def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:
     return made
 
 
-def curves(rows: Mapping[str, Any], name: str) -> dict[int, float]:
+def curve_of(rows: Mapping[str, Any], name: str) -> dict[int, float]:
     """Speed (median) by threads; empty: it was not measured here."""
     return {
         threads: rows[f"{name} {threads}"]["speed"][1]
@@ -121,24 +119,41 @@ def length_of(rows: Mapping[str, Any], length: str) -> str:
 
 
 @in_style
-def draw(data: Data) -> Figure:
-    figure, panels = new_figure("", 8.4, 3, 2, sharey="row")
-    for row, length in zip(panels, LENGTHS, strict=True):
+def draw_speeds(
+    data: Data,
+    threads: Mapping[str, Sequence[int]],
+    names: Mapping[str, str],
+    looks: Mapping[str, Look],
+) -> Figure:
+    """Speed by threads: a row of panels for each length, a column for each operator.
+
+    Args:
+        data: of a measurement with ``rows`` by operator and length.
+        threads: by length.
+        names: of the lines, by contestant.
+        looks: of lines that have none by their name.
+    """
+    figure, panels = new_figure("", 8.4, len(threads), 2, sharey="row")
+    for row, (length, counts) in zip(panels, threads.items(), strict=True):
         for axes, ready in zip(row, READY, strict=True):
             rows = data["rows"][ready.name][length]
-            for name in (*TRANSACTIONAL, *FREE):
-                curve = curves(rows, name)
+            for contestant, name in names.items():
+                curve = curve_of(rows, contestant)
                 if curve:
-                    plot_line(axes, list(curve), list(curve.values()), name, LOOKS.get(name))
-            axes.set_xticks(THREADS[length])
+                    plot_line(axes, list(curve), list(curve.values()), name, looks.get(name))
+            axes.set_xticks(counts)
             line_at(axes, 1)
             axes.set_title(f"{ready.name},\n{length_of(rows, length)}")
             axes.set_xlabel("threads")
             axes.grid(axis="y")
         row[0].set_ylabel("speed, sequential = 1")
     from_zero(panels.flat)
-    legend(figure, (*TRANSACTIONAL, *FREE), LOOKS)
+    legend(figure, names.values(), looks)
     return figure
+
+
+def draw(data: Data) -> Figure:
+    return draw_speeds(data, THREADS, {name: name for name in (*TRANSACTIONAL, *FREE)}, LOOKS)
 
 
 def judge(data: Data) -> list[Finding]:
@@ -217,14 +232,11 @@ def _why_slow(long: Mapping[str, Any], protocol: str, wanted: float) -> str:
     two, locks = long[f"{protocol} 2"], long["locks 2"]
     free = long.get(f"{protocol}, distinct items 2")
     if locks["speed"][1] < wanted:
-        return (
-            f"two threads with fine-grained locks, which keep no order and drop nothing, reach no "
-            f"more than {shown(locks['speed'])} of these cores; {rates(two)} were dropped here"
-        )
+        return held_back_by_cores(locks, two)
     one = long[f"{protocol} 1"]["speed"]
     if 2 * one[1] < 1.05 * wanted:
         return (
-            f"speculating costs so much of an event: one thread alone, which drops nothing, is at "
+            "speculating costs so much of an event: one thread alone, which drops nothing, is at "
             f"{shown(one)}, so that two can reach {2 * one[1]:.2f} at most"
         )
     return why_no_faster(two, free, wanted, "two threads with distinct items")
@@ -266,23 +278,18 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
+        **meanings("speed"),
         "sequential": "one thread that does not speculate, at the same length",
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
+        **meanings("the text's length"),
         "today's length": "as compiled here, no work added; with the automatic setting",
-        "asleep": (
-            "the work is sleep, ten times the text's length asked for: threads beyond the two "
-            "cores keep their conflicts; in brackets above each panel: what an event "
-            "really takes in the sequential run"
-        ),
-        "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
+        **meanings("asleep", "value, eager"),
         "distinct items": "the control: the same top-k, list and sketch, but no item comes twice",
     },
     notes=(
         "Two cores here, four in the text: what two threads can reach is 2. Half of the work "
         "stands before the accesses, half after them, as an event of the text computes all the "
         "time. An event per transaction, a horizon of four times the threads. How often the text's "
-        f"items repeat is not known; here their frequencies follow Zipf's law (1.3). "
+        "items repeat is not known; here their frequencies follow Zipf's law (1.3). "
         f"{COUNTS}"
     ),
 )

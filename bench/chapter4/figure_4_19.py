@@ -8,21 +8,22 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
-from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of, length_of, speculating
+from bench.chapter4.figure_4_18 import count_of, draw_speeds, speculating
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
+    by_length,
     engine_of,
-    in_rounds,
+    meanings,
     pace_of,
     rates,
 )
-from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 # The last one is there to explain: an event is nothing but its accesses and their locks.
 LENGTHS = ("the text's length", "asleep", "today's length")
@@ -44,10 +45,7 @@ def measure(effort: Effort, say: Say) -> Data:
     rows: dict[str, Any] = {}
     same: dict[str, Any] = {}
     for ready in READY:
-        say(ready.name)
-        rows[ready.name] = {
-            length: in_rounds(variants(ready, length, effort), effort, ROUNDS) for length in LENGTHS
-        }
+        rows[ready.name] = by_length(ready, LENGTHS, variants, effort, ROUNDS, say)
         same[ready.name] = _same(ready, effort)
     return {"rows": rows, "same": same}
 
@@ -98,28 +96,8 @@ def _same(ready: Ready, effort: Effort) -> dict[str, bool]:
     return agreed
 
 
-@in_style
 def draw(data: Data) -> Figure:
-    figure, panels = new_figure("", 8.4, len(LENGTHS), 2, sharey="row")
-    for row, length in zip(panels, LENGTHS, strict=True):
-        for axes, ready in zip(row, READY, strict=True):
-            rows = data["rows"][ready.name][length]
-            for contestant, name in NAMES.items():
-                curve = {
-                    threads: rows[f"{contestant} {threads}"]["speed"][1]
-                    for threads in THREADS[length]
-                    if f"{contestant} {threads}" in rows
-                }
-                plot_line(axes, list(curve), list(curve.values()), name)
-            axes.set_xticks(THREADS[length])
-            line_at(axes, 1)
-            axes.set_title(f"{ready.name},\n{length_of(rows, length)}")
-            axes.set_xlabel("threads")
-            axes.grid(axis="y")
-        row[0].set_ylabel("speed, sequential = 1")
-    from_zero(panels.flat)
-    legend(figure, NAMES.values())
-    return figure
+    return draw_speeds(data, THREADS, NAMES, {})
 
 
 # What is compared where: threads by length.
@@ -239,18 +217,12 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
-        "sequential": "one thread that neither speculates nor locks, at the same length",
+        **meanings("speed", "sequential"),
         "fine-grained locks": (
             "one for each counter of the sketch and one for the list; one for each bucket; they "
             "keep no order of events"
         ),
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
-        "asleep": (
-            "the work is sleep, ten times the text's length asked for: threads beyond the two "
-            "cores keep their conflicts; in brackets above each panel: what an event "
-            "really takes in the sequential run"
-        ),
+        **meanings("the text's length", "asleep"),
         "today's length": "as compiled here, no work added; an event per transaction",
     },
     notes=(

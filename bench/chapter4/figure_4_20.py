@@ -94,8 +94,8 @@ def _no_gain(differences: list[float], curves: Curves, today: Curves, protocol: 
         for place in gains
     ]
     seen = (
-        f"of {1e6 * TOP_K:.1f} µs of work, and of what waits behind it, up to "
-        f"{max(saved, default=0.0):.0f} µs are saved; without that work the ratios are "
+        f"{1e6 * TOP_K:.1f} µs of work, and what waits behind it, save up to "
+        f"{max(saved, default=0.0):.0f} µs; without that work the ratios are "
         + ", ".join(shown(today["ratio"][protocol][place]) for place in gains)
     )
     still = any(above([1.0] * 3, today["ratio"][protocol][place]) for place in gains)
@@ -131,6 +131,6 @@ EXPERIMENT = Experiment(
         "event took on the text's slower machine, where its panel comes from. That is more than "
         f"half of A's period at {RATE:.0f} events a second, and the text names no rate: A sends "
         f"{NEAR_RATE:.0f} a second, so that it is slightly less than half, as in Figure 4.15. The "
-        f"work is a busy loop after the accesses."
+        "work is a busy loop after the accesses."
     ),
 )

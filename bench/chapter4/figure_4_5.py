@@ -116,7 +116,7 @@ def _why_not_dearest(data: Data, protocol: str, pattern: str) -> str:
     locks = [m for m in dearer if m != "atomic"]
     if locks:
         told.append(
-            f"taking and giving back a lock by the same calls, but without an atomic instruction, "
+            "taking and giving back a lock by the same calls, but without an atomic instruction, "
             f"costs {calls[1]:.1f} ns, "
             + " and ".join(f"a {m} {costs[m][pattern][1]:.1f}" for m in locks)
         )

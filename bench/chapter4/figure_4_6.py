@@ -13,6 +13,7 @@ from specstream.figures.palette import SPARE
 from specstream.figures.style import in_style, legend, new_figure, plain_ticks, plot_line
 
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+ONE, MOST = str(SIZES[0]), str(SIZES[-1])
 ACCESSES_IN_ALL = 8_000
 # The control of the allocations needs no more to be seen.
 MOST_ANEW = 2_000
@@ -117,61 +118,86 @@ def _dominates(phases: Phases) -> bool:
     return all(above(phases["create"], phases[phase]) for phase in PHASES if phase != "create")
 
 
+def _why_creation_does_not_dominate(
+    restored: Phases, cached: Mapping[str, Phases], protocol: str
+) -> str:
+    """With the memory of the text, then with the word in the cache, then with its record there."""
+    told = (
+        "descriptor and logs are used again here; allocated anew for each transaction, as in the "
+        f"text: {_told(restored)}, "
+    )
+    if _dominates(restored):
+        return f"{told}and creation dominates."
+    told += (
+        "and creation still does not dominate; where the word is in the cache as well, as one of "
+        f"512 MB seldom is: {_told(cached[protocol])}, "
+    )
+    if _dominates(cached[protocol]):
+        return f"{told}and it does."
+    access, bare = cached[protocol]["access"], cached["value"]["access"]
+    if protocol == "eager" and access[0] > 2 * bare[2]:
+        return (
+            f"{told}and it does not, as the word's entry of the lock array is not there: `value`, "
+            f"which has no lock array, takes {bare[1]:.0f} ns for that access (Figure 4.5 has "
+            "`eager` with one that fits into the cache)."
+        )
+    return f"{told}not explained."
+
+
+def _creation_dominates(data: Data, protocol: str) -> Finding:
+    one, restored = (data["nanoseconds"][memory][protocol][ONE] for memory in MEMORY)
+    return Finding(
+        f"creation dominates small transactions (one access, {protocol})",
+        _told(one),
+        _dominates(one),
+        _why_creation_does_not_dominate(restored, data["cached"], protocol),
+    )
+
+
+def _allocations_are_the_reason(data: Data, protocol: str) -> Finding:
+    one, restored = (data["nanoseconds"][memory][protocol][ONE]["create"] for memory in MEMORY)
+    return Finding(
+        f"creation is dear because of allocations and of collecting them ({protocol})",
+        f"{restored[1]:.0f} ns with them, {one[1]:.0f} without",
+        above(restored, one),
+        "allocating and collecting blocks of the same sizes takes no longer than what the rounds "
+        f"differ: {restored[0]:.0f} to {restored[2]:.0f} ns.",
+    )
+
+
+def _accesses_take_over(data: Data, protocol: str, memory: str) -> Finding:
+    first, last = (data["nanoseconds"][memory][protocol][size] for size in (ONE, MOST))
+    small, large = (_share(phases, "create") for phases in (first, last))
+    return Finding(
+        f"with size the accesses take over ({protocol}, {MEMORY[memory]})",
+        f"creation {small:.1%} of one access, {large:.1%} of {MOST}; there the accesses "
+        f"{_share(last, 'access'):.0%}",
+        large < small / 2 and above(last["access"], last["create"]),
+        f"of {MOST} accesses: {_told(last)}; of one: {_told(first)}: not explained.",
+    )
+
+
+def _fixed_cost_is_small(data: Data, protocol: str) -> Finding:
+    create, commit = (
+        data["nanoseconds"]["reused"][protocol][ONE][phase] for phase in ("create", "commit")
+    )
+    return Finding(
+        f"creation and commit of one access below half a microsecond ({protocol}; ours)",
+        f"{create[1] + commit[1]:.0f} ns",
+        create[2] + commit[2] < 500,
+        f"third quartiles: create {create[2]:.0f}, commit {commit[2]:.0f} ns: not explained.",
+    )
+
+
 def judge(data: Data) -> list[Finding]:
     findings = []
     for protocol in TRANSACTIONAL:
-        reused, anew = (data["nanoseconds"][memory][protocol] for memory in MEMORY)
-        one, restored = reused[str(SIZES[0])], anew[str(SIZES[0])]
-        cached = data["cached"][protocol]
-        dominates = _dominates(restored)
-        findings.append(
-            Finding(
-                f"creation dominates small transactions (one access, {protocol})",
-                _told(one),
-                _dominates(one),
-                "descriptor and logs are used again here; allocated anew for each transaction, as "
-                f"in the text: {_told(restored)}, "
-                + (
-                    "and creation dominates."
-                    if dominates
-                    else "and creation still does not dominate; where the word is in the cache as "
-                    f"well, one of 512 MB seldom is: {_told(cached)}, "
-                    + ("and it does." if _dominates(cached) else "not explained.")
-                ),
-            )
-        )
-        findings.append(
-            Finding(
-                f"creation is dear because of allocations and of collecting them ({protocol})",
-                f"{restored['create'][1]:.0f} ns with them, {one['create'][1]:.0f} without",
-                above(restored["create"], one["create"]),
-                "allocating and collecting blocks of the same sizes takes no longer than what the "
-                f"rounds differ: {restored['create'][0]:.0f} to {restored['create'][2]:.0f} ns.",
-            )
-        )
-        for memory, sizes in (("reused", reused), ("anew", anew)):
-            small, large = (_share(sizes[str(size)], "create") for size in (SIZES[0], SIZES[-1]))
-            last = sizes[str(SIZES[-1])]
-            findings.append(
-                Finding(
-                    f"with size the accesses take over ({protocol}, {MEMORY[memory]})",
-                    f"creation {small:.1%} of one access, {large:.1%} of {SIZES[-1]}; there the "
-                    f"accesses {_share(last, 'access'):.0%}",
-                    large < small / 2 and above(last["access"], last["create"]),
-                    f"of {SIZES[-1]} accesses: {_told(last)}; of one: "
-                    f"{_told(sizes[str(SIZES[0])])}: not explained.",
-                )
-            )
-        fixed = one["create"][2] + one["commit"][2]
-        findings.append(
-            Finding(
-                f"creation and commit of one access below half a microsecond ({protocol}; ours)",
-                f"{one['create'][1] + one['commit'][1]:.0f} ns",
-                fixed < 500,
-                f"third quartiles: create {one['create'][2]:.0f}, commit {one['commit'][2]:.0f} "
-                "ns: not explained.",
-            )
-        )
+        findings += [
+            _creation_dominates(data, protocol),
+            _allocations_are_the_reason(data, protocol),
+            *(_accesses_take_over(data, protocol, memory) for memory in MEMORY),
+            _fixed_cost_is_small(data, protocol),
+        ]
     return findings
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
@@ -118,76 +119,104 @@ def _why_not_cheaper(costs: Costs, protocol: str, lock: str) -> str:
     return f"{told}: most of the difference arises {most}."
 
 
-def _why_flat(between: Quartiles, lone: Mapping[str, Quartiles]) -> str:
+def _why_flat(data: Data, kind: str) -> str:
+    """How long a word takes to come from the other core, by itself and in a set."""
+    costs, between, lone = data["nanoseconds"][kind], data["handover"], data["lone"]
     told = (
-        f"what one core writes the other sees after {between[1]:.0f} ns, and a set of one bare "
-        f"word takes {lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
+        f"what one core writes the other sees after {between[1]:.0f} ns; a single bare write takes "
+        f"{lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
     )
     if between[2] < APART:
         return f"{told}: the cores share the cache next to them, so that nothing has to move."
     if above(lone[OTHER], lone[ALONE]):
         return f"{told}: of {SET} words the core waits for many at once, so that little is left."
+    bare, atomic = (SET * (costs[OTHER][m][1] - costs[ALONE][m][1]) for m in ("none", "atomic"))
+    told += (
+        f", but need not wait for its word. A set of {SET} takes {bare:.0f} ns longer with bare "
+        f"{kind}s, and {atomic:.0f} with atomic ones"
+    )
+    if max(bare, atomic) < between[0]:
+        return (
+            f"{told}, less than one handover: its words come many at a time, or sooner than a word "
+            "that both cores wait for; the controls do not tell which."
+        )
     return f"{told}: not explained."
 
 
 def _moved_is_dearer(data: Data, kind: str) -> Finding:
     costs = data["nanoseconds"][kind]
     flat = [m for m in METHODS if not above(costs[OTHER][m], costs[ALONE][m])]
-    told = "; ".join(
-        f"{m} {', '.join(f'{part} {took:.1f} ns' for part, took in _parts(costs, m).items())}"
-        for m in flat
-    )
+    told = "; ".join(f"{method} {_sum(_parts(costs, method).values())}" for method in flat)
     return Finding(
         f"what another core has written is dearer to come back to ({kind}s)",
         ", ".join(f"{m} {costs[ALONE][m][1]:.0f} -> {costs[OTHER][m][1]:.0f} ns" for m in METHODS),
         not flat,
-        f"{_why_flat(data['handover'], data['lone'])} Not clearly for {', '.join(flat)} ({told}).",
+        f"{_why_flat(data, kind)} Not clearly dearer, in ns without interference, for words that "
+        f"have moved, and for locks or records that have: {told}.",
+    )
+
+
+def _sum(parts: Iterable[float]) -> str:
+    """Nanoseconds, the first and what is added to it; nothing is below nothing by rounding.
+
+    >>> _sum([1.25, 0.66, -0.01])
+    '1.2 + 0.7 + 0.0'
+    """
+    return re.sub(r"\+ -", "- ", " + ".join(f"{round(part, 1) + 0.0:.1f}" for part in parts))
+
+
+def _cheaper_than_a_lock(costs: Costs, protocol: str, lock: str, kind: str) -> Finding:
+    mine, its = costs[OTHER][protocol], costs[OTHER][lock]
+    return Finding(
+        f"under interference {protocol} is cheaper than a {lock} ({kind}s)",
+        f"{mine[1]:.0f} ns against {its[1]:.0f} ns",
+        above(its, mine),
+        _why_not_cheaper(costs, protocol, lock),
+    )
+
+
+def _acquiring_is_dearer(costs: Costs, lock: str, kind: str) -> Finding:
+    """The text's reason for what it saw."""
+    acquired, touched = (costs[OTHER][name] for name in (lock, LOCK_WORD))
+    return Finding(
+        f"acquiring a {lock} costs more than an atomic operation: the text's reason ({kind}s)",
+        f"{acquired[1]:.0f} ns; {touched[1]:.0f} where a word as large as a spin lock is only "
+        "added to",
+        above(acquired, touched),
+        "the reason does not hold for this lock: one atomic operation that acquires nothing takes "
+        f"{touched[0]:.1f} to {touched[2]:.1f} ns (quartiles), the lock {acquired[0]:.1f} to "
+        f"{acquired[2]:.1f}.",
+    )
+
+
+def _cheaper_somewhere(data: Data, protocol: str) -> Finding:
+    cases = [
+        f"than a {lock}, {kind}s"
+        for kind in KINDS
+        for lock in LOCKS
+        if above(*(data["nanoseconds"][kind][OTHER][name] for name in (lock, protocol)))
+    ]
+    return Finding(
+        f"in some cases the accesses of the STM are the cheaper ones ({protocol})",
+        "; ".join(cases) or "in none",
+        bool(cases),
+        "see each case above for the parts of its cost and of the locks'.",
     )
 
 
 def judge(data: Data) -> list[Finding]:
     findings = []
-    cheaper: dict[str, list[str]] = {protocol: [] for protocol in reversed(TRANSACTIONAL)}
+    protocols = list(reversed(TRANSACTIONAL))
     for kind in KINDS:
         costs = data["nanoseconds"][kind]
         findings.append(_moved_is_dearer(data, kind))
-        for protocol, cases in cheaper.items():
-            for lock in LOCKS:
-                mine, its = costs[OTHER][protocol], costs[OTHER][lock]
-                if above(its, mine):
-                    cases.append(f"than a {lock}, {kind}s")
-                findings.append(
-                    Finding(
-                        f"under interference {protocol} is cheaper than a {lock} ({kind}s)",
-                        f"{mine[1]:.0f} ns against {its[1]:.0f} ns",
-                        above(its, mine),
-                        _why_not_cheaper(costs, protocol, lock),
-                    )
-                )
-        for lock in LOCKS:
-            acquired, touched = (costs[OTHER][name] for name in (lock, LOCK_WORD))
-            findings.append(
-                Finding(
-                    f"acquiring a {lock} costs more than an atomic operation: the text's reason "
-                    f"({kind}s)",
-                    f"{acquired[1]:.0f} ns; {touched[1]:.0f} where a word as large as a spin lock "
-                    "is only added to",
-                    above(acquired, touched),
-                    "the reason does not hold for this lock: one atomic operation that acquires "
-                    f"nothing takes {touched[0]:.1f} to {touched[2]:.1f} ns (quartiles), the lock "
-                    f"{acquired[0]:.1f} to {acquired[2]:.1f}.",
-                )
-            )
-    findings += [
-        Finding(
-            f"in some cases the accesses of the STM are the cheaper ones ({protocol})",
-            "; ".join(cases) or "in none",
-            bool(cases),
-            "the parts of its cost, and of the locks', are those of each case above.",
-        )
-        for protocol, cases in cheaper.items()
-    ]
-    return findings
+        findings += [
+            _cheaper_than_a_lock(costs, protocol, lock, kind)
+            for protocol in protocols
+            for lock in LOCKS
+        ]
+        findings += [_acquiring_is_dearer(costs, lock, kind) for lock in LOCKS]
+    return findings + [_cheaper_somewhere(data, protocol) for protocol in protocols]
 
 
 EXPERIMENT = Experiment(

@@ -67,7 +67,7 @@ def _curves(
     with ExitStack() as stack:
         plain = stack.enter_context(SlowedEngine(operator, threads=1, horizon=0))
         engines = {
-            f"{protocol}, {count} threads": stack.enter_context(
+            _name(protocol, count): stack.enter_context(
                 SlowedEngine(operator, threads=count, horizon=2 * count, chunk=1, protocol=protocol)
             )
             for count in threads
@@ -149,58 +149,69 @@ def draw(data: Data) -> Figure:
 def judge(data: Data) -> list[Finding]:
     large, small, control = (data["state"][str(state)] for state in (*STATES, LARGE))
     work = data["work"]["busy"]
-    at = work.index(100e-6)
     findings = []
     for protocol in TRANSACTIONAL:
-        two, six = _name(protocol, 2), _name(protocol, 6)
-        speed = large["busy"][two]["speed"][at]
-        findings.append(
-            Finding(
-                f"two threads, 100 µs, state of 100: at least 1.7 ({protocol})",
-                shown(speed),
-                speed[1] >= 1.7,
-                _why_so_slow(large["busy"][two], control["busy"][two]["speed"][0]),
-            )
-        )
+        findings.append(_two_threads_gain(large, control, protocol, work))
         for state, curves in zip(STATES, (large, small), strict=True):
-            first, last = (curves["busy"][two]["speed"][place] for place in (0, -1))
-            best = max(middle for _, middle, _ in curves["busy"][two]["speed"])
-            findings.append(
-                Finding(
-                    f"the speed-up grows with work (two busy threads, state of {state}, "
-                    f"{protocol})",
-                    f"{shown(first)} at {1e6 * work[0]:.0f} µs, {shown(last)} at "
-                    f"{1e6 * work[-1]:.0f} µs",
-                    above(last, first),
-                    _why_no_growth(first, best),
-                )
-            )
-        for kind, name in (("busy", two), ("asleep", six)):
-            findings.append(
-                Finding(
-                    f"a state of 10 is worse than one of 100 ({name.split(', ')[1]} {kind}, "
-                    f"{protocol}, mean over all work)",
-                    f"{shown(small[kind][name]['all'])} against {shown(large[kind][name]['all'])}; "
-                    f"{small[kind][name]['per transaction']:.2f} against "
-                    f"{large[kind][name]['per transaction']:.2f} dropped runs per transaction",
-                    above(large[kind][name]["all"], small[kind][name]["all"]),
-                    _why_no_worse(small[kind][name], large[kind][name]),
-                )
-            )
+            findings.append(_work_helps(curves, state, protocol, work))
+        for kind, threads in (("busy", 2), ("asleep", 6)):
+            findings.append(_little_state_is_worse(small, large, kind, protocol, threads))
         for state, curves in zip(STATES, (large, small), strict=True):
-            rows = [curves["asleep"][_name(protocol, threads)] for threads in ASLEEP]
-            findings.append(
-                Finding(
-                    f"more sleeping threads are faster (state of {state}, {protocol}, mean over "
-                    "all work)",
-                    _by_threads([row["all"] for row in rows]),
-                    _grows([row["all"] for row in rows]),
-                    _why_no_gain(
-                        rows, [control["asleep"][_name(protocol, n)]["all"] for n in ASLEEP]
-                    ),
-                )
-            )
+            findings.append(_threads_help(curves, control, state, protocol))
     return findings
+
+
+def _two_threads_gain(
+    large: Mapping[str, Any], control: Mapping[str, Any], protocol: str, work: list[float]
+) -> Finding:
+    two = _name(protocol, 2)
+    speed = large["busy"][two]["speed"][work.index(100e-6)]
+    return Finding(
+        f"two threads, 100 µs, state of 100: at least 1.7 ({protocol})",
+        shown(speed),
+        speed[1] >= 1.7,
+        _why_so_slow(large["busy"][two], control["busy"][two]["speed"][0]),
+    )
+
+
+def _work_helps(curves: Mapping[str, Any], state: int, protocol: str, work: list[float]) -> Finding:
+    speeds = curves["busy"][_name(protocol, 2)]["speed"]
+    first, last = speeds[0], speeds[-1]
+    return Finding(
+        f"the speed-up grows with work (two busy threads, state of {state}, {protocol})",
+        f"{shown(first)} at {1e6 * work[0]:.0f} µs, {shown(last)} at {1e6 * work[-1]:.0f} µs",
+        above(last, first),
+        _why_no_growth(first, max(middle for _, middle, _ in speeds)),
+    )
+
+
+def _little_state_is_worse(
+    small: Mapping[str, Any], large: Mapping[str, Any], kind: str, protocol: str, threads: int
+) -> Finding:
+    few, many = (curves[kind][_name(protocol, threads)] for curves in (small, large))
+    return Finding(
+        f"a state of 10 is worse than one of 100 ({threads} threads {kind}, {protocol}, mean over "
+        "all work)",
+        f"{shown(few['all'])} against {shown(many['all'])}; {few['per transaction']:.2f} against "
+        f"{many['per transaction']:.2f} dropped runs per transaction",
+        above(many["all"], few["all"]),
+        _why_no_worse(few, many),
+    )
+
+
+def _threads_help(
+    curves: Mapping[str, Any], control: Mapping[str, Any], state: int, protocol: str
+) -> Finding:
+    rows, free = (
+        [of["asleep"][_name(protocol, threads)] for threads in ASLEEP] for of in (curves, control)
+    )
+    speeds = [row["all"] for row in rows]
+    return Finding(
+        f"more sleeping threads are faster (state of {state}, {protocol}, mean over all work)",
+        _by_threads(speeds),
+        _grows(speeds),
+        _why_no_gain(rows, [row["all"] for row in free]),
+    )
 
 
 def _grows(speeds: list[list[float]]) -> bool:
@@ -280,7 +291,7 @@ EXPERIMENT = Experiment(
     notes=(
         "Above two threads in a busy loop, one for each core. Below the work is sleep, which keeps "
         "the conflicts and frees the core, so that more threads than cores can be looked at; each "
-        f"point stands at what the sleep really took. A control, not drawn: a state of "
+        "point stands at what the sleep really took. A control, not drawn: a state of "
         f"{LARGE:,} words."
     ),
 )

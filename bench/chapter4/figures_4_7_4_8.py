@@ -286,8 +286,8 @@ def _others_are_small(data: Data, writes: int, protocol: str) -> Finding:
         ratio = of_writes["restored"][name]
         left = _not_small(first, ratio)
         told.append(
-            f"{name}: {ratio[1]:.1f}, beside which "
-            + (f"{' and '.join(left)} still is not small" if left else "all others are small")
+            f"{name} {ratio[1]:.1f} "
+            + (f"(still not small beside it: {', '.join(left)})" if left else "(all are small)")
         )
         if not left:
             break
@@ -301,7 +301,7 @@ def _others_are_small(data: Data, writes: int, protocol: str) -> Finding:
         f"the others add at most half as much as {protocol} ({writes} writes, no work)",
         ", ".join(f"{method} {ratio[1]:.2f}" for method, ratio in first.items()),
         not large,
-        f"not {' and '.join(large)}. The text's conditions restored: {'; '.join(told)}.",
+        f"not small: {', '.join(large)}. The text's conditions restored: {'; '.join(told)}.",
     )
 
 
@@ -459,6 +459,6 @@ EXPERIMENT = Experiment(
         "threads are faster than one plain loop. In each round all methods and all lengths take "
         "turns; lines go through the medians of the rounds. Controls, not in the picture: "
         "descriptor and logs allocated anew for each transaction, `value` with a lock array as "
-        "well. A dip is at least 3 % deep as well."
+        "well. What counts as a dip is also at least 3 % deep."
     ),
 )

@@ -31,7 +31,7 @@ def above(high: Quartiles, low: Quartiles) -> bool:
 
     >>> above([2.0, 3.0, 4.0], [1.0, 1.5, 1.9])
     True
-    >>> above([2.0, 3.0, 4.0], [1.0, 2.0, 2.1])
+    >>> above([2.0, 3.0, 4.0], [1.0, 1.5, 2.0])
     False
     """
     return high[0] > low[2]

@@ -488,12 +488,18 @@ static void swap_entries(struct lab *lab, const uint32_t *words, int64_t count)
     }
 }
 
-/* False: this machine does not let the thread choose its core. */
-static bool move_to(int core)
+static cpu_set_t only(int core)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(core, &set);
+    return set;
+}
+
+/* False: this machine does not let the thread choose its core. */
+static bool move_to(int core)
+{
+    cpu_set_t set = only(core);
     return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
@@ -528,9 +534,7 @@ static bool begin_interference(struct interference *other)
 {
     atomic_store(&other->stage, WRITING);
     /* It begins there: beside this thread, which does not wait asleep, it would wait for its turn. */
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(other->core, &set);
+    cpu_set_t set = only(other->core);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     bool begun = pthread_attr_setaffinity_np(&attributes, sizeof set, &set) == 0 &&
@@ -657,8 +661,8 @@ struct rerun {
 
 /* Means over `batches`. The earlier transaction, on `other_core`, increments the first `changed` of
  * the words that the other one reads or writes. RUN_BEFORE: the first run finds its data in the cache,
- * as one before it has had the same. UNSEARCHED: who was robbed of locks gives back the others without
- * looking for the words of those. */
+ * as one before it has had the same. UNSEARCHED: a transaction whose locks were stolen gives back the
+ * others without looking for the words of those. */
 struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
                        const uint32_t *words, int64_t count, int64_t batches, int64_t changed,
                        int how, int core, int other_core)

@@ -31,7 +31,11 @@ from specstream.figures.style import from_zero, in_style, legend, new_figure, pl
 __all__ = [
     "DEFINITIONS",
     "DIFFERENCES",
+    "HALF",
     "RATE",
+    "ROUNDS",
+    "SECONDS",
+    "SECONDS_EQUAL",
     "SETTINGS",
     "SPECULATIVE",
     "Curves",
@@ -53,6 +57,8 @@ ROUNDS = 5
 # At equal rates a queue takes long to become as it stays: hundreds of events.
 SECONDS, SECONDS_EQUAL = 1.5, 4.0
 SETTLING = 1 / 8
+# Seconds until rows are looked for again at the latest: little beside latencies of milliseconds.
+LOOK = 0.0002
 
 # d: by how much A sends more than B.
 DIFFERENCES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -126,26 +132,14 @@ def mean_latency(
         rounds: of the busy loop in each event.
     """
     generator = np.random.default_rng(seed)
-    times = {
-        source: [
-            float(at)
-            for at in np.cumsum(generator.exponential(mean, int(2 * seconds / mean) + 10))
-            if at < seconds
-        ]
-        for source, mean in (("A", 1 / load.rate), ("B", (1 + difference) / load.rate))
-    }
+    times = _times(load.rate, difference, seconds, generator)
     arrivals = sorted((at, source) for source, ats in times.items() for at in ats)
     drawn = load.values(generator, len(arrivals))
     with SlowedEngine(
         load.operator, threads=1, sources=["A", "B"], keys=True, **SETTINGS[setting]
     ) as slowed:
         engine = slowed.engine
-        # First an event of each source: the code is compiled when the first one comes.
-        for source in ("A", "B"):
-            engine.submit_event(-1, source, **drawn[0])
-            engine.advance(source, 0)
-        while engine.stats.events < 2:
-            engine.poll_rows(timeout=0.05)
+        first = _compile(engine, drawn[0])
         slowed.pace(rounds=rounds)
         before = slowed.runs()
         waiting = deque(arrivals)
@@ -156,19 +150,19 @@ def mean_latency(
             engine.poll_rows(timeout=timeout)
             now = time.perf_counter() - began
             # Events count, not rows: an event may emit none, or several.
-            committed = engine.stats.events - 2 - len(latency)
+            committed = engine.stats.events - first - len(latency)
             latency.extend(now - waiting.popleft()[0] for _ in range(committed))
 
         for (at, source), columns in zip(arrivals, drawn, strict=True):
             while (rest := at - (time.perf_counter() - began)) > 0:
-                collect(min(rest, 0.0002))
+                collect(min(rest, LOOK))
             # Microseconds: integer keys are what a program that wants low latency uses.
             engine.submit_event(int(at * 1e6), source, ordered=True, **columns)
         # A queue may be left. What waits for the other source has no end.
         end = min(ats[-1] for ats in times.values())
         free = sum(at < end for at, _ in arrivals)
         while len(latency) < free:
-            collect(0.0002)
+            collect(LOOK)
         runs = slowed.runs() - before
     settled = int(SETTLING * free)
     return Latency(
@@ -176,6 +170,30 @@ def mean_latency(
         _waiting(arrivals[settled:free], times),
         runs.dropped_per_transaction,
     )
+
+
+def _times(
+    rate: float, difference: float, seconds: float, generator: np.random.Generator
+) -> dict[str, list[float]]:
+    """When each source sends within so many seconds."""
+    return {
+        source: [
+            float(at)
+            for at in np.cumsum(generator.exponential(mean, int(2 * seconds / mean) + 10))
+            if at < seconds
+        ]
+        for source, mean in (("A", 1 / rate), ("B", (1 + difference) / rate))
+    }
+
+
+def _compile(engine: ss.Engine, columns: Mapping[str, Any]) -> int:
+    """Runs an event of each source, as code is compiled when the first one comes; how many."""
+    for source in ("A", "B"):
+        engine.submit_event(-1, source, **columns)
+        engine.advance(source, 0)
+    while engine.stats.events < 2:
+        engine.poll_rows(timeout=0.05)
+    return 2
 
 
 def _waiting(arrivals: Sequence[tuple[float, str]], times: Mapping[str, Sequence[float]]) -> float:

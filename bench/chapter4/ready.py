@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench import locked
-from bench.chapter4.experiment import Effort
+from bench.chapter4.experiment import Effort, Say
 from bench.chapter4.margin import quartiles, shown
 from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.workloads import NEIGHBOURS, TOP_K, skewed_items, uniform_points
@@ -31,12 +31,16 @@ __all__ = [
     "DISTINCT",
     "FEW_REPEATS",
     "READY",
+    "SEQUENTIAL",
     "SLEEP",
     "Ready",
     "Variant",
+    "by_length",
     "drops_more",
     "engine_of",
+    "held_back_by_cores",
     "in_rounds",
+    "meanings",
     "pace_of",
     "per_transaction",
     "rates",
@@ -44,6 +48,8 @@ __all__ = [
     "why_no_faster",
 ]
 
+# Options of an engine whose one thread neither speculates nor locks.
+SEQUENTIAL: Mapping[str, Any] = {"threads": 1, "horizon": 0}
 # Share of an event's work before its accesses.
 BEFORE = 0.5
 # Sleep is coarse: it takes so many times what an event of the text takes.
@@ -75,12 +81,6 @@ class Ready:
     warm_up: int
     seconds: float
     first: Callable[[int, int], pa.Table] | None = None
-
-    def values(self, generator: np.random.Generator) -> dict[str, Any]:
-        """The columns of one event."""
-        row: dict[str, Any]
-        (row,) = self.events(1, int(generator.integers(2**31))).to_pylist()
-        return row
 
 
 def repeating(share: float) -> Callable[[int, int], pa.Table]:
@@ -131,6 +131,31 @@ COARSE = replace(
     warm_up=2_000,
 )
 
+# Words that several experiments share, as the page explains them.
+_MEANINGS = {
+    "speed": "time of the sequential run divided by that of this one, same events; no unit",
+    "sequential": "one thread that neither speculates nor locks, at the same length",
+    "the text's length": (
+        f"a busy loop makes an event take {1e6 * READY[0].seconds:.2f} µs (top-k) or "
+        f"{1e6 * READY[1].seconds:.2f} µs"
+    ),
+    "asleep": (
+        "the work is sleep, ten times the text's length asked for: threads beyond the two cores "
+        "keep their conflicts; in brackets above each panel: what an event really takes in the "
+        "sequential run"
+    ),
+    "dropped runs per transaction": (
+        "speculative runs that were dropped, divided by committed transactions; in percent"
+    ),
+    "dropped runs per speculative run": "the same divided by all speculative runs",
+    "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
+}
+
+
+def meanings(*words: str) -> dict[str, str]:
+    """Of some words, for the definitions of an experiment."""
+    return {word: _MEANINGS[word] for word in words}
+
 
 def engine_of(
     ready: Ready, fine: bool = False, warm_up: int | None = None, **options: Any
@@ -149,7 +174,7 @@ def rounds_for(ready: Ready) -> int:
 
 @functools.cache
 def _rounds_for(ready: Ready) -> int:
-    with engine_of(ready, threads=1, horizon=0) as slowed:
+    with engine_of(ready, **SEQUENTIAL) as slowed:
         events = ready.events(20_000, 1)
         bare: float = min(slowed.run(events) for _ in range(5)) / events.num_rows
     return round((ready.seconds - bare) * busy_rounds())
@@ -218,28 +243,55 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
         order = list(variants)
         for number in range(effort.times(rounds, 2)):
             for name in order if number % 2 == 0 else reversed(order):
-                one = variants[name]
-                events = one.ready.events(one.count, 1 + number)
-                if one.waits:
-                    took[name].append(float(np.mean(engines[name].waits(events, **one.how))) / 1e9)
-                else:
-                    took[name].append(engines[name].run(events, **one.how) / one.count)
+                took[name].append(_seconds_per_event(engines[name], variants[name], 1 + number))
                 horizons[name].append(engines[name].engine.stats.horizon)
-        measured = {}
-        for name, one in variants.items():
-            runs = engines[name].runs() - before[name][0]
-            base = took[one.base]
-            measured[name] = {
-                "speed": quartiles([b / mine for b, mine in zip(base, took[name], strict=True)]),
+        return {
+            name: {
+                "speed": quartiles(
+                    [b / m for b, m in zip(took[one.base], took[name], strict=True)]
+                ),
                 "microseconds": 1e6 * statistics.median(took[name]),
-                "transactions": runs.transactions,
-                "dropped": runs.dropped,
-                "per run": runs.dropped_per_run,
-                "ahead": runs.speculative / max(runs.transactions, 1),
-                "nap": (engines[name].slept() - before[name][1]).ratio,
+                **_runs_since(engines[name], *before[name]),
                 "horizon": statistics.mean(horizons[name]),
             }
-    return measured
+            for name, one in variants.items()
+        }
+
+
+def by_length(
+    ready: Ready,
+    lengths: Sequence[str],
+    variants: Callable[[Ready, str, Effort], Mapping[str, Variant]],
+    effort: Effort,
+    rounds: int,
+    say: Say,
+) -> dict[str, Any]:
+    """Of an operator, what :func:`in_rounds` gives for the variants at each length of an event."""
+    found = {}
+    for length in lengths:
+        say(f"{ready.name}, {length}")
+        found[length] = in_rounds(variants(ready, length, effort), effort, rounds)
+    return found
+
+
+def _seconds_per_event(engine: SlowedEngine, one: Variant, seed: int) -> float:
+    """Of a round: its time divided by its events, or what they took from dequeuing to commit."""
+    events = one.ready.events(one.count, seed)
+    if one.waits:
+        return float(np.mean(engine.waits(events, **one.how))) / 1e9
+    return engine.run(events, **one.how) / one.count
+
+
+def _runs_since(engine: SlowedEngine, runs_before: Runs, slept_before: Slept) -> dict[str, Any]:
+    """What :func:`in_rounds` tells of runs and sleep."""
+    runs = engine.runs() - runs_before
+    return {
+        "transactions": runs.transactions,
+        "dropped": runs.dropped,
+        "per run": runs.dropped_per_run,
+        "ahead": runs.speculative / max(runs.transactions, 1),
+        "nap": (engine.slept() - slept_before).ratio,
+    }
 
 
 def per_transaction(row: Mapping[str, Any]) -> float:
@@ -256,6 +308,19 @@ def drops_more(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def rates(row: Mapping[str, Any]) -> str:
     """Both shares of dropped runs, in words."""
     return f"{per_transaction(row):.2%} per transaction, {row['per run']:.2%} per speculative run"
+
+
+def held_back_by_cores(locks: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
+    """Why two threads are too slow where two that keep no order are as well.
+
+    Args:
+        locks: two threads with fine-grained locks.
+        mine: what is too slow.
+    """
+    return (
+        "two threads with fine-grained locks, which keep no order and drop nothing, reach no more "
+        f"than {shown(locks['speed'])} of these cores; {rates(mine)} were dropped here"
+    )
 
 
 def why_no_faster(

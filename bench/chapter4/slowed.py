@@ -165,11 +165,6 @@ class SlowedEngine:
         stats = self.engine.stats
         return Runs(stats.speculative_runs, sum(stats.aborts.values()), stats.events)
 
-    def dropped(self) -> tuple[int, int]:
-        """Speculative runs so far, and how many of them were dropped."""
-        runs = self.runs()
-        return runs.speculative, runs.dropped
-
     def slept(self) -> Slept:
         """The sleep so far; of two looks the difference tells of what lies between."""
         asked, took = self._lib.pace_asked(self._pace), self._lib.pace_slept(self._pace)

@@ -15,10 +15,12 @@ from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
     drops_more,
     in_rounds,
+    meanings,
     pace_of,
     per_transaction,
     rates,
@@ -65,12 +67,11 @@ def variants(ready: Ready, effort: Effort) -> dict[str, Variant]:
         "count": effort.times(EVENTS_ASLEEP, 100),
         "base": "sequential, asleep",
     }
-    sequential = {"threads": 1, "horizon": 0}
     made = {
         # Nothing waits, an event's time is all there is.
-        "sequential, busy": Variant(ready, sequential, **busy | {"count": busy["count"] // 3}),
+        "sequential, busy": Variant(ready, SEQUENTIAL, **busy | {"count": busy["count"] // 3}),
         "sequential, asleep": Variant(
-            ready, sequential, **asleep | {"count": asleep["count"] // 5}
+            ready, SEQUENTIAL, **asleep | {"count": asleep["count"] // 5}
         ),
     }
     control = CONTROLS[ready.name]
@@ -130,8 +131,7 @@ def judge(data: Data) -> list[Finding]:
 
 def _more_conflicts(top: Mapping[str, Any], near: Mapping[str, Any], protocol: str) -> Finding:
     pairs = [
-        (rows[0][f"{protocol}, {kind}"], rows[1][f"{protocol}, {kind}"])
-        for rows in ((top, near),)
+        (top[f"{protocol}, {kind}"], near[f"{protocol}, {kind}"])
         for kind in ("2 busy threads", "6 sleeping threads")
     ]
     return Finding(
@@ -178,8 +178,8 @@ def _time_rises(rows: Mapping[str, Any], name: str, protocol: str) -> Finding:
         f"{asleep['microseconds']:.0f} µs, six {shown(six)} times; the text {times[0]:.2f} and "
         f"{times[1]:.2f} times",
         two[0] > 1 and above(six, two),
-        f"it rises with conflicts, and here are few: {seen}. What the text's six threads waited "
-        "for, with as few conflicts and a core each, cannot be told from here"
+        f"it rises with conflicts, and there are few here: {seen}. What the text's six threads "
+        "waited for, with as few conflicts and a core each, cannot be told from here"
         if explained
         else f"not explained: {seen}",
     )
@@ -226,16 +226,14 @@ EXPERIMENT = Experiment(
         ),
         "busy threads": "the work is a busy loop of the text's length, on two cores",
         "sleeping threads": "the work is sleep, ten times that long asked for",
-        "dropped runs per transaction": (
-            "speculative runs that were dropped, through committed transactions; in percent"
+        **meanings(
+            "dropped runs per transaction", "dropped runs per speculative run", "value, eager"
         ),
-        "dropped runs per speculative run": "the same through all speculative runs",
-        "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
     },
     notes=(
         "The text had a core for each of six threads; here they sleep, so that they need none, or "
         "share two. Half of the work stands before the accesses, half after them. Chunks of one "
-        f"event, a horizon of twice the threads. All variants in turn, in one process. "
+        "event, a horizon of twice the threads. All variants in turn, in one process. "
         f"{COUNTS}"
     ),
 )

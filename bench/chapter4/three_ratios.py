@@ -8,18 +8,20 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
-from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of
+from bench.chapter4.figure_4_18 import count_of
 from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     BEFORE,
     COUNTS,
     DISTINCT,
     READY,
+    SEQUENTIAL,
     Ready,
     Variant,
-    in_rounds,
+    by_length,
+    held_back_by_cores,
+    meanings,
     pace_of,
-    rates,
     why_no_faster,
 )
 from bench.chapter4.slowed import busy_rounds
@@ -41,13 +43,12 @@ SETTLE = 10
 
 def measure(effort: Effort, say: Say) -> Data:
     """Speed relative to the sequential run by operator, length and contestant; two threads."""
-    rows: dict[str, Any] = {}
-    for ready in READY:
-        rows[ready.name] = {}
-        for length in (*LENGTHS, LONGER):
-            say(f"{ready.name}, {length}")
-            rows[ready.name][length] = in_rounds(variants(ready, length, effort), effort, ROUNDS)
-    return {"rows": rows}
+    lengths = (*LENGTHS, LONGER)
+    return {
+        "rows": {
+            ready.name: by_length(ready, lengths, variants, effort, ROUNDS, say) for ready in READY
+        }
+    }
 
 
 def variants(ready: Ready, length: str, effort: Effort) -> dict[str, Variant]:
@@ -157,10 +158,7 @@ def _why_locks(rows: Mapping[str, Any]) -> str:
 def _why_not_two(text: Mapping[str, Any]) -> str:
     mine, locks = text["speculation"], text["fine-grained locks"]
     if locks["speed"][1] < WANTED:
-        return (
-            "two threads with fine-grained locks, which keep no order and drop nothing, reach no "
-            f"more than {shown(locks['speed'])} of these cores; {rates(mine)} were dropped here"
-        )
+        return held_back_by_cores(locks, mine)
     free = text.get("speculation, distinct items")
     return why_no_faster(mine, free, WANTED, "distinct items")
 
@@ -177,8 +175,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
-        "sequential": "one thread that neither speculates nor locks, at the same length",
+        **meanings("speed", "sequential"),
         "fine-grained locks": (
             "one for each counter of the sketch and one for the list; one for each bucket; two "
             "threads, which keep no order of events"
@@ -187,7 +184,7 @@ EXPERIMENT = Experiment(
             "two threads with the automatic setting, which runs plain where events are too short"
         ),
         "today's length": "as compiled here, no work added",
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
+        **meanings("the text's length"),
     },
     notes=(
         "Half of the work stands before the accesses, half after them. Thin lines are quartiles. "

@@ -226,8 +226,6 @@ def skewed(exponents: Sequence[float], rounds: int, say: Say) -> list[Skewed]:
                     events = events_of(keys, number)
                     alone = one.run(events, **pace)
                     ratios.append(alone / many.run(events, **pace))
-                runs, dropped = many.dropped()
-            found.append(
-                Skewed(exponent, kind, threads, statistics.median(ratios), dropped / max(runs, 1))
-            )
+                aborts = many.runs().dropped_per_run
+            found.append(Skewed(exponent, kind, threads, statistics.median(ratios), aborts))
     return found

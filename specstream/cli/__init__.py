@@ -18,7 +18,7 @@ except ImportError as missing:
     ) from missing
 
 import specstream as ss
-from specstream.cli import bench, demo, doctor, explain, profile, replay, run, tune
+from specstream.cli import bench, demo, doctor, explain, pipeline, profile, replay, run, tune
 
 __all__ = ["main"]
 
@@ -34,6 +34,7 @@ for command in (
     demo.demo,
     doctor.doctor,
     explain.explain,
+    pipeline.pipeline,
     profile.profile,
     replay.replay,
     run.run,

@@ -45,7 +45,8 @@ def bench(
 
     All run the same events in interleaved rounds: plain on one thread, specstream with Auto, one
     global lock around the operator, the version of --locked if there is one, and pure Python. A run
-    under locks has no order: what it emits differs from run to run.
+    under locks has no order: what it emits differs from run to run. A pipeline has no global lock
+    beside it.
     """
     with reported_errors():
         from specstream.tuning import machine
@@ -94,8 +95,9 @@ def bench(
             return
         print_table(measurements_table(title, rows, BASELINE, with_answer=True))
         click.echo("Speed is relative to plain in the same round.")
-        if most > 1:
+        if most > 1 and found.settings:
             click.echo("A run under locks has no order: what it emits differs from run to run.")
+        if most > 1:
             click.echo(f"{most} threads that share nothing ran at {capacity:.2f} of one.")
 
 

@@ -139,7 +139,7 @@ def engine_options(command: Command) -> Command:
     return command
 
 
-def check_plot(path: Path | None) -> None:
+def check_plot(path: Path | None, needs_matplotlib: bool = True) -> None:
     """Finds out before the measurement that nothing can be drawn.
 
     Raises:
@@ -147,7 +147,8 @@ def check_plot(path: Path | None) -> None:
     """
     if path is None:
         return
-    needs("plot", "matplotlib")
+    if needs_matplotlib:
+        needs("plot", "matplotlib")
     if not path.parent.is_dir():
         raise click.ClickException(f"--plot {path}: there is no directory {str(path.parent)!r}")
     if path.suffix not in PICTURES:

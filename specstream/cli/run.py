@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_input, check_no_files
+from specstream.cli.directories import DIRECTORY, check_fresh, check_input
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, input_options
@@ -92,15 +92,18 @@ def run(
     that makes one from the --arg values. Files are taken in the order in which they were last
     modified; within a micro-batch, events run in the order (--order-by, --source, position), and
     with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
-    way. Of a pipeline with several sinks, --output has a directory for each; the files of one with
-    several sources have the columns of all, as ss.spark.union makes them.
+    way.
+
+    A pipeline with several sinks writes the rows of each into a directory of its name in --output.
+    One with several sources reads tables with a column "stream", which names each event's source,
+    and the columns of all, like "ticks.price", which are null in the events of others.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
         rows, newest = check_input(input_, operator, order_by, source)
-        check_fresh(output, checkpoint)
-        for name in operator.sinks:
-            check_no_files("--output", output / name)
+        directories = directories_of(operator, output)
+        for directory in directories.values():
+            check_fresh(directory, checkpoint)
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
@@ -114,7 +117,7 @@ def run(
                 engine,
                 order_by=order_by,
                 source=source,
-                to=sinks_in(output, operator),
+                to=sinks_in(directories),
                 **in_time,
             )
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
@@ -152,11 +155,16 @@ def run(
             sys.exit(ended[0])
 
 
-def sinks_in(output: Path, operator: ss.Operator) -> Any:
-    """A sink for the directory, or for one in it for each of a pipeline's several sinks."""
-    if len(operator.sinks) < 2:
-        return ss.spark.parquet_sink(output)
-    return {name: ss.spark.parquet_sink(output / name) for name in operator.sinks}
+def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
+    """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
+    sinks = operator.sinks
+    return {name: output / name for name in sinks} if len(sinks) > 1 else {"": output}
+
+
+def sinks_in(directories: dict[str, Path]) -> Any:
+    """What writes them there."""
+    found = {name: ss.spark.parquet_sink(directory) for name, directory in directories.items()}
+    return found.get("", found)
 
 
 def summary_of(

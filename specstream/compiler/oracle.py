@@ -42,7 +42,7 @@ from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
 
-__all__ = ["Oracle"]
+__all__ = ["Draws", "Oracle", "OracleEmit", "OracleEvent", "seed_of", "strings_of"]
 
 
 class OracleState:
@@ -228,7 +228,44 @@ class OracleLocks:
     acquire = release = __enter__
 
 
-class OracleEvent:
+class Draws:
+    """Random numbers of an event: of its seed, its order key and the number of the draw."""
+
+    timestamp: Any
+    source: Any
+    sequence: Any
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def _key(self, draw: int) -> tuple[int, ...]:
+        return (
+            *(self._seed, int(self.timestamp), int(self.source), int(self.sequence)),
+            int(draw),
+        )
+
+    def random_bits(self, draw: int) -> Uint64:
+        return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))
+
+    def random(self, draw: int) -> float:
+        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
+
+    def normal(self, draw: int) -> float:
+        return float(lib.ss_random_normal(*self._key(draw)))
+
+    def integer(self, low: int, high: int, draw: int) -> Int64:
+        drawn = ffi.new("int64_t *")
+        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
+            raise ValueError(f"event.integer({int(low)}, {int(high)}, i): the range is empty")
+        return Int64(drawn[0])
+
+    def choice(self, count: int, draw: int) -> Int64:
+        if count <= 0:
+            raise ValueError(f"event.choice({int(count)}, i): there is nothing to choose from")
+        return self.integer(0, count, draw)
+
+
+class OracleEvent(Draws):
     """The running event under Python."""
 
     def __init__(
@@ -240,7 +277,7 @@ class OracleEvent:
         sequences: npt.NDArray[np.int64] | None,
         strings: StringTable | None,
     ) -> None:
-        self._seed = seed
+        super().__init__(seed)
         self._schema, self._arrays, self._strings = schema, columns, strings
         self._first_sequence = first_sequence
         self._sequences = None if sequences is None else elements_of(sequences)
@@ -307,31 +344,15 @@ class OracleEvent:
     def is_null(self, name: str) -> bool:
         return bool(self._nulls[name][self._row])
 
-    def _key(self, draw: int) -> tuple[int, ...]:
-        return (
-            *(self._seed, int(self.timestamp), int(self.source), int(self.sequence)),
-            int(draw),
-        )
 
-    def random_bits(self, draw: int) -> Uint64:
-        return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))
+def seed_of(event: Draws) -> int:
+    """The seed of an event's random numbers; a column may have that name."""
+    return event._seed
 
-    def random(self, draw: int) -> float:
-        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
 
-    def normal(self, draw: int) -> float:
-        return float(lib.ss_random_normal(*self._key(draw)))
-
-    def integer(self, low: int, high: int, draw: int) -> Int64:
-        drawn = ffi.new("int64_t *")
-        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
-            raise ValueError(f"event.integer({int(low)}, {int(high)}, i): the range is empty")
-        return Int64(drawn[0])
-
-    def choice(self, count: int, draw: int) -> Int64:
-        if count <= 0:
-            raise ValueError(f"event.choice({int(count)}, i): there is nothing to choose from")
-        return self.integer(0, count, draw)
+def strings_of(event: OracleEvent) -> StringTable | None:
+    """The strings in an event's columns, likewise."""
+    return event._strings
 
 
 class OracleTimer(OracleEvent):
@@ -340,7 +361,7 @@ class OracleTimer(OracleEvent):
     def __init__(
         self, schema: Schema, at: int, key: Any, time: int, number: int, seed: int
     ) -> None:
-        self._seed = seed
+        Draws.__init__(self, seed)
         self._schema, self._nulls, self._readers = schema, {}, {}
         self.key, self.at = key, Int64(at)
         self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)

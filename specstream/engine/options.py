@@ -94,7 +94,9 @@ class Options:
                 f"operator {self.operator.name!r} goes by the time of events, "
                 'and execution="locked" has no order: leave it out'
             )
-        clash = [name for name in KEY_COLUMNS if name in self.operator.emits.names]
+        # Of a pipeline with several sinks a column is called sink.column.
+        emitted = {name.rpartition(".")[2] for name in self.operator.emits.names}
+        clash = [name for name in KEY_COLUMNS if name in emitted]
         if self.keys and clash:
             raise ConfigurationError(
                 f"keys=True adds the column {clash[0]!r}, which operator {self.operator.name!r} "

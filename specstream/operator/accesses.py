@@ -17,9 +17,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from specstream.compiler.inputs import ASKED, column_of
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
 from specstream.compiler.scopes import is_named_lambda, named_lambda
+from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.updates import update_name
 
@@ -148,6 +150,13 @@ class _Each:
 
 
 @dataclass(frozen=True)
+class _Input:
+    """One of several inputs of an event."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class _Local:
     """A function inside a function, or a lambda."""
 
@@ -182,12 +191,14 @@ class Accesses:
     """All that is found.
 
     Attributes:
+        inputs: names of the event's inputs, where it has several.
         found: accesses to fields, in the order in which they are met.
         columns: of the event, that are read.
     """
 
     program: Program
     layout: Layout
+    inputs: frozenset[str] = frozenset()
     found: dict[Access, None] = field(default_factory=dict)
     columns: dict[str, None] = field(default_factory=dict)
     known: dict[Any, _Values] = field(default_factory=dict)
@@ -214,9 +225,12 @@ class Accesses:
         return self.known[key]
 
 
-def accesses_of(program: Program, layout: Layout) -> tuple[tuple[Access, ...], tuple[str, ...]]:
+def accesses_of(
+    program: Program, layout: Layout, event: Schema
+) -> tuple[tuple[Access, ...], tuple[str, ...]]:
     """The accesses of an operator to its state, and the event's columns that it reads."""
-    all_of = Accesses(program, layout)
+    inputs = {name.partition(".")[0] for name in event.names if "." in name} - set(ASKED)
+    all_of = Accesses(program, layout, frozenset(inputs))
     function = next(reversed(program.written))
     all_of.call(function, [frozenset([one]) for one in (_STATE, _EVENT, _EMIT)], {}, None)
     return tuple(all_of.found), tuple(all_of.columns)
@@ -380,8 +394,13 @@ class _Walk(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> _Values:
         base = self.visit(node.value)
+        if _EVENT in base and node.attr in self.all.inputs:
+            return frozenset([_Input(node.attr)])
         if _EVENT in base:
             self.all.columns[node.attr] = None
+        for one in base:
+            if isinstance(one, _Input):
+                self.all.columns[column_of(one.name, node.attr)] = None
         arrays: list[Any] = []
         for place in self.fields(node):
             if place.is_record and _STATE in base:
@@ -551,11 +570,13 @@ class _Walk(ast.NodeVisitor):
         found: set[Any] = set()
         if name in _CHANGING:
             self.changed(given[:1], node)
-        if _EVENT in base:
-            is_null = name == "is_null" and bool(node.args)
-            asked = node.args[0] if is_null else ast.Constant(name)  # or event.random(...)
+        inputs = [f"{one.name}." for one in base if isinstance(one, _Input)]
+        inputs += [f"{name}." if name in ASKED else ""] if _EVENT in base else []
+        for prefix in inputs:
+            is_named = (name == "is_null" or name in ASKED) and bool(node.args)
+            asked = node.args[0] if is_named else ast.Constant(name)  # or event.random(...)
             if isinstance(asked, ast.Constant):
-                self.all.columns[str(asked.value)] = None
+                self.all.columns[prefix + str(asked.value)] = None
         for place in base:
             if not isinstance(place, _Place):
                 continue

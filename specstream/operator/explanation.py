@@ -6,9 +6,10 @@ import html
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from specstream.compiler.inputs import ASKED
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
@@ -16,7 +17,7 @@ from specstream.declarations.state import Field, Layout
 from specstream.display.sheet import table
 from specstream.operator.accesses import Access, accesses_of
 
-__all__ = ["Explanation", "FieldUse", "PossibleConflict", "Source", "explained"]
+__all__ = ["Explanation", "FieldUse", "PossibleConflict", "Source", "explained", "prefixed"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Explanation:
         rows = [f"operator {self.operator!r}"]
         for source in self.functions:
             rows += ["", f"{source.filename}", source.numbered()]
-        for title, lines in self._sections():
+        for title, lines in self.sections():
             rows += ["", title, *(f"  {line}" for line in lines)]
         return "\n".join(rows)
 
@@ -176,13 +177,14 @@ class Explanation:
             for one in self.fields
         ]
         parts.append(table(["field", "layout", "read", "written", "updated unread"], fields))
-        for title, lines in self._sections():
+        for title, lines in self.sections():
             if not title.startswith("state"):
                 items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
                 parts.append(f"<h5>{html.escape(title)}</h5><ul>{items}</ul>")
         return "".join(parts)
 
-    def _sections(self) -> Iterator[tuple[str, list[str]]]:
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Of the text behind the source: title and lines."""
         read = [
             f"{name}: {of}" + ("" if name in self.columns_read else ", not read")
             for name, of in self.event
@@ -232,13 +234,13 @@ def _many(number: int, what: str) -> str:
 
 def explained(program: Program, layout: Layout, event: Schema, emits: Schema) -> Explanation:
     """An operator in words, from its syntax alone."""
-    accesses, columns = _in_order(program, layout)
+    accesses, columns = _in_order(program, layout, event)
     names = [field.name for field in layout.fields]
     written = dict(reversed(program.written.items()))
     # What a timer runs is never ahead of its turn, so that it meets only those that come later.
     ahead = len(accesses)
     if program.on_timer is not None:
-        accesses += _in_order(program.on_timer, layout)[0]
+        accesses += _in_order(program.on_timer, layout, program.on_timer.event)[0]
         written |= dict(reversed(program.on_timer.written.items()))
     return Explanation(
         operator=program.operator,
@@ -248,7 +250,7 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
             if not is_own(one.filename)
         ),
         lifted=tuple(one.text for one in program.derived if one.is_seen),
-        event=tuple(event.describe()),
+        event=tuple(one for one in event.describe() if not is_asked(one[0])),
         columns_read=tuple(columns),
         emits=tuple(emits.describe()),
         fields=tuple(_field_use(field, accesses) for field in layout.fields),
@@ -259,9 +261,47 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
     )
 
 
-def _in_order(program: Program, layout: Layout) -> tuple[tuple[Access, ...], tuple[str, ...]]:
+def is_asked(column: str) -> bool:
+    """Whether a column of the event is what it says of an input."""
+    name, dot, _ = column.partition(".")
+    return bool(dot) and name in ASKED
+
+
+def prefixed(of: Explanation, prefix: str) -> Explanation:
+    """The same with other names of the fields: ``prefix`` stands before each.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={})
+    ... def counted(state, event, emit):
+    ...     state.count += event.x
+    >>> print(prefixed(counted.explain(), "first.").conflicts[0].text.partition(":")[0])
+    one writes first.count (line 3), a later one reads first.count (line 3)
+    """
+    accesses = tuple(
+        replace(one, field=prefix + one.field, text=prefix + one.text) for one in of.accesses
+    )
+    return replace(
+        of,
+        fields=tuple(replace(one, name=prefix + one.name) for one in of.fields),
+        accesses=accesses,
+        conflicts=tuple(
+            replace(
+                one,
+                field=prefix + one.field,
+                text=_sentence(accesses[one.earlier], accesses[one.later], one.when),
+            )
+            for one in of.conflicts
+        ),
+    )
+
+
+def _in_order(
+    program: Program, layout: Layout, event: Schema
+) -> tuple[tuple[Access, ...], tuple[str, ...]]:
     """The accesses, function by function and line by line, and the columns that are read."""
-    found, columns = accesses_of(program, layout)
+    found, columns = accesses_of(program, layout, event)
     starts = {
         (one.filename, function.__name__): at
         for at, (function, one) in enumerate(reversed(program.written.items()))

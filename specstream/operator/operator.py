@@ -48,7 +48,7 @@ class SequentialRun:
     """What the oracle made of a table.
 
     Attributes:
-        output: emitted rows.
+        output: emitted rows; of a pipeline with several sinks a dict of their tables.
         state: the state after the last event.
         raised: (row, exception) of the events that raised, with ``on_error="skip"``; of a timer
             that raised the row is None, and ``specstream_timer`` on the exception its key and time.
@@ -75,9 +75,17 @@ class SequentialRun:
 
     def _sheet(self) -> Sheet:
         rejected = 0 if self.rejected_rows is None else self.rejected_rows.num_rows
+        # Of a pipeline with several sinks a table for each.
+        tables = self.output if isinstance(self.output, dict) else {"": self.output}
         facts = [
-            ("emitted rows", f"{self.output.num_rows:,}"),
-            ("columns", ", ".join(f"{of.name}: {of.type}" for of in self.output.schema)),
+            fact
+            for sink, of in tables.items()
+            for fact in (
+                (f"rows of sink {sink}" if sink else "emitted rows", f"{of.num_rows:,}"),
+                ("columns", ", ".join(f"{one.name}: {one.type}" for one in of.schema)),
+            )
+        ]
+        facts += [
             ("events that raised", f"{len(self.raised):,}"),
             ("rejected rows", f"{rejected:,}"),
         ]
@@ -268,7 +276,11 @@ class Operator:
         return as_table(data, what, (*self.event.names, *more))
 
     def source_column(self, given: str | None) -> str | None:
-        """The column that names each event's source, where nobody says another."""
+        """The column that names each event's source.
+
+        Args:
+            given: as somebody says; None: nobody does.
+        """
         return given
 
     @property
@@ -277,7 +289,11 @@ class Operator:
         return ()
 
     def rows(self, table: pa.Table) -> Any:
-        """Emitted rows as a user gets them."""
+        """Emitted rows as a user gets them.
+
+        Args:
+            table: of all of them.
+        """
         return table
 
     @property

@@ -36,11 +36,11 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Field
+from specstream.declarations.state import Field, Space
 from specstream.pipelines.graph import Sink
 from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
 
-__all__ = ["phase_function"]
+__all__ = ["MOST_VERTICES", "phase_function"]
 
 _WORDS = I64.as_pointer()
 _TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -51,6 +51,7 @@ _MOST_INLINED = 4
 # found by their bits.
 _MOST_IN_LINE = 64
 _BITS = 64
+MOST_VERTICES = _BITS * _BITS
 
 
 # ---- streams ----
@@ -502,6 +503,29 @@ class _Compiled:
     given: tuple[Any, Any, VertexEventType, StreamEmitType]
 
 
+@dataclass(frozen=True)
+class _Vertex:
+    """A vertex where its instructions are written: what is known now, or when they run.
+
+    Attributes:
+        compiled: the vertex, or one of several that share the instructions.
+        stream: its frame.
+        streams: that of each input; None: it reads a source.
+        counts: how many rows each input has in this phase; None: always one.
+        kept: the first word of what is kept of its inputs.
+        salt: of its random numbers.
+        moved: how far its fields are moved, by space.
+    """
+
+    compiled: _Compiled
+    stream: Value
+    streams: list[Value | None]
+    counts: list[Value | None]
+    kept: Value
+    salt: Value
+    moved: dict[Space, Value]
+
+
 class _Phase:
     """Writes the function."""
 
@@ -517,118 +541,46 @@ class _Phase:
     ) -> None:
         self.context, self.builder, self.plan, self.vertices = context, builder, plan, vertices
         self.run, self.event, self.emit = Run(context, builder, pointer), event, emit
-        self.streams: dict[str, Value] = {}
-        self.ran: Value | None = None
 
     def write(self) -> None:
         sources = self.sources()
-        for compiled in self.vertices:
-            words = compiled.given[3].rows.frame_words
-            self.streams[compiled.planned.name] = self.frame(words)
         if len(self.vertices) <= _MOST_IN_LINE:
-            for compiled in self.vertices:
-                self.one_phase_of(compiled, sources)
+            self.in_line(sources)
         else:
-            self.those_that_wait(sources)
+            _Waiting(self, sources).write()
         for name, is_there in sources.items():
             for sink in self.plan.graph.sinks_of(name):
                 with self.where(is_there):
                     self.sink_of_source(sink)
 
-    def one_phase_of(self, compiled: _Compiled, sources: dict[str, Value | None]) -> None:
-        """A vertex, and the sinks of its rows."""
-        name, rows = compiled.planned.name, compiled.given[3].rows
-        stream = self.streams[name]
-        self.builder.store(I64(0), stream)
-        if rows.many:
-            self.builder.store(I64(0), _word(self.builder, stream, 1))
-        self.vertex(compiled, sources)
-        for sink in self.plan.graph.sinks_of(name):
-            self.sink(sink, rows, stream)
+    def in_line(self, sources: dict[str, Value | None]) -> None:
+        """One vertex after the other."""
+        builder, streams = self.builder, dict[str, Value]()
+        for compiled in self.vertices:
+            planned = compiled.planned
+            streams[planned.name] = self.frame(compiled.given[3].rows.frame_words)
+            counts: list[Value | None] = []
+            for one in planned.inputs:
+                if one.stream in streams:
+                    counts.append(builder.load(streams[one.stream]))
+                else:
+                    counts.append(self.as_count(sources[one.stream]))
+            vertex = _Vertex(
+                compiled,
+                streams[planned.name],
+                [streams.get(one.stream) for one in planned.inputs],
+                counts,
+                I64(_first_kept(planned, self.plan)),
+                I64(planned.salt),
+                {space: I64(words) for space, words in (planned.moved or {}).items()},
+            )
+            self.vertex(vertex)
 
     def frame(self, words: int) -> Value:
         """Memory of the function, as it happens to be."""
         with self.builder.goto_entry_block():
             made = self.builder.alloca(ir.ArrayType(I64, max(words, 1)))
         return self.builder.bitcast(made, _WORDS)
-
-    # -- many vertices, of which few have a message --
-
-    def those_that_wait(self, sources: dict[str, Value | None]) -> None:
-        """One after the other the vertices that have a message: a bit each, the lowest first. Who
-        sends to others sets their bits, which are higher ones. A vertex that has none costs
-        nothing."""
-        builder, vertices = self.builder, self.vertices
-        numbers = {one.planned.name: number for number, one in enumerate(vertices)}
-        words = -(-len(vertices) // _BITS)
-        self.waiting, self.ran = self.frame(words), self.frame(words)
-        self.numbers = numbers
-        for bits in (self.waiting, self.ran):
-            for at in range(words):
-                builder.store(I64(0), _word(builder, bits, at))
-        for name, is_there in sources.items():
-            with self.where(is_there):
-                self.wake(name)
-        at = self.frame(1)
-        builder.store(I64(0), at)
-        of_word, search, after = (
-            builder.append_basic_block(one) for one in ("word", "vertex", "done")
-        )
-        next_word = builder.append_basic_block("next")
-        builder.branch(of_word)
-        builder.position_at_end(of_word)
-        number = builder.load(at)
-        builder.cbranch(builder.icmp_unsigned("<", number, I64(words)), search, after)
-        builder.position_at_end(next_word)
-        builder.store(builder.add(builder.load(at), I64(1)), at)
-        builder.branch(of_word)
-        builder.position_at_end(search)
-        word = builder.load(at)
-        place = builder.gep(self.waiting, [word], inbounds=True)
-        bits = builder.load(place)
-        found = builder.append_basic_block("found")
-        builder.cbranch(builder.icmp_unsigned("!=", bits, I64(0)), found, next_word)
-        builder.position_at_end(found)
-        # Without the lowest bit.
-        builder.store(builder.and_(bits, builder.sub(bits, I64(1))), place)
-        lowest = builder.cttz(bits, BIT(1))
-        ran = builder.gep(self.ran, [word], inbounds=True)
-        mark = builder.shl(I64(1), lowest)
-        builder.store(builder.or_(builder.load(ran), mark), ran)
-        which = builder.add(builder.mul(word, I64(_BITS)), lowest)
-        choose = builder.switch(which, after)
-        for number_of, compiled in enumerate(vertices):
-            block = builder.append_basic_block(f"vertex_{number_of}")
-            choose.add_case(I64(number_of), block)
-            builder.position_at_end(block)
-            self.one_phase_of(compiled, sources)
-            count = builder.load(self.streams[compiled.planned.name])
-            with builder.if_then(builder.icmp_unsigned("!=", count, I64(0))):
-                self.wake(compiled.planned.name)
-            builder.branch(search)
-        builder.position_at_end(after)
-
-    def wake(self, stream: str) -> None:
-        """Sets the bits of those that read a stream."""
-        builder = self.builder
-        marks: dict[int, int] = {}
-        for vertex, _ in self.plan.graph.readers(stream):
-            number = self.numbers[vertex.name]
-            marks[number // _BITS] = marks.get(number // _BITS, 0) | 1 << number % _BITS
-        for at, mark in marks.items():
-            place = _word(builder, self.waiting, at)
-            builder.store(builder.or_(builder.load(place), I64(mark)), place)
-
-    def count(self, stream: str) -> Value:
-        """How many rows a stream has in this phase."""
-        builder = self.builder
-        count = builder.load(self.streams[stream])
-        if self.ran is None:
-            return count
-        number = self.numbers[stream]
-        bits = builder.load(_word(builder, self.ran, number // _BITS))
-        has_run = builder.trunc(builder.lshr(bits, I64(number % _BITS)), ir.IntType(1))
-        return builder.select(has_run, count, I64(0))
 
     @contextmanager
     def where(self, condition: Value | None) -> Iterator[None]:
@@ -639,8 +591,11 @@ class _Phase:
             with self.builder.if_then(condition):
                 yield
 
+    def as_count(self, is_there: Value | None) -> Value | None:
+        return None if is_there is None else self.builder.zext(is_there, I64)
+
     def sources(self) -> dict[str, Value | None]:
-        """Of each source, whether the event is one of its own."""
+        """Of each source, whether the event is one of its own; None: it always is."""
         names = list(self.plan.graph.sources)
         if len(names) == 1:
             return {names[0]: None}
@@ -655,61 +610,60 @@ class _Phase:
 
     # -- a vertex --
 
-    def vertex(self, compiled: _Compiled, sources: dict[str, Value | None]) -> None:
+    def vertex(self, vertex: _Vertex) -> None:
+        """What a vertex does in a phase, and the sinks of its rows."""
         builder, axes = self.builder, self.plan.axes
-        planned, event = compiled.planned, compiled.given[2]
-        frame = self.frame(axes + len(event.ports))
-        for axis in range(axes):
-            builder.store(I64(0), _word(builder, frame, axis))
-        if any(port.rows is not None and port.rows.many for port in event.ports):
-            self.runs_by_path(compiled, frame, sources)
-            return
-        there: list[Value | None] = []
-        for number, (one, port) in enumerate(zip(planned.inputs, event.ports, strict=True)):
-            at = _word(builder, frame, axes + number)
-            if port.rows is None:
-                is_there = sources[one.stream]
-                builder.store(I64(1) if is_there is None else builder.zext(is_there, I64), at)
-            else:
-                stream = self.streams[one.stream]
-                is_there = builder.icmp_unsigned("!=", self.count(one.stream), I64(0))
-                address = builder.ptrtoint(port.rows.row(builder, stream, I64(0)), I64)
-                builder.store(builder.select(is_there, address, I64(0)), at)
-            there.append(is_there)
-        some: Value | None = None
-        if None not in there:
-            some = BIT(0)
-            for is_there in there:
-                some = builder.or_(some, is_there)
-        with self.where(some):
-            self.run_once(compiled, frame)
+        ports, rows = vertex.compiled.given[2].ports, vertex.compiled.given[3].rows
+        builder.store(I64(0), vertex.stream)
+        if rows.many:
+            builder.store(I64(0), _word(builder, vertex.stream, 1))
+        frame = self.frame(axes + len(ports))
+        if any(port.rows is not None and port.rows.many for port in ports):
+            self.runs_by_path(vertex, frame)
+        else:
+            for axis in range(axes):
+                builder.store(I64(0), _word(builder, frame, axis))
+            self.run_if_there(vertex, frame)
+        for sink in self.plan.graph.sinks_of(vertex.compiled.planned.name):
+            self.sink(sink, rows, vertex.stream)
 
-    def runs_by_path(
-        self, compiled: _Compiled, frame: Value, sources: dict[str, Value | None]
-    ) -> None:
+    def run_if_there(self, vertex: _Vertex, frame: Value) -> None:
+        """Once, if at least one input has its one row."""
+        builder, axes = self.builder, self.plan.axes
+        some: Value | None = BIT(0)
+        for number, port in enumerate(vertex.compiled.given[2].ports):
+            count, stream = vertex.counts[number], vertex.streams[number]
+            address = I64(1)
+            if port.rows is not None and stream is not None:
+                address = builder.ptrtoint(port.rows.row(builder, stream, I64(0)), I64)
+            if count is None:
+                some = None
+            else:
+                is_there = builder.icmp_unsigned("!=", count, I64(0))
+                address = builder.select(is_there, address, I64(0))
+                some = None if some is None else builder.or_(some, is_there)
+            builder.store(address, _word(builder, frame, axes + number))
+        with self.where(some):
+            self.run_once(vertex, frame)
+
+    def runs_by_path(self, vertex: _Vertex, frame: Value) -> None:
         """Once for each path among the inputs, in lexicographic order: a merge."""
         builder, axes = self.builder, self.plan.axes
-        planned, ports = compiled.planned, compiled.given[2].ports
+        ports = vertex.compiled.given[2].ports
         cursors = self.frame(len(ports))
-        counts = []
-        for number, (one, port) in enumerate(zip(planned.inputs, ports, strict=True)):
+        for number in range(len(ports)):
             builder.store(I64(0), _word(builder, cursors, number))
-            if port.rows is None:
-                is_there = sources[one.stream]
-                counts.append(I64(1) if is_there is None else builder.zext(is_there, I64))
-            else:
-                counts.append(self.count(one.stream))
+        counts = [I64(1) if count is None else count for count in vertex.counts]
         loop, body, after = (builder.append_basic_block(one) for one in ("paths", "path", "done"))
         builder.branch(loop)
         builder.position_at_end(loop)
-        left = []
-        paths = []
-        for number, (one, port) in enumerate(zip(planned.inputs, ports, strict=True)):
+        left: list[Value] = []
+        paths: list[list[Value]] = []
+        for number, port in enumerate(ports):
             cursor = builder.load(_word(builder, cursors, number))
-            is_left = builder.icmp_unsigned("<", cursor, counts[number])
-            left.append(is_left)
+            left.append(builder.icmp_unsigned("<", cursor, counts[number]))
             if port.rows is not None and port.rows.many:
-                paths.append(self.path_at(port.rows, self.streams[one.stream], cursor, is_left))
+                paths.append(self.path_at(port.rows, vertex.streams[number], cursor, left[-1]))
             else:
                 paths.append([I64(0)] * axes)
         least = [I64(-1)] * axes  # above all others
@@ -722,7 +676,7 @@ class _Phase:
         builder.position_at_end(body)
         for axis, part in enumerate(least):
             builder.store(part, _word(builder, frame, axis))
-        for number, (one, port) in enumerate(zip(planned.inputs, ports, strict=True)):
+        for number, port in enumerate(ports):
             takes = left[number]
             for part, of_least in zip(paths[number], least, strict=True):
                 takes = builder.and_(takes, builder.icmp_unsigned("==", part, of_least))
@@ -731,16 +685,18 @@ class _Phase:
             builder.store(builder.add(cursor, builder.zext(takes, I64)), at)
             address = I64(1)
             if port.rows is not None:
-                row = port.rows.row(builder, self.streams[one.stream], cursor)
+                row = port.rows.row(builder, vertex.streams[number], cursor)
                 address = builder.ptrtoint(port.rows.content(builder, row), I64)
             taken = builder.select(takes, address, I64(0))
             builder.store(taken, _word(builder, frame, axes + number))
-        self.run_once(compiled, frame)
+        self.run_once(vertex, frame)
         self.run.poll()
         builder.branch(loop)
         builder.position_at_end(after)
 
-    def path_at(self, rows: _Rows, stream: Value, cursor: Value, is_left: Value) -> list[Value]:
+    def path_at(
+        self, rows: _Rows, stream: Value | None, cursor: Value, is_left: Value
+    ) -> list[Value]:
         """The path of a row, where there is one."""
         builder = self.builder
         before = builder.block
@@ -765,18 +721,16 @@ class _Phase:
             same = builder.and_(same, builder.icmp_unsigned("==", one, another))
         return below
 
-    def run_once(self, compiled: _Compiled, frame: Value) -> None:
+    def run_once(self, vertex: _Vertex, frame: Value) -> None:
         """One run of a vertex; before it, what it reads of its inputs becomes their last values."""
         builder, context = self.builder, self.context
-        run, state, event, emit = compiled.given
-        stream = self.streams[compiled.planned.name]
+        run, state, event, emit = vertex.compiled.given
         if emit.rows.many:
-            builder.store(I64(0), _word(builder, stream, 3))
+            builder.store(I64(0), _word(builder, vertex.stream, 3))
         pointer = self.run.pointer
         of_event = cgutils.create_struct_proxy(event)(context, builder)
         of_event.run, of_event.frame = pointer, builder.bitcast(frame, POINTER)
-        of_event.kept = I64(_first_kept(compiled.planned, self.plan))
-        of_event.salt = I64(compiled.planned.salt)
+        of_event.kept, of_event.salt = vertex.kept, vertex.salt
         reader = _VertexReader(context, builder, event, of_event._getvalue())
         for port, kept in enumerate(event.kept):
             if kept.last or kept.known is not None:
@@ -784,26 +738,25 @@ class _Phase:
                     reader.keep(port)
         of_emit = cgutils.create_struct_proxy(emit)(context, builder)
         of_emit.run, of_emit.frame = pointer, builder.bitcast(frame, POINTER)
-        of_emit.stream = builder.bitcast(stream, POINTER)
-        overload = compiled.process.overloads[compiled.given]
+        of_emit.stream = builder.bitcast(vertex.stream, POINTER)
+        overload = vertex.compiled.process.overloads[vertex.compiled.given]
         context.add_linking_libs((overload.library,))
         function = context.declare_function(builder.module, overload.fndesc)
-        arguments = [pointer, self.state(compiled), of_event._getvalue(), of_emit._getvalue()]
+        arguments = [pointer, self.state(vertex), of_event._getvalue(), of_emit._getvalue()]
         status, _ = context.call_conv.call_function(
             builder, function, overload.signature.return_type, (run, state, event, emit), arguments
         )
         with builder.if_then(status.is_error, likely=False):
             context.call_conv.return_status_propagate(builder, status)
 
-    def state(self, compiled: _Compiled) -> Value:
+    def state(self, vertex: _Vertex) -> Value:
         """The state of a vertex."""
-        moved = compiled.planned.moved
-        if moved is None:
+        if vertex.compiled.planned.moved is None:
             return self.run.pointer
-        of_state = cgutils.create_struct_proxy(compiled.given[1])(self.context, self.builder)
-        of_state.run = self.run.pointer
-        of_state.state, of_state.scratch = I64(moved["state"]), I64(moved["scratch"])
-        return of_state._getvalue()
+        of = cgutils.create_struct_proxy(vertex.compiled.given[1])(self.context, self.builder)
+        of.run = self.run.pointer
+        of.state, of.scratch = vertex.moved["state"], vertex.moved["scratch"]
+        return of._getvalue()
 
     # -- sinks --
 
@@ -883,3 +836,175 @@ class _Phase:
             for offset, word in enumerate(stored):
                 builder.store(word, _word(builder, row, at + offset))
         writer.end()
+
+
+# ---- many vertices, of which few have a message ----
+
+
+class _Waiting:
+    """Runs those vertices of a phase that have a message: a bit each, the lowest first.
+
+    Who sends to others sets their bits, which are higher ones, so that a vertex that has no message
+    costs nothing. What sets vertices apart that share their instructions is in a table.
+    """
+
+    # Words of a vertex in the table: where its frame begins, what is kept, salt, moved, readers.
+    _OWN = 7
+    _INPUT = 2  # where the frame of the stream begins, and the number of its vertex
+
+    def __init__(self, phase: _Phase, sources: dict[str, Value | None]) -> None:
+        self.phase, self.sources, self.plan = phase, sources, phase.plan
+        self.builder, self.vertices = phase.builder, phase.vertices
+        self.numbers = {one.planned.name: at for at, one in enumerate(self.vertices)}
+        self.begins: dict[str, int] = {}
+        words = 0
+        for one in self.vertices:
+            self.begins[one.planned.name] = words
+            words += one.given[3].rows.frame_words
+        self.memory = phase.frame(words)
+        words = -(-len(self.vertices) // _BITS)
+        self.waiting, self.ran = phase.frame(words), phase.frame(words)
+        # A bit for each of these words: whether there is a bit in it, and whether it is in use.
+        self.active, self.used = phase.frame(1), phase.frame(1)
+        most = max(len(one.planned.inputs) for one in self.vertices)
+        self.width = self._OWN + self._INPUT * most
+        self.readers: list[int] = []
+        rows = [self._row(one) for one in self.vertices]
+        self.table = self._constant("vertices", [word for row in rows for word in row])
+        self.of_readers = self._constant("readers", self.readers or [0])
+
+    def _constant(self, name: str, words: list[int]) -> Value:
+        made = ir.Constant(ir.ArrayType(I64, len(words)), words)
+        whole = cgutils.global_constant(self.builder, f"specstream.{name}", made)
+        return self.builder.bitcast(whole, _WORDS)
+
+    def _row(self, compiled: _Compiled) -> list[int]:
+        planned = compiled.planned
+        moved = planned.moved or {"state": 0, "scratch": 0}
+        readers = self._readers_of(planned.name)
+        row = [self.begins[planned.name], _first_kept(planned, self.plan), planned.salt]
+        row += [moved["state"], moved["scratch"], len(self.readers), len(readers)]
+        self.readers += readers
+        for one in planned.inputs:
+            is_vertex = one.stream in self.begins
+            row += [self.begins[one.stream], self.numbers[one.stream]] if is_vertex else [0, 0]
+        return row + [0] * (self.width - len(row))
+
+    def _readers_of(self, stream: str) -> list[int]:
+        names = dict.fromkeys(one.name for one, _ in self.plan.graph.readers(stream))
+        return [self.numbers[name] for name in names]
+
+    def write(self) -> None:
+        builder, phase = self.builder, self.phase
+        builder.store(I64(0), self.active)
+        builder.store(I64(0), self.used)
+        for name, is_there in self.sources.items():
+            with phase.where(is_there):
+                for number in self._readers_of(name):
+                    self.wake(I64(number))
+        search, found, after = map(builder.append_basic_block, ("search", "found", "done"))
+        builder.branch(search)
+        builder.position_at_end(search)
+        active = builder.load(self.active)
+        builder.cbranch(builder.icmp_unsigned("!=", active, I64(0)), found, after)
+        builder.position_at_end(found)
+        word = builder.cttz(active, BIT(1))
+        place = builder.gep(self.waiting, [word], inbounds=True)
+        bits = builder.load(place)
+        left = self._without_lowest(bits)
+        builder.store(left, place)
+        is_last = builder.icmp_unsigned("==", left, I64(0))
+        builder.store(builder.select(is_last, self._without_lowest(active), active), self.active)
+        lowest = builder.cttz(bits, BIT(1))
+        number = builder.add(builder.mul(word, I64(_BITS)), lowest)
+        place = builder.gep(self.ran, [word], inbounds=True)
+        builder.store(builder.or_(builder.load(place), builder.shl(I64(1), lowest)), place)
+        row = builder.gep(self.table, [builder.mul(number, I64(self.width))], inbounds=True)
+        choose = builder.switch(number, after)
+        for alike in self._kinds():
+            block = builder.append_basic_block("vertices")
+            for one in alike:
+                choose.add_case(I64(self.numbers[one.planned.name]), block)
+            builder.position_at_end(block)
+            vertex = self._vertex(alike[0], row)
+            phase.vertex(vertex)
+            count = builder.load(vertex.stream)
+            with builder.if_then(builder.icmp_unsigned("!=", count, I64(0))):
+                self.wake_readers(row)
+            builder.branch(search)
+        builder.position_at_end(after)
+
+    def _kinds(self) -> list[list[_Compiled]]:
+        """The vertices, by what instructions they have."""
+        kinds: dict[Any, list[_Compiled]] = {}
+        for one in self.vertices:
+            sources = tuple(of.stream for of in one.planned.inputs if of.stream in self.sources)
+            sinks = tuple(of.name for of in self.plan.graph.sinks_of(one.planned.name))
+            kinds.setdefault((id(one.process), one.given, sources, sinks), []).append(one)
+        return list(kinds.values())
+
+    def _vertex(self, compiled: _Compiled, row: Value) -> _Vertex:
+        builder, planned = self.builder, compiled.planned
+
+        def word(at: int) -> Value:
+            return builder.load(_word(builder, row, at))
+
+        def frame(at: int) -> Value:
+            return builder.gep(self.memory, [word(at)], inbounds=True)
+
+        streams: list[Value | None] = []
+        counts: list[Value | None] = []
+        for number, one in enumerate(planned.inputs):
+            at = self._OWN + self._INPUT * number
+            if one.stream in self.sources:
+                streams.append(None)
+                counts.append(self.phase.as_count(self.sources[one.stream]))
+                continue
+            streams.append(frame(at))
+            count = builder.load(streams[-1])
+            counts.append(builder.select(self.has_run(word(at + 1)), count, I64(0)))
+        moved: dict[Space, Value] = {"state": word(3), "scratch": word(4)}
+        return _Vertex(compiled, frame(0), streams, counts, word(1), word(2), moved)
+
+    def wake_readers(self, row: Value) -> None:
+        """Sets the bits of those that read a vertex."""
+        builder = self.builder
+        first, count = (builder.load(_word(builder, row, at)) for at in (5, 6))
+        with cgutils.for_range(builder, count) as loop:
+            at = builder.add(first, loop.index)
+            self.wake(builder.load(builder.gep(self.of_readers, [at], inbounds=True)))
+
+    def wake(self, number: Value) -> None:
+        """Sets a vertex's bit."""
+        builder = self.builder
+        word, mark, of_word = self._bit_of(number)
+        used = builder.load(self.used)
+        waiting = builder.gep(self.waiting, [word], inbounds=True)
+        is_new = builder.icmp_unsigned("==", builder.and_(used, of_word), I64(0))
+        with builder.if_then(is_new):
+            builder.store(I64(0), waiting)
+            builder.store(I64(0), builder.gep(self.ran, [word], inbounds=True))
+            builder.store(builder.or_(used, of_word), self.used)
+        builder.store(builder.or_(builder.load(waiting), mark), waiting)
+        builder.store(builder.or_(builder.load(self.active), of_word), self.active)
+
+    def has_run(self, number: Value) -> Value:
+        """Whether a vertex has run in this phase."""
+        builder = self.builder
+        word, mark, of_word = self._bit_of(number)
+        ran = builder.load(builder.gep(self.ran, [word], inbounds=True))
+        is_used = builder.icmp_unsigned(
+            "!=", builder.and_(builder.load(self.used), of_word), I64(0)
+        )
+        is_marked = builder.icmp_unsigned("!=", builder.and_(ran, mark), I64(0))
+        return builder.select(is_used, is_marked, BIT(0))
+
+    def _bit_of(self, number: Value) -> tuple[Value, Value, Value]:
+        """The word of a vertex's bit, the bit, and the bit of the word."""
+        builder = self.builder
+        word = builder.lshr(number, I64(_BITS.bit_length() - 1))
+        within = builder.and_(number, I64(_BITS - 1))
+        return word, builder.shl(I64(1), within), builder.shl(I64(1), word)
+
+    def _without_lowest(self, bits: Value) -> Value:
+        return self.builder.and_(bits, self.builder.sub(bits, I64(1)))

@@ -11,7 +11,7 @@ from typing import Any
 from specstream._native import lib
 from specstream.columns.strings import string_code
 from specstream.compiler.numbers import Int64
-from specstream.compiler.oracle import OracleEmit, OracleEvent
+from specstream.compiler.oracle import Draws, OracleEmit, OracleEvent, seed_of, strings_of
 from specstream.compiler.oracle_elements import LOAD
 from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
@@ -76,7 +76,7 @@ class _State:
         setattr(state, f"{vertex}.{name}", value)
 
 
-class _Event:
+class _Event(Draws):
     """What one run of a vertex reads: columns that are there, or kept, or of the event itself."""
 
     def __init__(
@@ -88,11 +88,11 @@ class _Event:
         nulls: set[str],
     ) -> None:
         self._whole, self._values, self._nulls = whole, values, nulls
-        seed = (whole._seed ^ salt) & (2**64 - 1)
+        seed = (seed_of(whole) ^ salt) & (2**64 - 1)
         for level, number in path:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
-        self._seed = seed
+        super().__init__(seed)
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__["_values"]
@@ -105,10 +105,6 @@ class _Event:
 
     def is_null(self, name: str) -> bool:
         return name in self._nulls
-
-    _key = OracleEvent._key
-    random_bits, random = OracleEvent.random_bits, OracleEvent.random
-    normal, integer, choice = OracleEvent.normal, OracleEvent.integer, OracleEvent.choice
 
 
 class _Run:
@@ -137,7 +133,7 @@ class _Run:
             values, nulls = self.read(path, rows, changed)
             by_level = list(zip(self.plan.levels, path, strict=True))
             event = _Event(self.event, planned.salt, by_level, values, nulls)
-            emit = OracleEmit(planned.emits, self.event._strings)
+            emit = OracleEmit(planned.emits, strings_of(self.event))
             try:
                 planned.program.oracle(state, event, emit)
             except Exception as error:
@@ -196,7 +192,7 @@ class _Run:
 
     def value(self, kind: Kind, word: Any) -> Any:
         if kind == "str":
-            return Text(word, self.event._strings)
+            return Text(word, strings_of(self.event))
         return LOAD[kind](word)
 
     def keep(self, port: int, name: str, value: Any, null: bool) -> None:
@@ -253,6 +249,6 @@ def _row_of_event(plan: Plan, sink: Sink, event: OracleEvent) -> tuple[Any, ...]
         whole = plan.column_of_event(sink.stream, name)
         null = column.nullable and event.is_null(whole)
         values.append(None if null else getattr(event, whole))
-    emit = OracleEmit(sink.columns, event._strings)
+    emit = OracleEmit(sink.columns, strings_of(event))
     emit(*values)
     return emit.rows[0][1:]

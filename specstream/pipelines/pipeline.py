@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import types
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from specstream.compiler.program import CompiledOperation, Program
+from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.declarations.options import shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
+from specstream.files.writing import writing
 from specstream.operator.operator import Operator
+from specstream.pipelines.arrangement import arranged
+from specstream.pipelines.description import Description, described
+from specstream.pipelines.drawing import svg, to_dot
+from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
 from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Vertex
-from specstream.pipelines.native import phase_function
+from specstream.pipelines.native import MOST_VERTICES, phase_function
 from specstream.pipelines.oracle import phase_oracle
 from specstream.pipelines.plan import SINK, SOURCE, Plan
 from specstream.pipelines.tables import by_sink, events_table
 
 __all__ = ["Pipeline"]
+
+# Boxes of a picture in a notebook.
+_MOST_SHOWN = 200
 
 
 class Pipeline(Operator):
@@ -109,10 +120,15 @@ class Pipeline(Operator):
 
     def __repr__(self) -> str:
         graph = self._graph
-        return (
-            f"Pipeline({self.name!r}: {len(graph.sources)} sources, {len(graph.vertices)} "
-            f"vertices, {len(graph.sinks)} sinks)"
-        )
+        counts = [
+            f"{len(of)} {one if len(of) == 1 else more}"
+            for of, one, more in (
+                (graph.sources, "source", "sources"),
+                (graph.vertices, "vertex", "vertices"),
+                (graph.sinks, "sink", "sinks"),
+            )
+        ]
+        return f"Pipeline({self.name!r}: {', '.join(counts)})"
 
     # ---- declaration ----
 
@@ -158,6 +174,11 @@ class Pipeline(Operator):
             )
         name = operator.name if name is None else name
         self._new(name, "vertex")
+        if len(self._graph.vertices) == MOST_VERTICES:
+            self._graph.refuse(
+                f"vertex {name!r} is one too many: it has {MOST_VERTICES} already",
+                "divide it into several pipelines",
+            )
         what = f"vertex {name!r}"
         if operator.on_timer is not None:
             self._graph.refuse(
@@ -267,6 +288,86 @@ class Pipeline(Operator):
             )
         return stream.name
 
+    # ---- what one looks at ----
+
+    def describe(self) -> Description:
+        """What it consists of: sources with their columns, vertices with their operators, numbers
+        and inputs, sinks.
+
+        Returns:
+            What ``print`` shows in words, and ``to_dict()`` gives as data.
+
+        Raises:
+            DeclarationError: the graph is none that can be run.
+        """
+        return described(self._graph)
+
+    def explain(self) -> PipelineExplanation:
+        """The pipeline in words: the graph, each vertex as :meth:`Operator.explain` tells it, and
+        what could conflict between phases. Fields are called ``vertex.field``.
+
+        It is told from the syntax alone; nothing runs, nothing is compiled.
+
+        Raises:
+            DeclarationError: the graph is none that can be run.
+        """
+        return explained_pipeline(self._graph)
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz, also of one that is not finished.
+
+        >>> import specstream as ss
+        >>> p = ss.Pipeline("raw")
+        >>> p.sink("all", p.source("ticks", {"price": float}))
+        >>> print(p.to_dot())
+        digraph "raw" {
+          rankdir=LR;
+          node [fontname=monospace];
+          edge [fontname=monospace];
+          "ticks" [shape=oval, label="ticks\\nprice: float"];
+          "sink all" [shape=house, orientation=270, label="all"];
+          "ticks" -> "sink all";
+        }
+        <BLANKLINE>
+        """
+        return to_dot(self._graph)
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draws the graph into a file, also one that is not finished; the picture then says what is
+        wrong.
+
+        From left to right: sources, with round ends; vertices, in the order of the longest way from
+        a source, with the names of their inputs where the lines arrive; sinks, which point to the
+        right. A thick line may carry more than one row in a phase.
+
+        Args:
+            path: the file; its ending says the format: ``.svg``, ``.dot`` or ``.gv``, or whatever
+                matplotlib knows (``.png``, ``.pdf``).
+
+        Raises:
+            ImportError: it is one for matplotlib, which is not installed.
+            OSError: it cannot be written; the error names the file.
+        """
+        path = Path(path)
+        if path.suffix in (".svg", ".dot", ".gv"):
+            text = svg(arranged(self._graph)) if path.suffix == ".svg" else self.to_dot()
+            with writing(path):
+                path.write_text(text, encoding="utf-8")
+            return
+        try:
+            from specstream.pipelines.picture import save_picture
+        except ImportError as missing:
+            raise ImportError(
+                f"drawing a pipeline into {str(path)!r} needs {missing.name}: pip install "
+                '"specstream[plot]", or take a name that ends in .svg or .dot'
+            ) from missing
+        save_picture(arranged(self._graph), path)
+
+    def _repr_svg_(self) -> str | None:
+        if len([*self._graph.names, *self._graph.sinks]) > _MOST_SHOWN:
+            return None  # the text, then
+        return svg(arranged(self._graph))
+
     # ---- what it is as an operator ----
 
     @property
@@ -294,11 +395,22 @@ class Pipeline(Operator):
     def events_table(
         self, data: Any, what: str, more: Iterable[str | None], source: object = None
     ) -> pa.Table:
-        """See :func:`specstream.pipelines.tables.events_table`."""
+        """The table of events that a user's data are.
+
+        Args:
+            data: as for :meth:`specstream.Engine.process`.
+            what: the pipeline, in errors.
+            more: names of columns beside those of its events.
+            source: what all rows are of, where somebody says so.
+        """
         return events_table(self.plan, data, what, more, source)
 
     def source_column(self, given: str | None) -> str | None:
-        """Of several sources' events, the one that says which source; it breaks ties in time."""
+        """The column that names each event's source; with several sources it breaks ties in time.
+
+        Args:
+            given: as somebody says; None: nobody does.
+        """
         return SOURCE if given is None and len(self._graph.sources) > 1 else given
 
     @property
@@ -307,7 +419,11 @@ class Pipeline(Operator):
         return tuple(self._graph.sinks)
 
     def rows(self, table: pa.Table) -> Any:
-        """See :func:`specstream.pipelines.tables.by_sink`."""
+        """Emitted rows as a user gets them: of several sinks a table each, by name.
+
+        Args:
+            table: of all of them.
+        """
         return by_sink(table)
 
     @property
@@ -337,7 +453,7 @@ def _program(plan: Plan) -> Program:
         fingerprint=plan.described(),
         reads_timestamp=any(of.reads_timestamp for of in programs.values()),
         attributes=frozenset().union(*(of.attributes for of in programs.values())),
-        written={key: one for of in programs.values() for key, one in of.written.items()},
+        written=_written(programs),
         operations=tuple(operations),
         catches=any(of.catches for of in programs.values()),
         derived=plan.event.derived,
@@ -346,6 +462,25 @@ def _program(plan: Plan) -> Program:
         or any(one.many for one in plan.vertices.values()),
         reads_frozen=any(of.reads_frozen for of in programs.values()),
     )
+
+
+def _written(programs: Mapping[str, Program]) -> dict[types.FunctionType, Written]:
+    """The functions of all vertices, each called ``vertex.function``.
+
+    They are copies: two vertices may have the same ones, with lines that are counted apart.
+    """
+    found = {}
+    for vertex, of in programs.items():
+        for function, one in of.written.items():
+            copy = types.FunctionType(
+                function.__code__,
+                function.__globals__,
+                f"{vertex}.{function.__name__}",
+                function.__defaults__,
+                function.__closure__,
+            )
+            found[copy] = one
+    return found
 
 
 def _renamed(one: CompiledOperation, vertex: str) -> CompiledOperation:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from specstream.compiler.program import Program
-from specstream.profiling.hot_words import HotWord
+from specstream.profiling.hot_words import HotWord, uses_of
 from specstream.profiling.profile import Profile
 
 __all__ = ["advise"]
@@ -138,13 +138,16 @@ def _about_limits(profile: Profile) -> Iterator[str]:
 
 def _only_added_to(program: Program, field: str) -> bool:
     """Whether every use of a field is ``x.field += ...`` or ``x.field[...] += ...``, or with -."""
-    uses = added = 0
+    used = {(written.site, *_place(node)) for _, written, node in uses_of(program, field)}
+    added = set()
     for written in program.written.values():
         for node in ast.walk(ast.parse(textwrap.dedent(written.text))):
-            if isinstance(node, ast.Attribute) and node.attr == field:
-                uses += 1
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
                 target = node.target
                 base = target.value if isinstance(target, ast.Subscript) else target
-                added += isinstance(base, ast.Attribute) and base.attr == field
-    return 0 < uses == added
+                added.add((written.site, *_place(base)))
+    return bool(used) and used <= added
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]

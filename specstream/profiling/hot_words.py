@@ -19,7 +19,7 @@ from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.container_parts import container_of
 
-__all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]
+__all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words", "uses_of"]
 
 _WORD_BYTES = 8
 
@@ -86,6 +86,12 @@ class HotWord:
     record: int
     lines: tuple[Line, ...]
     part: str = ""
+
+    @property
+    def vertex(self) -> str:
+        """Whose field it is, of a pipeline; else empty."""
+        vertex, dot, _ = self.field.partition(".")
+        return vertex if dot else ""
 
     @property
     def name(self) -> str:
@@ -173,13 +179,13 @@ def _record(regions: list[tuple[int, int]], word: int) -> int:
 def _lines(program: Program, field: str, sites: Counter[int]) -> tuple[Line, ...]:
     counted = []
     for site, aborts in sites.most_common():
-        for function, written in program.written.items():
+        for function, written in _functions_of(program, field):
             lines = written.text.splitlines()
             if 0 <= site - written.site < len(lines):
                 counted.append(_line(function, written, site - written.site, aborts))
     return tuple(counted) or tuple(
-        _line(function, written, node.lineno - 1, None)
-        for function, written, node in _uses_of(program, field)
+        _line(function, written, node.lineno - 1, None)  # type: ignore[attr-defined]
+        for function, written, node in uses_of(program, field)
     )
 
 
@@ -188,14 +194,36 @@ def _line(function: Any, written: Written, at: int, aborts: int | None) -> Line:
     return Line(written.filename, written.line + at, function.__name__, text, aborts)
 
 
-def _uses_of(program: Program, field: str) -> Iterator[tuple[Any, Written, ast.Attribute]]:
-    """Every ``x.field`` in an operator's functions, in the order of their lines."""
-    for function, written in program.written.items():
+def uses_of(program: Program, field: str) -> Iterator[tuple[Any, Written, ast.AST]]:
+    """Every ``x.field`` in an operator's functions, in the order of their lines.
+
+    Of a pipeline fields are called ``vertex.field``, and functions ``vertex.function``; of what is
+    kept of an input, ``vertex.input.column``, it is where that is read.
+    """
+    name = field.partition(".")[2] or field
+    for function, written in _functions_of(program, field):
         tree = ast.parse(textwrap.dedent(written.text))
-        found = (
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and node.attr == field
-        )
-        for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
+        found = [node for node in ast.walk(tree) if _is_use(node, name)]
+        for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):  # type: ignore[attr-defined]
             yield function, written, node
+
+
+def _functions_of(program: Program, field: str) -> Iterator[tuple[Any, Written]]:
+    """Those that can access a field: of a pipeline, its vertex's."""
+    vertex, dot, _ = field.partition(".")
+    for function, written in program.written.items():
+        if not dot or function.__name__.startswith(f"{vertex}."):
+            yield function, written
+
+
+def _is_use(node: ast.AST, name: str) -> bool:
+    one, _, column = name.partition(".")
+    if column == "known" and isinstance(node, ast.Call):
+        asks = isinstance(node.func, ast.Attribute) and node.func.attr == column
+        return asks and any(isinstance(of, ast.Constant) and of.value == one for of in node.args)
+    if not isinstance(node, ast.Attribute):
+        return False
+    if not column:
+        return node.attr == name
+    of_input = isinstance(node.value, ast.Attribute) and node.value.attr == one
+    return of_input and node.attr == column.removesuffix(".null")

@@ -67,12 +67,22 @@ class Profile:
         """Dropped speculative runs per speculative run; 0.0 before the first."""
         return sum(self.aborts.values()) / self.speculative_runs if self.speculative_runs else 0.0
 
+    @property
+    def by_vertex(self) -> dict[str, float]:
+        """Of a pipeline: the share of the conflicts, 0 to 1, by vertex, the largest first."""
+        shares: dict[str, float] = {}
+        for word in self.words:
+            if word.vertex:
+                shares[word.vertex] = shares.get(word.vertex, 0.0) + word.share
+        return dict(sorted(shares.items(), key=lambda one: -one[1]))
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
         plain = asdict(replace(self, aborts=dict(self.aborts), shapes=dict(self.shapes)))
         for word, own in zip(plain["words"], self.words, strict=True):
             word["name"] = own.name
-        return {**plain, "abort_rate": self.abort_rate}
+        more = {"by_vertex": self.by_vertex} if self.by_vertex else {}
+        return {**plain, "abort_rate": self.abort_rate, **more}
 
     def plot(self, path: str | Path) -> None:
         """Draws the hottest words and where in their fields they lie, into a file.
@@ -104,6 +114,9 @@ class Profile:
             f"{self.speculative_runs:,} speculative runs",
             f"aborts: {reasons}",
         ]
+        if self.by_vertex:
+            told = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
+            rows.append(f"conflicts by vertex: {told}")
         for word in self.words[:most]:
             rows.append(f"{word.share:7.1%}  {word.name}  ({word.aborts:,} aborts)")
             rows += [f"{'':9}{line}" for line in word.lines[:3]]
@@ -122,6 +135,10 @@ class Profile:
             ("events", f"{self.events:,}"),
             ("speculative runs", f"{self.speculative_runs:,}, {self.abort_rate:.1%} dropped"),
             ("aborts", reasons_of(self.aborts)),
+            *(
+                (f"vertex {name}", f"{share:.1%} of the conflicts")
+                for name, share in self.by_vertex.items()
+            ),
             ("setting", f"protocol {self.protocol}, horizon {self.horizon}, chunk {self.chunk}"),
         ]
         lines = "lines, counted" if self.lines_counted else "lines that name the field"

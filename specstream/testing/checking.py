@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.checkpoint.difference import first_difference, first_difference_of_states
-from specstream.columns.tables import as_table
+from specstream.columns.events import KEY_COLUMNS
 from specstream.declarations.options import instance, integer
 from specstream.declarations.state_view import StateView
 from specstream.engine.engine import Engine
@@ -20,7 +20,8 @@ from specstream.testing.arrival import arrivals, ranks
 
 __all__ = ["Setting", "check", "settings"]
 
-_OF_ARRIVAL = ("sequence", "random", "random_bits")
+# What goes by the number of an event, which is that of its arrival.
+_OF_ARRIVAL = ("sequence", "random", "random_bits", "normal", "integer", "choice")
 _TIME = "__specstream_time"
 
 
@@ -79,12 +80,13 @@ class _Answer:
     """What a run made of a table.
 
     Attributes:
-        output: what was emitted, with the events' keys where they are to be compared.
+        output: what was emitted, with the events' keys where they are to be compared; of a pipeline
+            with several sinks by their names, else under an empty one.
         state: after the last event.
         raised: in order, what events raised: type and text.
     """
 
-    output: pa.Table
+    output: dict[str, pa.Table]
     state: StateView
     raised: tuple[str, ...]
 
@@ -142,15 +144,16 @@ def check(
     instance("operator", operator, Operator, "an operator, made with @ss.operator")
     seed = integer("seed", seed, 0, 2**64 - 1)
     tried = _all_settings() if settings is None else list(settings)
-    events = as_table(
-        table, f"operator {operator.name!r}", (*operator.event.names, order_by, source)
-    )
+    events = operator.events_table(table, f"operator {operator.name!r}", (order_by, source))
+    source = operator.source_column(source)
     order: dict[str, Any] = {"order_by": order_by, "source": source}
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
     ends = operator.on_timer is not None
     begin: dict[str, Any] = {"seed": seed, "initial": initial}
     run = operator.run_sequential(events, on_error="skip", keys=True, end=ends, **begin, **order)
-    expected = _Answer(run.output, run.state, tuple(_told(error) for _, error in run.raised))
+    expected = _Answer(
+        _joined([run.output]), run.state, tuple(_told(error) for _, error in run.raised)
+    )
     plain: SequentialRun = _without_keys(run, operator)
     early: _Answer | None = None  # the first of those that were submitted
     for setting in tried:
@@ -161,7 +164,7 @@ def check(
             continue
         found = _submitted(operator, setting, events, begin, order)
         if early is None and not set(operator.explain().columns_read).intersection(_OF_ARRIVAL):
-            early = _Answer(plain.output, run.state, expected.raised)
+            early = _Answer(_joined([plain.output]), run.state, expected.raised)
         elif early is None:
             early = found  # numbers of events are those of their arrival: compare with each other
         _compare(operator, setting, found, early)
@@ -172,8 +175,21 @@ _all_settings = settings
 
 
 def _without_keys(run: SequentialRun, operator: Operator) -> SequentialRun:
-    output = run.output.select(range(len(operator.emits)))
+    output: Any = run.output
+    if isinstance(output, dict):
+        output = {
+            sink: of.drop([name for name in KEY_COLUMNS if name in of.column_names])
+            for sink, of in output.items()
+        }
+    else:
+        output = output.select(range(len(operator.emits)))
     return SequentialRun(output, run.state, run.raised, run.rejected_rows)
+
+
+def _joined(outputs: Iterable[Any]) -> dict[str, pa.Table]:
+    """One table of several, of each sink."""
+    parts = [of if isinstance(of, dict) else {"": of} for of in outputs]
+    return {sink: pa.concat_tables([of[sink] for of in parts]) for sink in parts[0]}
 
 
 def _told(error: BaseException) -> str:
@@ -207,7 +223,7 @@ def _processed(
                     is_timer = hasattr(error, "specstream_timer")  # which is no event
                     at += partial.consumed + (0 if is_timer else 1)
                     raised.append(_told(error))
-        return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
+        return _Answer(_joined(output), engine.state, tuple(raised))
 
 
 def _cut(
@@ -255,15 +271,18 @@ def _submitted(
                     raise
                 output.append(partial.output)
                 raised.append(_told(error))
-        return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
+        return _Answer(_joined(output), engine.state, tuple(raised))
 
 
 def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _Answer) -> None:
     """Raises AssertionError at the first difference."""
     where = f"operator {operator.name!r}, {setting}, is not what the sequential run is:"
-    difference = first_difference(expected.output, found.output)
-    if difference is not None:
+    for sink, rows in expected.output.items():
+        difference = first_difference(rows, found.output[sink])
+        if difference is None:
+            continue
         place = f"output row {difference.index[0]}" if difference.index else "the output's columns"
+        place = f"sink {sink!r}, {place}" if sink else place
         if difference.name:
             place += f", column {difference.name!r}"
         values = difference.recorded, difference.replayed
@@ -271,10 +290,10 @@ def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _An
             "no such row" if value is None and not difference.name else repr(value)
             for value in values
         )
-        rows = [_row(answer.output, difference.index) for answer in (expected, found)]
+        shown = [_row(answer.output[sink], difference.index) for answer in (expected, found)]
         raise AssertionError(
             f"{where} {place}: expected {one}, found {other}\n"
-            f"expected row: {rows[0]}\nfound row:    {rows[1]}"
+            f"expected row: {shown[0]}\nfound row:    {shown[1]}"
         )
     difference = first_difference_of_states(expected.state, found.state)
     if difference is not None:

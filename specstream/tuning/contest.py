@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +33,15 @@ __all__ = [
     "Contestant",
     "EngineContestant",
     "Measurement",
+    "Order",
+    "Rows",
     "quartiles",
     "same_rows",
     "time_per_event",
 ]
 
+# What an engine gives for a batch: of a pipeline with several sinks a table of each.
+Rows: TypeAlias = pa.Table | dict[str, pa.Table]
 # The columns of the order key, as options of Engine.process.
 Order = Mapping[str, Any]
 UNORDERED: Order = {"order_by": None, "source": None}
@@ -97,7 +101,7 @@ class Contestant(ABC):
         """Called before a round, when nobody has run its batch."""
 
     @abstractmethod
-    def run(self, batch: pa.Table, number: int) -> pa.Table | None:
+    def run(self, batch: pa.Table, number: int) -> Rows | None:
         """Runs a batch and keeps what it took under the round's number; gives the rows, or None
         where they are not to be compared."""
 
@@ -145,7 +149,7 @@ class EngineContestant(Contestant):
             self.engine.process(warm_up, **order)
         self._start = self.engine.savepoint()
 
-    def run(self, batch: pa.Table, number: int) -> pa.Table | None:
+    def run(self, batch: pa.Table, number: int) -> Rows | None:
         before = self.engine.stats
         began = time.perf_counter()
         rows = self.engine.process(batch, **self._order)
@@ -197,7 +201,7 @@ class Arena:
         random.Random(number).shuffle(order)
         for contestant in order:
             contestant.prepare(self.baseline)
-        rows = {}
+        rows: dict[Contestant, Rows | None] = {}
         gc.disable()
         try:
             for contestant in order:
@@ -292,15 +296,25 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     return low, median, high
 
 
-def same_rows(found: pa.Table, expected: pa.Table) -> bool:
-    """Equal in every bit: a NaN equals itself.
+def same_rows(found: Rows, expected: Rows) -> bool:
+    """Equal in every bit: a NaN equals itself. Of several sinks each.
 
     >>> nan = float("nan")
     >>> same_rows(pa.table({"x": [1.0, nan]}), pa.table({"x": [1.0, nan]}))
     True
     >>> same_rows(pa.table({"x": [0.0]}), pa.table({"x": [-0.0]}))
     False
+    >>> table = pa.table({"x": [1]})
+    >>> same_rows({"a": table, "b": table}, {"a": table, "b": table.slice(1)})
+    False
     """
+    if isinstance(found, dict) or isinstance(expected, dict):
+        return (
+            isinstance(found, dict)
+            and isinstance(expected, dict)
+            and found.keys() == expected.keys()
+            and all(same_rows(of, expected[name]) for name, of in found.items())
+        )
     if found.schema != expected.schema or found.num_rows != expected.num_rows:
         return False
     for one, other in zip(found.columns, expected.columns, strict=True):

@@ -16,6 +16,7 @@ from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
 from specstream.engine.engine import Engine
 from specstream.operator.operator import Operator
+from specstream.pipelines.pipeline import Pipeline
 from specstream.tuning.contest import (
     UNORDERED,
     Arena,
@@ -23,6 +24,7 @@ from specstream.tuning.contest import (
     EngineContestant,
     Measurement,
     Order,
+    Rows,
     time_per_event,
 )
 from specstream.tuning.stream import Stream
@@ -95,7 +97,7 @@ class PurePython(Contestant):
         assert isinstance(baseline, EngineContestant)
         self._oracle = warm_oracle(self._operator, baseline.engine)
 
-    def run(self, batch: pa.Table, number: int) -> pa.Table | None:
+    def run(self, batch: pa.Table, number: int) -> Rows | None:
         operator = self._operator
         table = batch.slice(0, self._count)
         strings = StringTable(operator.program.strings)
@@ -167,7 +169,9 @@ def compare(
         each = time_per_event(plain, lambda count: stream.table.slice(0, count))
         batches = stream.batches(round(BATCH_SECONDS / each))
         arena = Arena(batches, plain)
-        families = {f"global lock, {threads} threads": under_one_lock(operator)}
+        families: dict[str, Operator] = {}
+        if not isinstance(operator, Pipeline):  # which is several functions, and not one
+            families[f"global lock, {threads} threads"] = under_one_lock(operator)
         if locked is not None:
             families[f"own locks, {threads} threads"] = locked
         by_name = {

@@ -40,7 +40,6 @@ from bench.chapter4.lab import (
     opened_all,
     random_words,
 )
-from bench.chapter4.margin import above, quartiles
 from bench.chapter4.paced_sources import (
     SETTINGS,
     Load,
@@ -198,12 +197,6 @@ def test_a_small_lock_array_has_a_record_for_each_word_as_well() -> None:
         assert (lab.state[words] == before + 1).all()
 
 
-def test_what_the_rounds_explain_is_no_difference() -> None:
-    assert quartiles([5.0, 1.0, 3.0, 2.0, 4.0]) == [2.0, 3.0, 4.0]
-    assert above([2.0, 3.0, 4.0], [1.0, 1.5, 1.9])
-    assert not above([2.0, 3.0, 4.0], [1.0, 1.5, 2.0])
-
-
 LAB_EXPERIMENTS = [
     figure_4_5.EXPERIMENT,
     figure_4_6.EXPERIMENT,
@@ -237,6 +230,36 @@ def test_whatever_comes_out_each_no_has_its_cause(experiment: Experiment) -> Non
                 # With what was measured to show it.
                 assert re.search(r"\d|each case above", finding.because), finding.what
     assert missed
+
+
+@pytest.mark.parametrize(
+    ("handover", "alone", "of_a_set", "cause"),
+    [
+        (10.0, 26.0, 1.0, "share the cache next to them"),
+        (150.0, 90.0, 1.0, "the core waits for many at once"),
+        (150.0, 26.0, 1.1, "less than one handover"),
+        (150.0, 26.0, 3.0, "not explained"),
+    ],
+)
+def test_why_words_of_another_core_are_no_dearer(
+    handover: float, alone: float, of_a_set: float, cause: str
+) -> None:
+    def about(middle: float) -> list[float]:
+        return [middle - 2, middle, middle + 2]
+
+    moved = {pattern: dict.fromkeys([*METHODS, *CONTROLS], about(1.0))
+             for pattern in (figure_4_9.ALONE, figure_4_9.WORDS_ONLY)}  # fmt: skip
+    moved[figure_4_9.OTHER] = dict.fromkeys([*METHODS, *CONTROLS], about(of_a_set))
+    data = {
+        "handover": about(handover),
+        "lone": {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)},
+        "nanoseconds": dict.fromkeys(figure_4_9.KINDS, moved),
+    }
+    found = [one for one in figure_4_9.EXPERIMENT.judge(data) if "come back to" in one.what]
+    assert len(found) == 2
+    for one in found:
+        assert not one.holds
+        assert cause in one.because
 
 
 def test_dips_are_more_than_noise() -> None:
@@ -276,7 +299,7 @@ def test_work_stands_where_it_is_told_to(before: float) -> None:
         deadline = time.monotonic() + 60
         while words[0] == 2:  # not a turn: it would be waited for
             assert time.monotonic() < deadline
-            time.sleep(0.001)
+            time.sleep(0.001)  # nobody tells; little beside 0.4 s
         incremented = time.monotonic()
         thread.join()
         after = time.monotonic() - incremented

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from fed import Fed
 from trades import rows_of
 
@@ -34,7 +34,6 @@ import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.recorded_operator import MOVED
-from specstream.cli import main
 
 FILES = Path(__file__).with_name("version_0_1")
 EVENT_TIME = FILES / "event_time"
@@ -202,8 +201,7 @@ def test_a_snapshot_of_every_kind_of_field_is_restored_with_what_waits() -> None
 
 @pytest.mark.parametrize("batch", [3, 4])
 def test_the_command_replays_a_batch_with_a_watermark(batch: int) -> None:
-    command = ["replay", str(EVENT_TIME / "checkpoint"), "--batch", str(batch), "--json"]
-    ran = CliRunner().invoke(main, command)
+    ran = invoke("replay", EVENT_TIME / "checkpoint", "--batch", batch, "--json")
     assert ran.exit_code == 0, ran.output
     said = json.loads(ran.stdout)
     assert said["operator"] == "ledger"

@@ -13,7 +13,10 @@ from specstream import metrics, operators, predictors, spark, structures, testin
 # They are made by functions, whose parameters are explained, or called by Spark.
 MADE_ELSEWHERE = ("BatchFeed", "DeltaSink", "ProgressListener")
 # Old names, and what is not on the pages.
-LEFT_OUT = ("rewind", "of_layout")
+LEFT_OUT = (
+    *("rewind", "of_layout"),
+    *("check_alone", "compiled_as", "events_table", "rows", "source_column"),
+)
 
 
 def public() -> Iterator[tuple[str, Any, str]]:

@@ -41,7 +41,7 @@ def pairs(output: str) -> list[tuple[str, str]]:
     return [tuple(line.split(" ", 1)) for line in output.splitlines()[:-1]]  # type: ignore[misc]
 
 
-def test_what_is_interrupted_behind_the_end_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_that_is_interrupted_at_its_end_has_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = ss.Engine(transfer, threads=2, horizon=2, chunk=1)
     native = engine.parts.native
     free = native.free

@@ -375,6 +375,22 @@ def test_the_table_of_the_page_is_what_the_picture_shows() -> None:
                 of = row["results"].get(name)
                 cells.append("" if of is None else f"{of['speed']:.2f}")
             assert f"| {row['title']} | {' | '.join(cells)} |" in page
+    (forced,) = (
+        row["results"]
+        for row in rows
+        if row["kind"] == "compiled" and row["title"].endswith("forced")
+    )
+    slower = forced["plain"]["speed"] / forced["value"]["speed"]
+    assert f"is {slower:.1f} times slower than plain" in page
+
+
+def test_the_table_of_containers_is_what_the_picture_shows() -> None:
+    page = (ROOT / "docs" / "speed" / "containers.md").read_text()
+    rows = json.loads((ROOT / "docs" / "speed" / "containers.json").read_text())["speed"]
+    took = {(row["keys"], row["contestant"]): f"{row['nanoseconds']:.0f} ns" for row in rows}
+    for keys in sorted({keys for keys, _ in took}):
+        cells = (took[keys, one] for one in ("ss.dict", "by hand", "typed dict"))
+        assert f"| {keys:,} | {' | '.join(cells)} |" in page
 
 
 def test_the_gallery_has_every_picture() -> None:

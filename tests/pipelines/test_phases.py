@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from graphs import events_of, random_pipeline
 from phases import Phases
-from vertices import SOURCE, always, both, failing, keyed
+from vertices import SOURCE, adding, always, both, eight, failing, keyed, sometimes
 
 import specstream as ss
 
@@ -86,6 +86,13 @@ def test_a_random_pipeline(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_a_large_random_pipeline(seed: int) -> None:
     check(random_pipeline(seed, most=12), 60, seed, SETTINGS)
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_many_vertices() -> None:
+    """Those that have a message are found by their bits."""
+    few = [sometimes, sometimes, adding, keyed, both, eight]
+    check(random_pipeline(201, most=80, least=70, of=few), 30, 201, SETTINGS[:2])
 
 
 def failing_pipeline() -> ss.Pipeline:

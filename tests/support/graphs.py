@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
-from vertices import SOURCE, VERTICES
+from vertices import SOURCE, VERTICES, both
 
 import specstream as ss
 
@@ -14,22 +14,27 @@ __all__ = ["events_of", "random_pipeline"]
 
 
 def random_pipeline(
-    seed: int, most: int = 8, sources: int | None = None, of: list[ss.Operator] | None = None
+    seed: int,
+    most: int = 8,
+    sources: int | None = None,
+    of: list[ss.Operator] | None = None,
+    least: int = 1,
 ) -> ss.Pipeline:
-    """A pipeline of at most so many vertices; whatever nobody reads has a sink."""
+    """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
+    where there are many."""
     draw = random.Random(seed)
     p = ss.Pipeline(f"random_{seed}")
     count = draw.choice([1, 1, 2, 3]) if sources is None else sources
     streams = [p.source(f"s{n}", SOURCE) for n in range(count)]
     unread = {one.name: one for one in streams}
-    for n in range(draw.randint(1, most)):
+    for n in range(draw.randint(least, most)):
         operator = draw.choice(VERTICES if of is None else of)
         # The later ones more often, so that there are long ways as well.
         chosen = [
             streams[max(draw.randrange(len(streams)), draw.randrange(len(streams)))]
             for _ in range(max(len(operator.inputs), 1))
         ]
-        if unread and draw.random() < 0.5:
+        if unread and draw.random() < (0.5 if least == 1 else 0.9):
             chosen[0] = draw.choice(list(unread.values()))
         name = f"v{n}"
         if operator.inputs:
@@ -41,6 +46,12 @@ def random_pipeline(
             unread.pop(one.name, None)
         streams.append(made)
         unread[name] = made
+    while least > 1 and len(unread) > 3:
+        first, second = list(unread.values())[:2]
+        del unread[first.name], unread[second.name]
+        name = f"join_{len(streams)}"
+        streams.append(p.add(both, a=first, b=second, name=name))
+        unread[name] = streams[-1]
     for one in unread.values():
         p.sink(f"of_{one.name}", one)
     for one in draw.sample(streams, min(len(streams), draw.randint(0, 2))):

@@ -49,10 +49,20 @@ def drawn(state, event, emit):
     emit(event.random(state.count), event.sequence)
 
 
+@ss.operator(state=Totals, event={"item": int}, emits={"i": int, "n": float, "c": int})
+def drawn_otherwise(state, event, emit):
+    emit(event.integer(0, 9, 1), event.normal(2), event.choice(5, 3))
+
+
 EVENTS: dict[str, Any] = {
     "item": [at % 4 for at in range(60)],
     "price": [0.5 * at - 1.0 for at in range(60)],
 }
+
+
+def test_what_is_drawn_goes_by_the_number_of_arrival() -> None:
+    run = ss.testing.check(drawn_otherwise, {"item": range(60)})
+    assert run.output.num_rows == 60
 
 
 def test_the_sequential_run_is_returned_with_what_raised() -> None:
