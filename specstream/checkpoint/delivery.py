@@ -49,6 +49,7 @@ __all__ = [
     "check_to",
     "checked_sink",
     "is_sink",
+    "of_pipeline",
 ]
 
 

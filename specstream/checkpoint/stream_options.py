@@ -56,6 +56,7 @@ class StreamOptions:
         if isinstance(self.to, Mapping):
             for name, sink in self.to.items():
                 checked_sink(f"to[{name!r}]", sink)
+            object.__setattr__(self, "to", dict(self.to))
         else:
             checked_sink("to", self.to)
         for option in ("rejected_rows_to", "late_to"):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -15,13 +16,26 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from commands import invoke
-from desk import BATCHES, Chain, desk, expected, headline, mixed, rows_of, tables, trade, whole
+from desk import (
+    BATCHES,
+    Chain,
+    assert_same_state,
+    desk,
+    expected,
+    headline,
+    mixed,
+    rows_of,
+    tables,
+    trade,
+    whole,
+)
 from fed import Fed
 from graphs import events_of, random_pipeline
 from phases import Phases
-from vertices import SOURCE, always, failing, sometimes
+from vertices import SOURCE, VERTICES, always, failing, sometimes
 
 import specstream as ss
+from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint.replay import Replay, replay
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -82,10 +96,7 @@ def oracle() -> Any:
 def assert_same(sinks: dict[str, Any], engine: ss.Engine, oracle: Any) -> None:
     for name, sink in sinks.items():
         assert sink.rows == oracle.output[name].to_pylist(), name
-    found, wanted = engine.state.to_dict(), oracle.state.to_dict()
-    assert {name: str(value) for name, value in found.items()} == {
-        name: str(value) for name, value in wanted.items()
-    }
+    assert_same_state(engine.state, oracle.state)
 
 
 # ---- delivery ----
@@ -414,6 +425,57 @@ def test_a_vertex_that_is_new_begins_with_its_fill(tmp_path: Path) -> None:
         feed.send(1, whole(tables(1)))
         assert (engine.state.trade.seen, engine.state.first.seen) == (60, 30)
         feed.close()
+
+
+RANDOM = ("sometimes", "adding", "eight")
+"""They draw by the number of an event within its source, which is another where events wait."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_random_pipelines_through_failures_and_restarts(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sinks fail, and the feed ends, at any batch; every batch can be replayed then."""
+    monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
+    draw = random.Random(seed)
+    waits = seed % 2 == 1
+    of = [one for one in VERTICES if one.name not in RANDOM] if waits else None
+    p = random_pipeline(seed, most=4, of=of)
+    table, _ = events_of(p, 60, seed)
+    times = [2 * at + waits * draw.randint(0, 20) for at in range(60)]
+    table = table.append_column("time", pa.array(times))
+    wanted = p.run_sequential(table, order_by="time")
+    sinks = {name: Kept(*draw.sample(range(6), 2)) for name in p.sinks}
+    options = {"watermark": 25} if waits else {}
+    batch_id, ended = 0, False
+    while not ended:
+        copy = pickle.loads(pickle.dumps(p))
+        with ss.Engine(copy, threads=2, horizon=4, chunk=2) as engine:
+            feed = feed_of(engine, tmp_path, sinks, keep_batches=9, **options)
+            try:
+                while batch_id < 6:
+                    feed.send(batch_id, table.slice(10 * batch_id, 10))
+                    batch_id += 1
+                    if draw.random() < 0.3:
+                        break
+                else:
+                    if waits:
+                        feed.runner.finish()
+                    assert_same_state(engine.state, wanted.state)
+                    ended = True
+            except OSError:
+                pass
+            feed.close()
+    output = wanted.output if len(sinks) > 1 else {p.sinks[0]: wanted.output}
+    for name, sink in sinks.items():
+        assert pa.concat_tables(sink.by_batch.values()).equals(output[name]), name
+        for n, rows in sink.calls:
+            assert rows.equals(sink.by_batch[n])
+    for n in range(6 + waits):
+        found = replay(tmp_path / "recorded", n)
+        assert found.recorded is not None
+        assert found.difference is None, (n, str(found.difference))
 
 
 # ---- event time ----

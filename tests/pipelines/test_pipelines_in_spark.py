@@ -16,7 +16,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from commands import invoke
-from desk import BATCHES, desk, expected, rows_of, tables, whole
+from desk import BATCHES, assert_same_state, desk, expected, rows_of, tables, whole
 
 import specstream as ss
 
@@ -89,10 +89,7 @@ def assert_written(path: Path, engine: ss.Engine, oracle: Any) -> None:
     for name in SINKS:
         found = pyarrow.dataset.dataset(path / name, format="parquet").to_table()
         assert found.to_pylist() == oracle.output[name].to_pylist(), name
-    found, wanted = engine.state.to_dict(), oracle.state.to_dict()
-    assert {name: str(value) for name, value in found.items()} == {
-        name: str(value) for name, value in wanted.items()
-    }
+    assert_same_state(engine.state, oracle.state)
 
 
 def test_two_streams_and_two_sinks_are_sequential(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import specstream as ss
 
-__all__ = ["desk", "expected", "rows_of", "tables", "whole"]
+__all__ = ["assert_same_state", "desk", "expected", "rows_of", "tables", "whole"]
 
 BATCHES, ROWS = 5, 30
 
@@ -139,3 +139,14 @@ def expected(batches: int = BATCHES, pipeline: ss.Pipeline | None = None) -> Any
 def rows_of(parts: list[pa.Table]) -> list[dict[str, Any]]:
     """Of all tables, one after the other."""
     return [row for part in parts for row in part.to_pylist()]
+
+
+def assert_same_state(found: Any, wanted: Any) -> None:
+    """Two views of states, bit for bit."""
+    one, other = found.to_dict(), wanted.to_dict()
+    assert list(one) == list(other)
+    for name, value in other.items():
+        if isinstance(value, np.ndarray):
+            assert one[name].tobytes() == value.tobytes(), name
+        else:
+            assert repr(one[name]) == repr(value), name
