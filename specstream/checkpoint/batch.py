@@ -33,7 +33,7 @@ class Result(NamedTuple):
     """What a batch has for the sinks.
 
     Attributes:
-        output: what it has emitted.
+        output: what it has emitted, for all sinks of a pipeline in one table.
         late: late rows for a sink; None: there are none, or no sink.
         rejected: likewise.
     """

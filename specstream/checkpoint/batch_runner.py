@@ -73,7 +73,7 @@ class BatchRunner:
 
     Attributes:
         engine: the engine.
-        options: as they were given.
+        options: as they were given, meant for the operator.
         sinks: where the rows go.
         checkpoint: where the batches are recorded, or None.
         inputs: what is kept for a replay; None without a checkpoint.
@@ -98,6 +98,7 @@ class BatchRunner:
         self, engine: Engine, options: StreamOptions, in_use: Callable[[], bool] = lambda: True
     ) -> None:
         options.check(engine)
+        options = options.of(engine.operator)
         self.engine = engine
         self.options = options
         self.sinks = Sinks(options.to, options.late_to, options.rejected_rows_to)
@@ -213,7 +214,7 @@ class BatchRunner:
             if self._event_time is not None:
                 return self._event_time.run(rows, batch.batch_id)
             options = self.options
-            return self.engine.process(rows, order_by=options.order_by, source=options.source)
+            return self.engine.process_whole(rows, order_by=options.order_by, source=options.source)
         except BaseException as error:
             if self.inputs is not None:
                 self.inputs.failed(error)
@@ -224,7 +225,7 @@ class BatchRunner:
         if self._event_time is not None:
             return self._event_time.finish()
         options = self.options
-        return self.engine.process(
+        return self.engine.process_whole(
             self._nothing(), order_by=options.order_by, source=options.source, end=True
         )
 

@@ -9,8 +9,12 @@ from specstream.compiler.program import Program
 
 __all__ = ["Debugger"]
 
-# The wrappers of state and event, and the loop around them.
-_OURS = ["specstream.compiler.*", f"{__package__}.*"]
+# The wrappers of state and event, the phases of a pipeline, and the loop around them.
+_OURS = [
+    *(f"specstream.{room}.*" for room in ("columns", "compiler", "declarations", "pipelines")),
+    f"{__package__}.*",
+    "dataclasses",  # that they call
+]
 
 
 class Debugger(pdb.Pdb):

@@ -8,6 +8,10 @@ has ``prepare`` does the first part meanwhile, on a thread of the feed's own, an
 when the record is durable. If it cannot be written, ``abort`` takes away what was prepared. A crash
 in between leaves what nobody reads, and the batch comes again under the same id.
 
+A pipeline with several sinks has one delivery of all of them. Where one of them has its rows and
+the next one fails, or the process ends in between, the batch comes again for all, from the record
+or from a run that emits the same.
+
 What is prepared belongs to one batch, and the thread prepares one thing after the other: also for a
 batch that is answered from the record. So nothing is ever prepared twice at a time.
 """
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +33,8 @@ from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
 from specstream.declarations.options import refused, shown
 from specstream.errors import ConfigurationError, SpecstreamError
+from specstream.operator.operator import Operator
+from specstream.pipelines.tables import by_sink
 
 __all__ = [
     "Deliveries",
@@ -38,9 +44,12 @@ __all__ = [
     "PreparingSink",
     "Sink",
     "Sinks",
+    "To",
     "check_apart",
+    "check_to",
     "checked_sink",
     "is_sink",
+    "of_pipeline",
 ]
 
 
@@ -66,7 +75,9 @@ class PreparingSink(Protocol):
 
 
 Sink = Callable[[pa.Table, int], object] | PreparingSink
-# A sink, the rows that it is to have, and the option that has named it.
+# One, or one for each sink of a pipeline, by its name.
+To = Sink | Mapping[str, Sink]
+# A sink, the rows that it is to have, and the option that has named it, as the user has written it.
 Portion = tuple[Sink, pa.Table, str]
 
 
@@ -84,6 +95,49 @@ def checked_sink(option: str, found: object) -> None:
         )
 
 
+def of_pipeline(name: str) -> str:
+    """How a message calls the sink that ``to=`` has for a sink of a pipeline.
+
+    >>> of_pipeline("audit")
+    "to={'audit': ...}"
+    """
+    return f"to={{{name!r}: ...}}"
+
+
+def check_to(operator: Operator, to: To) -> None:
+    """Whether ``to=`` has a sink for each output of an operator.
+
+    Raises:
+        ConfigurationError: it has not, or one more; names it, and those that there are.
+    """
+    names = operator.sinks
+    if not isinstance(to, Mapping):
+        if len(names) > 1:
+            raise ConfigurationError(
+                f"pipeline {operator.name!r} has the sinks {', '.join(names)}, and to= is one for "
+                f"all of them, {shown(to)}: give {_each(names)}"
+            )
+        return
+    if not names:
+        raise ConfigurationError(
+            f"operator {operator.name!r} has one output, and to= has sinks by name "
+            f"({', '.join(map(str, to)) or 'none'}), as for a pipeline: give the sink itself"
+        )
+    missing = [name for name in names if name not in to]
+    unknown = [name for name in to if name not in names]
+    if missing or unknown:
+        told = [f"nothing for its sink {missing[0]!r}"] if missing else []
+        told += [f"a sink for {unknown[0]!r}, which is none of its own"] if unknown else []
+        raise ConfigurationError(
+            f"pipeline {operator.name!r}: to= has {' and '.join(told)}; it has the sinks "
+            f"{', '.join(names)}: give {_each(names)}"
+        )
+
+
+def _each(names: Iterable[str]) -> str:
+    return "to={" + ", ".join(f'"{name}": sink' for name in names) + "}"
+
+
 def is_sink(found: object) -> bool:
     """Whether rows can be given to it.
 
@@ -99,12 +153,12 @@ def check_apart(sinks: Mapping[str, Sink | None]) -> None:
     Where a sink writes is in its ``place``, if it has one: whatever can be compared.
 
     Args:
-        sinks: by option.
+        sinks: by option, as the user has written it.
 
     Raises:
         ConfigurationError: two of them write to the same place; names both options.
 
-    >>> check_apart({"to": print, "late_to": print})
+    >>> check_apart({"to=": print, "late_to=": print})
     Traceback (most recent call last):
     specstream.errors.ConfigurationError: to= and late_to= are the same sink, <built-in function \
 print>: give each its own
@@ -115,11 +169,11 @@ print>: give each its own
         if place is not None and place == getattr(second, "place", None):
             path = str(getattr(first, "path", place))
             raise ConfigurationError(
-                f"{one}= and {other}= write to the same directory {path!r}: give each its own"
+                f"{one} and {other} write to the same directory {path!r}: give each its own"
             )
         if first is second:
             raise ConfigurationError(
-                f"{one}= and {other}= are the same sink, {shown(first)}: give each its own"
+                f"{one} and {other} are the same sink, {shown(first)}: give each its own"
             )
 
 
@@ -128,12 +182,12 @@ class Sinks:
     """The sinks of a stream.
 
     Attributes:
-        to: gets what batches emit.
+        to: gets what batches emit; of a pipeline one for each of its sinks, by name.
         late_to: gets late rows.
         rejected_rows_to: gets rows that cannot be events.
     """
 
-    to: Sink
+    to: To
     late_to: Sink | None = None
     rejected_rows_to: Sink | None = None
 
@@ -143,7 +197,7 @@ class Sinks:
         Raises:
             ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
         """
-        found: list[Portion] = [(self.to, result.output, "to")]
+        found = self._emitted(result.output, what)
         for rows, kind, sink, option in (
             (result.late, "late", self.late_to, "late_to"),
             (result.rejected, "rejected", self.rejected_rows_to, "rejected_rows_to"),
@@ -155,8 +209,24 @@ class Sinks:
                     f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give "
                     f"{option}= as before"
                 )
-            found.append((sink, rows, option))
+            found.append((sink, rows, f"{option}="))
         return found
+
+    def _emitted(self, output: pa.Table, what: str) -> list[Portion]:
+        """What ``to=`` is to have: all of it in one delivery, whatever the number of sinks."""
+        rows, to = by_sink(output), self.to
+        if not isinstance(to, Mapping) and not isinstance(rows, dict):
+            return [(to, rows, "to=")]
+        if isinstance(to, Mapping) and isinstance(rows, dict) and to.keys() == rows.keys():
+            return [(to[name], of, of_pipeline(name)) for name, of in rows.items()]
+        # Recorded before the pipeline was changed; so fresh rows are not.
+        recorded = f"for the sinks {', '.join(rows)}" if isinstance(rows, dict) else "for one sink"
+        given = f"is for {', '.join(to)}" if isinstance(to, Mapping) else "is one sink"
+        raise ConfigurationError(
+            f"{what}: its rows were recorded {recorded}, and to= {given}: start the query once "
+            "with the pipeline and to= as they were, so that each sink gets them, and then with "
+            "the new ones"
+        )
 
 
 class Deliveries:
@@ -174,7 +244,7 @@ class Deliveries:
     ...         print("shows it")
     >>> deliveries = Deliveries("number", is_recorded=True)
     >>> with deliveries.of(12) as delivery:
-    ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}), "to")])
+    ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}), "to=")])
     ...     # here the batch is recorded
     ...     delivery.commit()
     prepares batch 12
@@ -263,6 +333,8 @@ class Delivery:
                 else:
                     assert callable(sink)
                     sink(table, self._batch_id)
+            if self._left:
+                failpoints.hit("between-sinks", self._batch_id)
 
     @contextlib.contextmanager
     def _noted(self, option: str) -> Iterator[None]:
@@ -271,7 +343,7 @@ class Delivery:
         except SpecstreamError:  # says itself what becomes of the batch
             raise
         except Exception as error:
-            error.add_note(f"raised by the sink {option}= {self._note}")
+            error.add_note(f"raised by the sink {option} {self._note}")
             raise
 
     def __enter__(self) -> Self:

@@ -115,7 +115,7 @@ class EventTime:
             pending.batch_id = None
         if reached:
             engine.durable.advance(reached)
-        return engine.poll(timeout=None)
+        return engine.poll_whole(timeout=None)
 
     def describe(self) -> PlainEventTime:
         """What decides, beside the rows, which events a batch commits; as plain data."""
@@ -132,7 +132,7 @@ class EventTime:
         ends = {source.name: None for source in engine.durable.pending.sources}
         if ends:
             engine.durable.advance(ends)
-        return engine.poll(timeout=None)
+        return engine.poll_whole(timeout=None)
 
 
 def check_late(late: Late, late_to: Sink | None) -> None:

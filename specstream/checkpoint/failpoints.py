@@ -24,6 +24,7 @@ STEPS = (
     "prepared",  # a sink has its rows where nobody sees them, beside the writing of the file
     "before-sink",
     "before-commit",  # the file is durable, what the sink has prepared is not visible
+    "between-sinks",  # one sink of several has its rows, the next one has not
     "after-sink",  # Spark has not acknowledged the batch
 )
 

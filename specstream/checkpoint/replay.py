@@ -66,7 +66,8 @@ class Replay:
         events: how many the batch has; with a watermark, how many it commits: of those that waited
             before it, and of its own.
         done: how many of them were applied.
-        output: emitted rows.
+        output: emitted rows; of a pipeline with several sinks those of all of them in one table,
+            with a column ``sink`` and columns ``sink.column``.
         places: the event of each row: its place in the batch's order, from 0; -1: it is a timer's.
         state: after the last event that was applied.
         error: what the operator raised, at event ``done``; None: nothing.

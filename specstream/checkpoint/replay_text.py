@@ -6,11 +6,13 @@ import traceback
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from specstream.checkpoint.replay import Replay
+from specstream.pipelines.tables import by_sink
 
 __all__ = ["show", "to_dict"]
 
@@ -48,22 +50,30 @@ def to_dict(found: Replay, rows: int) -> dict[str, Any]:
     }
 
 
+def _drawn(rows: pa.Table, sink: str | None) -> Table:
+    title = None if sink is None else f"sink {sink}"
+    table = Table(box=None, header_style="bold", title=title, title_justify="left")
+    for name in rows.column_names:
+        table.add_column(name, justify="right")
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        table.add_row(*(Text("null" if value is None else str(value)) for value in row))
+    return table
+
+
 def show(found: Replay, rows: int) -> None:
     """Prints it: results on stdout, a traceback on stderr."""
     console = Console()
     shown = found.output.slice(0, rows)
     if shown.num_rows:
-        table = Table(box=None, header_style="bold")
-        for name in ("event", *shown.column_names):
-            table.add_column(name, justify="right")
         events: list[Any] = found.places[: shown.num_rows].tolist()
         for at, (key, time) in found.timers.items():
             if at < shown.num_rows:
                 events[at] = f"timer {key!r} at {time}"
-        columns = (events, *(c.to_pylist() for c in shown.columns))
-        for row in zip(*columns, strict=True):
-            table.add_row(*(Text("null" if value is None else str(value)) for value in row))
-        console.print(table)
+        shown = shown.add_column(0, "event", pa.array(map(str, events)))
+        by_name = by_sink(shown)
+        for sink, of in by_name.items() if isinstance(by_name, dict) else [(None, by_name)]:
+            if of.num_rows:
+                console.print(_drawn(of, sink))
     if found.output.num_rows > shown.num_rows:
         console.print(f"and {found.output.num_rows - shown.num_rows:,} more rows (--rows)")
     if found.error is not None:

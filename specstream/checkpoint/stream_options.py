@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from specstream.checkpoint.delivery import Sink, check_apart, checked_sink
+from specstream.checkpoint.delivery import (
+    Sink,
+    To,
+    check_apart,
+    check_to,
+    checked_sink,
+    of_pipeline,
+)
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.options import flag, function, integer
@@ -14,6 +21,7 @@ from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError
+from specstream.operator.operator import Operator
 
 __all__ = ["StreamOptions"]
 
@@ -28,7 +36,7 @@ class StreamOptions:
         ConfigurationError: one of them has a value that it cannot have; names it.
     """
 
-    to: Sink
+    to: To
     order_by: str | None = None
     source: str | None = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -45,7 +53,12 @@ class StreamOptions:
     def __post_init__(self) -> None:
         column("order_by", self.order_by)
         column("source", self.source)
-        checked_sink("to", self.to)
+        if isinstance(self.to, Mapping):
+            for name, sink in self.to.items():
+                checked_sink(f"to[{name!r}]", sink)
+            object.__setattr__(self, "to", dict(self.to))
+        else:
+            checked_sink("to", self.to)
         for option in ("rejected_rows_to", "late_to"):
             if getattr(self, option) is not None:
                 checked_sink(option, getattr(self, option))
@@ -87,13 +100,27 @@ class StreamOptions:
                 "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
+        check_to(engine.operator, self.to)
+        to = self.to if isinstance(self.to, Mapping) else {}
         check_apart(
             {
-                "to": self.to,
-                "late_to": self.late_to,
-                "rejected_rows_to": self.rejected_rows_to,
+                **{of_pipeline(name): sink for name, sink in to.items()},
+                "to=": None if isinstance(self.to, Mapping) else self.to,
+                "late_to=": self.late_to,
+                "rejected_rows_to=": self.rejected_rows_to,
             }
         )
+
+    def of(self, operator: Operator) -> StreamOptions:
+        """As they are meant for an operator.
+
+        Of a pipeline with several sources the events' own column names their sources, and of one
+        with one sink that may be given by its name.
+        """
+        to = self.to
+        if isinstance(to, Mapping) and len(operator.sinks) == 1:
+            (to,) = to.values()
+        return replace(self, source=operator.source_column(self.source), to=to)
 
     def _check_keep(self) -> None:
         if self.keep_batches and self.checkpoint is None:

@@ -157,8 +157,8 @@ def run(
 
 def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
     """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
-    sinks = operator.describe().sinks if isinstance(operator, ss.Pipeline) else ()
-    return {one.name: output / one.name for one in sinks} if len(sinks) > 1 else {"": output}
+    sinks = operator.sinks
+    return {name: output / name for name in sinks} if len(sinks) > 1 else {"": output}
 
 
 def sinks_in(directories: dict[str, Path]) -> Any:

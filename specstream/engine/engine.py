@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -316,6 +316,17 @@ class Engine:
 
         Calls from several threads run one after the other.
         """
+        return self._process(table, order_by, source, end, self.operator.rows)
+
+    def _process(
+        self,
+        table: Any,
+        order_by: str | None,
+        source: str | None,
+        end: bool,
+        given: Callable[[pa.Table], Any],
+    ) -> Any:
+        """:meth:`process`; ``given`` makes of emitted rows what the caller gets."""
         column("order_by", order_by)
         column("source", source)
         end = flag("end", end)
@@ -324,11 +335,11 @@ class Engine:
         try:
             with self._parts.lifetime.exclusive():
                 batch = self._batch(table, order_by, source, end)
-                return self.operator.rows(batch.run())
+                return given(batch.run())
         except BaseException as error:
             # Here, as a signal handler may raise when all is done and the engine is given back.
             if batch is not None and batch.has_begun:
-                error.specstream_partial = batch.partial.of(self.operator.rows)  # type: ignore[attr-defined]
+                error.specstream_partial = batch.partial.of(given)  # type: ignore[attr-defined]
             raise
 
     def _batch(self, table: Any, order_by: str | None, source: str | None, end: bool) -> Batch:
@@ -705,6 +716,23 @@ class Engine:
     def durable(self) -> Durable:
         """What a checkpoint records of the engine: for specstream's own rooms, not for users."""
         return self._durable
+
+    def process_whole(
+        self,
+        table: Any,
+        *,
+        order_by: str | None = None,
+        source: str | None = None,
+        end: bool = False,
+    ) -> pa.Table:
+        """:meth:`process` with the rows of all sinks in one table: for specstream's own rooms, not
+        for users."""
+        output: pa.Table = self._process(table, order_by, source, end, lambda rows: rows)
+        return output
+
+    def poll_whole(self, timeout: float | None = 0.0) -> pa.Table:
+        """:meth:`poll`, likewise."""
+        return self._out_of_order.poll_whole(timeout)
 
     @property
     def parts(self) -> Parts:

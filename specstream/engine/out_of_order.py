@@ -140,6 +140,10 @@ class OutOfOrder:
         """See :meth:`specstream.Engine.poll`."""
         return self._poll(timeout, self._as_given)
 
+    def poll_whole(self, timeout: float | None = 0.0) -> pa.Table:
+        """With the rows of all sinks in one table."""
+        return self._poll(timeout, self._as_table)
+
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """See :meth:`specstream.Engine.poll_rows`."""
         return self._poll(timeout, self._as_tuples)

@@ -292,6 +292,11 @@ class Operator:
         """
         return values
 
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """Names of a pipeline's sinks; empty: it is none, and has one output."""
+        return ()
+
     def rows(self, table: pa.Table) -> Any:
         """Emitted rows as a user gets them.
 

@@ -85,6 +85,10 @@ class Pipeline(Operator):
 
     def __init__(self, name: str) -> None:
         text("name", name, "a text", DeclarationError)
+        self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        """Without sources, vertices and sinks."""
         self._graph = Graph(name)
         self._settled: Plan | None = None
         self._program: Program | None = None
@@ -92,6 +96,31 @@ class Pipeline(Operator):
         self.function = None  # type: ignore[assignment]
         self.on_timer = None
         self.inputs = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The graph as it was declared; its operators travel by value.
+        graph = self._graph
+        return {
+            "name": self.name,
+            "sources": {one.name: one.columns for one in graph.sources.values()},
+            "vertices": [
+                (one.name, one.operator, {of.name: of.stream for of in one.inputs})
+                for one in graph.vertices.values()
+            ],
+            "sinks": {one.name: one.stream for one in graph.sinks.values()},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._begin(state["name"])
+        for name, columns in state["sources"].items():
+            self._graph.sources[name] = Source(name, columns)
+        for name, operator, streams in state["vertices"]:
+            if operator.inputs:
+                self.add(operator, name=name, **streams)
+            else:
+                self.add(operator, *streams.values(), name=name)
+        for name, stream in state["sinks"].items():
+            self.sink(name, stream)
 
     def __repr__(self) -> str:
         graph = self._graph
@@ -124,7 +153,7 @@ class Pipeline(Operator):
     def add(
         self,
         operator: Operator,
-        /,
+        /,  # whatever the inputs of operators are called
         *stream: Stream | str,
         name: str | None = None,
         **streams: Stream | str,
@@ -406,13 +435,18 @@ class Pipeline(Operator):
         own = {plan.column_of_event(name, one): value for one, value in values.items()}
         return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}
 
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """Names of its sinks."""
+        return tuple(self._graph.sinks)
+
     def rows(self, table: pa.Table) -> Any:
         """Emitted rows as a user gets them: of several sinks a table each, by name.
 
         Args:
             table: of all of them.
         """
-        return by_sink(self.plan, table)
+        return by_sink(table)
 
     @property
     def program(self) -> Program:  # type: ignore[override]

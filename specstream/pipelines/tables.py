@@ -92,16 +92,27 @@ def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -
     return pa.table(made)
 
 
-def by_sink(plan: Plan, table: pa.Table) -> Any:
-    """Emitted rows as a user gets them: with several sinks a table for each, by its name."""
-    sinks = plan.graph.sinks
-    if len(sinks) == 1:
+def by_sink(table: pa.Table) -> Any:
+    """Emitted rows as a user gets them: with several sinks a table for each, by its name.
+
+    The table alone says what it is, as nobody else's columns have a dot in their names: rows are
+    recorded, and a record may be older than the pipeline.
+
+    >>> inside = pa.table({"sink": ["b", "a"], "a.x": [None, 7], "b.x": [1, None]})
+    >>> {name: rows.to_pydict() for name, rows in by_sink(inside).items()}
+    {'a': {'x': [7]}, 'b': {'x': [1]}}
+    """
+    columns: dict[str, dict[str, str]] = {}
+    for name in table.column_names:
+        sink, dot, column = name.partition(".")
+        if dot:
+            columns.setdefault(sink, {})[column] = name
+    if not columns:
         return table
-    keys = [name for name in table.column_names if name not in plan.emits.names]
+    keys = [name for name in table.column_names if "." not in name and name != SINK]
     tables = {}
-    for name, sink in sinks.items():
-        of = table.filter(pc.equal(table[SINK], name))
-        made = {one: of[one] for one in keys}
-        made |= {one: of[plan.column_of_row(name, one)] for one in sink.columns.names}
-        tables[name] = pa.table(made)
+    for sink, own in columns.items():
+        of = table.filter(pc.equal(table[SINK], sink))
+        made = {one: of[one] for one in keys} | {name: of[inside] for name, inside in own.items()}
+        tables[sink] = pa.table(made)
     return tables

@@ -35,6 +35,7 @@ if importlib.util.find_spec("pyspark") is not None:
         parquet_sink,
     )
     from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
+    from specstream.spark.union import union
 else:
 
     def __getattr__(name: str) -> Any:
@@ -67,5 +68,6 @@ __all__ = [
     "shielded_session",
     "stop_on_signal",
     "stream_directory",
+    "union",
     "watch",
 ]

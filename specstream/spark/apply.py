@@ -23,10 +23,11 @@ from specstream.declarations.options import instance
 from specstream.declarations.state_view import StateView
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.engine.options import checked_operator
-from specstream.errors import ConfigurationError, InputError
+from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.fetching import reason, result_is_too_large
+from specstream.spark.needed import check_columns
 
 __all__ = ["Applied", "apply", "needed_columns"]
 
@@ -36,13 +37,14 @@ class Applied:
     """What :func:`apply` made of a DataFrame.
 
     Attributes:
-        output: emitted rows, in order.
+        output: emitted rows, in order: a pyarrow Table; of a pipeline with several sinks a dict of
+            tables, by sink.
         state: the state after the last event.
         snapshot: to go on from: ``restore=`` of another call, of an engine, of a stream's engine.
         events: number of events.
     """
 
-    output: pa.Table
+    output: Any
     state: StateView
     snapshot: bytes
     events: int
@@ -60,17 +62,11 @@ def needed_columns(
     """
     instance(option, frame, DataFrame, "a DataFrame of Spark")
     checked_operator(operator)
-    needed = dict.fromkeys(operator.event.names, "the operator reads")
-    for option, name in (("order_by", order_by), ("source", source)):
-        if column(option, name) is not None:
-            needed.setdefault(str(name), f"{option}= names")
-    for name, why in needed.items():
-        if name not in frame.columns:
-            raise InputError(
-                f"operator {operator.name!r}: {why} column {name!r}, which the DataFrame has not "
-                f"(columns: {', '.join(frame.columns)}): select or rename it before"
-            )
-    return list(needed)
+    named = {"order_by": column("order_by", order_by), "source": column("source", source)}
+    what = f"operator {operator.name!r}"
+    return check_columns(
+        frame, operator, named, what, "the DataFrame", "select or rename it before"
+    )
 
 
 def apply(
@@ -94,7 +90,8 @@ def apply(
     input, but all output.
 
     Args:
-        df: the DataFrame; not a streaming one.
+        df: the DataFrame; not a streaming one. For a pipeline with several sources what
+            :func:`union` makes of one of each.
         operator: made by :func:`specstream.operator`.
         order_by: column of the event time; None: rows keep their position.
         source: column that tells apart the sources of events with equal times.
@@ -120,6 +117,7 @@ def apply(
         applied.output, applied.state.total
     """
     columns = needed_columns(df, operator, order_by, source, "df")
+    source = operator.source_column(source)
     check_engine_options("apply", engine_options)
     if df.isStreaming:
         raise ConfigurationError(
@@ -132,7 +130,7 @@ def apply(
     # that of an engine, so a piece holds no event that belongs before an earlier piece.
     ordered = df.withColumn(position, F.monotonically_increasing_id()).sort(*keys, position)
     pieces = packing.pack(ordered, columns, F.lit(0)).select("rows")
-    parts: list[pa.Table] = []
+    parts: list[Any] = []
     events = 0
     with Engine(operator, restore=restore, **engine_options) as engine:
         for piece in _fetched(pieces, f"operator {operator.name!r}"):
@@ -142,7 +140,14 @@ def apply(
         if not parts:
             empty = packing.empty_table(df.select(*map(packing.quoted, columns)))
             parts.append(engine.process(empty, order_by=order_by, source=source))
-        return Applied(pa.concat_tables(parts), engine.state, engine.snapshot(), events)
+        return Applied(_joined(parts), engine.state, engine.snapshot(), events)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """One after the other; of a pipeline with several sinks, of each sink."""
+    if isinstance(parts[0], dict):
+        return {name: pa.concat_tables([one[name] for one in parts]) for name in parts[0]}
+    return pa.concat_tables(parts)
 
 
 def _fetched(pieces: DataFrame, what: str) -> Iterator[bytes]:

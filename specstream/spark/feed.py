@@ -32,8 +32,10 @@ from specstream.checkpoint.stream_options import StreamOptions
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
-from specstream.errors import ConfigurationError, InputError
+from specstream.errors import ConfigurationError
 from specstream.spark.fetching import reason, result_is_too_large
+from specstream.spark.needed import check_columns
+from specstream.spark.packing import quoted
 from specstream.spark.tenancy import any_runs, tenancy_of
 
 if TYPE_CHECKING:
@@ -211,24 +213,20 @@ class BatchFeed:
     def _needed(self, frame: DataFrame, what: str) -> DataFrame:
         """The columns that the operator reads; a missing one is named before rows are fetched."""
         options = self.runner.options
-        needed = dict.fromkeys(self.engine.operator.event.names, "the operator reads")
-        if options.order_by is not None:
-            needed.setdefault(options.order_by, "order_by= names")
-        if options.source is not None:
-            needed.setdefault(options.source, "source= names")
-        for column, why in needed.items():
-            if column not in frame.columns:
-                raise InputError(
-                    f"{what}: {why} column {column!r}, which the stream has not "
-                    f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
-                )
+        needed = check_columns(
+            frame,
+            self.engine.operator,
+            {"order_by": options.order_by, "source": options.source},
+            what,
+            "the stream",
+            "select or rename it before writeStream",
+        )
         # Late and rejected rows go on as they came. And where all columns are read, another plan
         # for the same rows would have to be analysed first.
         whole = options.late_to is not None or options.rejected_rows_to is not None
         if whole or sorted(frame.columns) == sorted(needed):
             return frame
-        # Backticks, or Spark would take a dot in a name for the field of a struct.
-        return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
+        return frame.select(*map(quoted, needed))
 
 
 def _query_id(frame: DataFrame) -> str | None:
@@ -307,7 +305,9 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             ``commit()`` and ``abort()``. It is called once for each batch, also with no rows, and
             again for a batch that is run again. To be exact through crashes it must be idempotent
             by batch id: two calls with one id leave what one leaves. With ``checkpoint`` all calls
-            with one id have the same rows.
+            with one id have the same rows. Of a pipeline with several sinks: one for each, by its
+            name, as in ``{"signals": sink, "audit": other}``. Each gets its own rows of every
+            batch; where one of them fails, the batch comes again for all.
         checkpoint: a directory of this query's own, beside Spark's ``checkpointLocation`` and
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.

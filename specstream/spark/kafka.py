@@ -98,6 +98,14 @@ def _own_columns(frame: DataFrame, operator: Operator) -> list[str]:
     """The columns of the frame that are kept as they are; a missing one is named."""
     instance("frame", frame, DataFrame, "a DataFrame of Spark")
     checked_operator(operator)
+    of = operator.event.one_of
+    if of is not None:
+        names = ", ".join(name for name, _ in of.required)
+        raise ConfigurationError(
+            f"pipeline {operator.name!r} has the sources {names}, and records are decoded for one: "
+            "call from_kafka for each of them, with an operator that declares its columns, and put "
+            "them together with ss.spark.union"
+        )
     needed = dict.fromkeys([*NEEDED, *(name for name in operator.event.names if name in RECORD)])
     for column in needed:
         if column not in frame.columns:

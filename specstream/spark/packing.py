@@ -11,11 +11,13 @@ A shuffle has no order. So a piece says where it was: in which partition, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from specstream.files.arrow_stream import stream_of
@@ -70,8 +72,11 @@ def pack(
         shard: each row's.
         marked: with an empty piece for the shard :data:`MARK` wherever there are rows.
     """
-    packing = pack_marked if marked else pack_rows
-    return frame.select(shard.cast("int"), *map(quoted, columns)).mapInArrow(packing, SCHEMA)
+    names = list(columns)
+    # mapInArrow looks its columns up by name, and takes a dot for the field of a struct.
+    plain = [F.col(quoted(name)).alias(f"column {at}") for at, name in enumerate(names)]
+    packing = partial(pack_marked if marked else pack_rows, names=names)
+    return frame.select(shard.cast("int").alias("shard"), *plain).mapInArrow(packing, SCHEMA)
 
 
 def quoted(column: str) -> str:
@@ -86,8 +91,8 @@ def empty_table(frame: DataFrame) -> pa.Table:
     return to_arrow_schema(frame.schema, timezone=zone).empty_table()
 
 
-def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Packs one partition, whose first column is the shard."""
+def pack_rows(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Packs one partition, whose first column is the shard; ``names`` are those of the others."""
     context = TaskContext.get()
     position = (context.partitionId() if context is not None else 0) << POSITION_BITS
     held: list[pa.RecordBatch] = []
@@ -96,15 +101,15 @@ def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held.append(batch)
         rows += batch.num_rows
         if rows >= MOST_ROWS:
-            yield _pieces(held, position)
+            yield _pieces(held, position, names)
             held, rows, position = [], 0, position + 1
     if rows:
-        yield _pieces(held, position)
+        yield _pieces(held, position, names)
 
 
-def pack_marked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pack_marked(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.RecordBatch]:
     """:func:`pack_rows`, and a mark before the first piece."""
-    for number, pieces in enumerate(pack_rows(batches)):
+    for number, pieces in enumerate(pack_rows(batches, names)):
         if number == 0:
             yield pa.RecordBatch.from_pylist(
                 [{"shard": MARK, "position": 0, "rows": b""}], schema=_ARROW
@@ -112,10 +117,10 @@ def pack_marked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pieces
 
 
-def _pieces(batches: list[pa.RecordBatch], position: int) -> pa.RecordBatch:
+def _pieces(batches: list[pa.RecordBatch], position: int, names: list[str]) -> pa.RecordBatch:
     table = pa.Table.from_batches(batches)
     shards = table.column(0).to_numpy()
-    table = table.remove_column(0)
+    table = table.remove_column(0).rename_columns(names)
     order = np.argsort(shards, kind="stable")
     if not np.array_equal(order, np.arange(len(order))):
         table = table.take(pa.array(order))

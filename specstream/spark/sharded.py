@@ -274,6 +274,7 @@ def sharded(
     """
     # Long for what it says; the code is one plan, from its checks to its last step.
     columns = needed_columns(stream, operator, order_by, source, "stream")
+    source = operator.source_column(source)
     what = f"operator {operator.name!r}"
     _check(stream, operator, by, engine_options)
     shards = integer(f"{what}: shards", shards, 1, MOST_SHARDS)
@@ -326,6 +327,12 @@ def _check(stream: DataFrame, operator: Operator, by: object, options: dict[str,
                 "foreach_batch"
             )
     check_engine_options("sharded", options)
+    if len(operator.sinks) > 1:
+        raise ConfigurationError(
+            f"pipeline {operator.name!r} has the sinks {', '.join(operator.sinks)}, and sharded "
+            "mode gives one DataFrame of rows: make a pipeline with one sink for each, or use "
+            "foreach_batch"
+        )
     if len(operator.emits) == 0:
         raise ConfigurationError(
             f"{what} emits no columns, and a streaming query without columns cannot be written: "

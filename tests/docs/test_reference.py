@@ -14,7 +14,7 @@ from specstream import metrics, operators, predictors, spark, structures, testin
 MADE_ELSEWHERE = ("BatchFeed", "DeltaSink", "ProgressListener")
 # Old names, and what is not on the pages.
 LEFT_OUT = (
-    *("rewind", "of_layout"),
+    *("rewind", "of_layout", "process_whole", "poll_whole"),
     *("check_alone", "compiled_as", "events_table", "rows", "source_column"),
 )
 

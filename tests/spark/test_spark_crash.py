@@ -36,6 +36,8 @@ CRASHES = (
     ("between-deletes", 8),
     ("before-delete", 12),
 )
+# With a pipeline of two sinks: at the same steps, and between the two.
+TWO_SINKS = (*CRASHES[:-1], ("between-sinks", 9), CRASHES[-1])
 # With events that wait: in increments, in a full file, and in finish(), which is the last batch.
 WAITING_FILES = 6
 WAITING_CRASHES = (
@@ -51,6 +53,7 @@ RECORDED = (
     "between-deletes",
     "before-sink",
     "before-commit",
+    "between-sinks",
     "after-sink",
 )
 # Crashes after which the sink has a whole file of the batch that nobody sees.
@@ -61,11 +64,14 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+@pytest.fixture(scope="module", params=["operator", "pipeline"])
+def undisturbed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Any]]:
     """A run without a crash, under way beside the others: its directory and its process."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    crash_driver.write_events(directory / "events", FILES, ROWS)
+    pipeline = request.param == "pipeline"
+    crash_driver.write_events(directory / "events", FILES, ROWS, pipeline=pipeline)
     process = begin(directory)
     yield directory, process
     end(process)
@@ -84,14 +90,17 @@ def uninterrupted(undisturbed: tuple[Path, Any]) -> Callable[[], Path]:
 
 
 def test_every_step_is_crashed_at() -> None:
-    assert {step for step, _ in CRASHES} == set(STEPS)
+    assert {step for step, _ in TWO_SINKS} == set(STEPS)
 
 
 def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
-    uninterrupted: Callable[[], Path], tmp_path: Path
+    undisturbed: tuple[Path, Any], uninterrupted: Callable[[], Path], tmp_path: Path
 ) -> None:
-    crash_driver.write_events(tmp_path / "events", FILES, ROWS)
-    for step, batch_id in CRASHES:
+    sinks = crash_driver.sinks_of(undisturbed[0])
+    is_pipeline = len(sinks) > 1
+    crashes = TWO_SINKS if is_pipeline else CRASHES
+    crash_driver.write_events(tmp_path / "events", FILES, ROWS, pipeline=is_pipeline)
+    for step, batch_id in crashes:
         crash = f"{step}@{batch_id}"
         status = end(begin(tmp_path, crash))
         assert status == -signal.SIGKILL, (crash, (tmp_path / "errors").read_text())
@@ -99,10 +108,11 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
         assert not (tmp_path / "spark" / "commits" / str(batch_id)).exists()  # in flight
         seen = lines(tmp_path / "batches")
         assert batch_id not in [line["batch"] for line in seen]
-        visible = tmp_path / "out" / f"part-{batch_id:08d}.parquet"
-        assert visible.exists() == (step == "after-sink")
+        visible = [tmp_path / sink / f"part-{batch_id:08d}.parquet" for sink in sinks]
+        shown = {"after-sink": len(sinks), "between-sinks": 1}.get(step, 0)
+        assert [path.exists() for path in visible] == [n < shown for n in range(len(sinks))]
         if step in HIDDEN:
-            hidden = visible.with_name(f".{visible.name}.writing")
+            hidden = visible[0].with_name(f".{visible[0].name}.writing")
             assert pq.read_table(hidden).num_rows == ROWS
             assert any((tmp_path / "recorded").glob(f"{batch_id:010d}.*")) == (step in RECORDED)
     status = end(begin(tmp_path))
@@ -112,20 +122,22 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
     assert not any(crash_driver.compare(whole).values())
     assert not any(crash_driver.compare(tmp_path).values())
     assert (tmp_path / "final").read_bytes() == (whole / "final").read_bytes()
-    assert len(list((tmp_path / "out").iterdir())) == FILES  # no hidden one
-    for part in (whole / "out").iterdir():
-        assert (tmp_path / "out" / part.name).read_bytes() == part.read_bytes()
+    for sink in sinks:
+        assert len(list((tmp_path / sink).iterdir())) == FILES  # no hidden one
+        for part in (whole / sink).iterdir():
+            assert (tmp_path / sink / part.name).read_bytes() == part.read_bytes()
 
     batches = lines(tmp_path / "batches")
     assert [line["batch"] for line in batches] == list(range(FILES))
     # After a crash with the batch recorded, its events do not run again.
     repeated = [line["batch"] for line in batches if line["repeated"]]
-    assert repeated == [batch_id for step, batch_id in CRASHES if step in RECORDED]
-    # All calls of the sink for one batch have the same rows.
+    assert repeated == [batch_id for step, batch_id in crashes if step in RECORDED]
+    # All calls of a sink for one batch have the same rows.
     calls = lines(tmp_path / "calls")
-    contents = {(line["batch"], line["content"]) for line in calls}
-    assert len(contents) == FILES
-    assert len(calls) == FILES + len([1 for step, _ in CRASHES if step == "after-sink"])
+    contents = {(line["sink"], line["batch"], line["content"]) for line in calls}
+    assert len(contents) == FILES * len(sinks)
+    again = [len(sinks) if step == "after-sink" else step == "between-sinks" for step, _ in crashes]
+    assert len(calls) == FILES * len(sinks) + sum(again)
 
 
 def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Path) -> None:
@@ -163,12 +175,13 @@ def test_what_the_last_file_holds_is_the_final_state(
     uninterrupted: Callable[[], Path],
 ) -> None:
     whole = uninterrupted()
-    with ss.Engine(crash_driver.chain, horizon=0) as engine:
+    to: Any = {name: crash_driver.Watched(whole, name) for name in crash_driver.sinks_of(whole)}
+    with ss.Engine(crash_driver.operator_of(whole), horizon=0) as engine:
         feed = ss.spark.foreach_batch(
             engine,
             order_by="time",
             source="origin",
-            to=lambda table, batch_id: None,
+            to=to if len(to) > 1 else to["out"],
             checkpoint=whole / "recorded",
         )
         assert engine.snapshot() == (whole / "final").read_bytes()

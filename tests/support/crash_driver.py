@@ -3,7 +3,8 @@
 ``crash_driver.py DIRECTORY`` reads ``DIRECTORY/events``, one file per micro-batch, and ends when
 all of them are processed. Everything that must outlive it lies in the same directory; ``final`` is
 there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
-events wait as long as it says; some come too late.
+events wait as long as it says; some come too late. Where there is a file ``pipeline``, the operator
+is a vertex of a pipeline with two sinks.
 """
 
 # Operators carry no types, as those of users do not.
@@ -39,6 +40,10 @@ class Cells(ss.State):
     cells = ss.array(float, CELLS)
 
 
+class Tally(ss.State):
+    hash = ss.scalar(int)
+
+
 @ss.operator(
     state=Cells,
     event={"x": int, "weight": float, "origin": str},
@@ -53,8 +58,33 @@ def chain(state, event, emit):
     emit(event.x, event.origin, state.hash, state.cells[at])
 
 
+@ss.operator(state=Tally, event={"x": int, "hash": int}, emits={"x": int, "hash": int})
+def audit(state, event, emit):
+    # Behind the chain: what it has emitted, and in which order, is in this hash as well.
+    state.hash = state.hash * 2862933555777941757 + event.hash
+    if event.x % 3:
+        emit(event.x, state.hash)
+
+
+def operator_of(directory: Path) -> ss.Operator:
+    """What runs over the events of a directory."""
+    if not (directory / "pipeline").exists():
+        return chain
+    p = ss.Pipeline("chain and audit")
+    events = p.source("events", {"x": int, "weight": float, "origin": str})
+    chained = p.add(chain, events)
+    p.sink("out", chained)
+    p.sink("audit", p.add(audit, chained))
+    return p
+
+
 def write_events(
-    directory: Path, files: int, rows: int, seed: int = 7, watermark: bool = False
+    directory: Path,
+    files: int,
+    rows: int,
+    seed: int = 7,
+    watermark: bool = False,
+    pipeline: bool = False,
 ) -> None:
     """Files in the order of time, each with its rows in no order; origins come up bit by bit.
 
@@ -63,6 +93,8 @@ def write_events(
     """
     rng = np.random.default_rng(seed)
     directory.mkdir(parents=True)
+    if pipeline:
+        (directory.parent / "pipeline").touch()
     if watermark:
         # Of a file's times the latest lie among those of the whole next one.
         (directory.parent / "watermark").write_text(str(2 * rows))
@@ -92,10 +124,16 @@ def _has_late(number: int) -> bool:
 
 def sequential(directory: Path) -> Any:
     """The plain Python run over the events of all files in their order."""
-    parts = [pq.read_table(path) for path in sorted(directory.iterdir())]
+    parts = [pq.read_table(path) for path in sorted((directory / "events").iterdir())]
     rows = pa.concat_tables(parts).to_pandas()
     rows = rows[rows["time"] != LONG_AGO]
-    return chain.run_sequential(rows.sort_values(["time", "origin"], kind="stable"))
+    ordered = rows.sort_values(["time", "origin"], kind="stable")
+    return operator_of(directory).run_sequential(ordered)
+
+
+def sinks_of(directory: Path) -> tuple[str, ...]:
+    """Names of the directories of emitted rows."""
+    return operator_of(directory).sinks or ("out",)
 
 
 def rows_of(sink: Path) -> pa.Table:
@@ -113,26 +151,37 @@ def event_time(directory: Path) -> dict[str, Any]:
 
 def compare(directory: Path) -> dict[str, int]:
     """What a run that came to its end has lost, repeated, or put elsewhere: all 0, or a bug."""
-    oracle = sequential(directory / "events")
-    expected = oracle.output
-    found = rows_of(directory / "out")
+    oracle = sequential(directory)
     late = rows_of(directory / "late")["x"].to_pylist() if (directory / "late").exists() else []
     files = len(list((directory / "events").iterdir()))
     wanted_late = (
         [-n for n in range(files) if _has_late(n)] if (directory / "watermark").exists() else []
     )
+    with ss.Engine(
+        operator_of(directory), horizon=0, restore=(directory / "final").read_bytes()
+    ) as engine:
+        state, wanted = engine.state.to_dict(), oracle.state.to_dict()
+    wrong = {
+        "late": int(sorted(late) != sorted(wanted_late)),
+        "fields": sum(state[name].tobytes() != wanted[name].tobytes() for name in wanted),
+    }
+    outputs = oracle.output if isinstance(oracle.output, dict) else {"out": oracle.output}
+    for sink, expected in outputs.items():
+        for what, count in _wrong_rows(rows_of(directory / sink), expected).items():
+            wrong[what] = wrong.get(what, 0) + count
+    return wrong
+
+
+def _wrong_rows(found: pa.Table, expected: pa.Table) -> dict[str, int]:
+    """Of one sink."""
     ids, counts = np.unique(found["x"].to_numpy(), return_counts=True)
     place = {x: at for at, x in enumerate(expected["x"].to_pylist())}
     order = np.array([place[x] for x in found["x"].to_pylist()])
-    with ss.Engine(chain, horizon=0, restore=(directory / "final").read_bytes()) as engine:
-        state, wanted = engine.state.to_dict(), oracle.state.to_dict()
     return {
         "lost": len(set(place) - set(ids.tolist())),
         "duplicated": int((counts - 1).sum()),
         "reordered": int((np.diff(order) < 0).sum()),
         "different": int(not found.equals(expected)),
-        "late": int(sorted(late) != sorted(wanted_late)),
-        "fields": sum(state[name].tobytes() != wanted[name].tobytes() for name in wanted),
     }
 
 
@@ -165,13 +214,13 @@ def end(process: subprocess.Popen[bytes]) -> int:
 class Watched:
     """A Parquet sink that writes down what it is given to prepare and to commit."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.sink = ss.spark.parquet_sink(directory / "out")
+    def __init__(self, directory: Path, name: str = "out") -> None:
+        self.directory, self.name = directory, name
+        self.sink = ss.spark.parquet_sink(directory / name)
 
     def prepare(self, table: pa.Table, batch_id: int) -> WatchedFile:
         content = hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
-        call = {"batch": batch_id, "rows": table.num_rows, "content": content}
+        call = {"batch": batch_id, "sink": self.name, "rows": table.num_rows, "content": content}
         return WatchedFile(self, call, self.sink.prepare(table, batch_id))
 
 
@@ -216,7 +265,8 @@ def main(directory: Path) -> None:
     checkpoint.INCREMENTS = 3
     hold_files_for_sinks()
 
-    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+    sinks: Any = {name: Watched(directory, name) for name in sinks_of(directory)}
+    with ss.Engine(operator_of(directory), threads=2, horizon=4, chunk=4) as engine:
         options = event_time(directory)
         if options:
             options["late_to"] = ss.spark.parquet_sink(directory / "late")
@@ -224,7 +274,7 @@ def main(directory: Path) -> None:
             engine,
             order_by="time",
             source="origin",
-            to=Watched(directory),
+            to=sinks if len(sinks) > 1 else sinks["out"],
             checkpoint=directory / "recorded",
             **options,
         )

@@ -95,8 +95,15 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="stress-spark-") as scratch:
             directory = Path(scratch)
             seed = chance.randrange(1000)
-            # Every second stream with a watermark.
-            crash_driver.write_events(directory / "events", FILES, ROWS, seed, streams % 2 == 1)
+            # Every second stream with a watermark, every third of a pipeline with two sinks.
+            crash_driver.write_events(
+                directory / "events",
+                FILES,
+                ROWS,
+                seed,
+                watermark=streams % 2 == 1,
+                pipeline=streams % 3 == 2,
+            )
             while one_life(directory, kills < options.count, chance) == "killed":
                 kills += 1
                 cut[cut_short(directory)] += 1
