@@ -263,7 +263,7 @@ class StatePart:
         self._view, self._name = view, name
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(name)
         return self._view._value(self._view._field(f"{self._name}.{name}", AttributeError))
 

@@ -105,6 +105,7 @@ class OutOfOrder:
         """See :meth:`specstream.Engine.submit_event`."""
         if ordered is not False and ordered is not True:
             ordered = flag("ordered", ordered)
+        values = self._parts.operator.event_values(source, values)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(

@@ -283,6 +283,15 @@ class Operator:
         """
         return given
 
+    def event_values(self, source: object, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One event's values, by its columns.
+
+        Args:
+            source: that it is of.
+            values: as a user gives them.
+        """
+        return values
+
     @property
     def sinks(self) -> tuple[str, ...]:
         """Names of a pipeline's sinks; empty: it is none, and has one output."""

@@ -24,7 +24,10 @@ from specstream.errors import DeclarationError
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph
 
-__all__ = ["LINE", "LOST", "TEXT", "Arrangement", "Box", "Line", "arranged", "problem_of"]
+__all__ = [
+    *("LINE", "LOST", "TEXT", "Arrangement", "Box", "Kind", "Line", "Point", "arranged"),
+    *("at_most_one_row", "problem_of", "several_rows", "shortened"),
+]
 
 Kind = Literal["source", "vertex", "sink", "lost"]
 LOST: Kind = "lost"
@@ -175,9 +178,16 @@ def problem_of(graph: Graph) -> str | None:
     return None
 
 
+def at_most_one_row(graph: Graph) -> set[str]:
+    """The vertices of which one run emits one row at most."""
+    operators = {of.operator for of in graph.vertices.values()}
+    once = {operator for operator in operators if emits_at_most_once(operator)}
+    return {name for name, of in graph.vertices.items() if of.operator in once}
+
+
 def several_rows(graph: Graph) -> set[str]:
     """The vertices of which more than one row may come in a phase, as far as the graph goes."""
-    found = {name for name, of in graph.vertices.items() if not emits_at_most_once(of.operator)}
+    found = set(graph.vertices) - at_most_one_row(graph)
     while True:
         more = {
             name

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specstream.pipelines.arrangement import several_rows
-from specstream.pipelines.emissions import emits_at_most_once
+from specstream.pipelines.arrangement import at_most_one_row, several_rows
 from specstream.pipelines.graph import Graph
 
 __all__ = ["DescribedSink", "DescribedSource", "DescribedVertex", "Description", "described"]
@@ -129,7 +128,7 @@ def described(graph: Graph) -> Description:
         DeclarationError: it is none that can be run.
     """
     order = graph.check()
-    several = several_rows(graph)
+    several, once = several_rows(graph), at_most_one_row(graph)
     levels = dict.fromkeys(graph.sources, 0)
     vertices = []
     for number, name in enumerate(order, start=1):
@@ -146,7 +145,7 @@ def described(graph: Graph) -> Description:
                 levels[name],
                 tuple((one.name, one.stream) for one in vertex.inputs),
                 tuple(vertex.operator.emits.describe()),
-                emits_at_most_once(vertex.operator),
+                name in once,
                 name in several,
                 sum(one.words for one in fields if one.space == "state" and one.container is None),
             )

@@ -102,7 +102,6 @@ class Graph:
     sources: dict[str, Source] = field(default_factory=dict)
     vertices: dict[str, Vertex] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
-    waiting: list[tuple[str, str]] = field(default_factory=list)
 
     def refuse(self, problem: str, way_out: str) -> NoReturn:
         """Raises DeclarationError."""
@@ -145,7 +144,7 @@ class Graph:
     def check_fits(self, vertex: str, one: Input) -> None:
         """Whether the columns of a stream are those that an input of a vertex declares."""
         has = dict(self.columns(one.stream))
-        reader = f"input {one.name!r} of vertex {vertex!r}" if one.name else f"vertex {vertex!r}"
+        reader = _reader(vertex, one)
         producer = f"{'source' if one.stream in self.sources else 'vertex'} {one.stream!r}"
         for name, wanted in one.columns:
             column = has.get(name)
@@ -171,20 +170,21 @@ class Graph:
             self.refuse("it has no source", 'expected p.source("name", {"column": type, ...})')
         if not self.sinks:
             self.refuse("it has no sink", 'expected p.sink("name", stream)')
-        for stream, by in self.waiting:
-            if stream not in self.names:
-                self.refuse(
-                    f"{by} reads {stream!r}, which is neither a source nor a vertex",
-                    names_it_has(stream, self.names),
-                )
         for name, vertex in self.vertices.items():
             for one in vertex.inputs:
+                if one.stream not in self.names:
+                    reader = _reader(name, one)
+                    self.refuse(
+                        f"{reader} reads {one.stream!r}, which is neither a source nor a vertex",
+                        names_it_has(one.stream, self.names),
+                    )
                 self.check_fits(name, one)
         order = numbered(self.predecessors())
         if len(order) < len(list(self.names)):
             self._refuse_cycle(set(order))
         for name in self.names:
-            if not self.readers(name) and not self.sinks_of(name):
+            # Who emits no columns is there for its state.
+            if len(self.columns(name)) and not self.readers(name) and not self.sinks_of(name):
                 what = "source" if name in self.sources else "vertex"
                 self.refuse(
                     f"nobody reads {what} {name!r}",
@@ -205,6 +205,10 @@ class Graph:
             "a phase goes from the sources to the sinks once; keep what is to come back in the "
             "state of one vertex",
         )
+
+
+def _reader(vertex: str, one: Input) -> str:
+    return f"input {one.name!r} of vertex {vertex!r}" if one.name else f"vertex {vertex!r}"
 
 
 def _fits(column: Column, wanted: Column) -> bool:

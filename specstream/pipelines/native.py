@@ -31,7 +31,15 @@ from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.local_types import kinds_of
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
-from specstream.compiler.types import EmitType, EventType, MovedStateType, StateType, Variant
+from specstream.compiler.refusals import refuse
+from specstream.compiler.types import (
+    PROFILED,
+    EmitType,
+    EventType,
+    MovedStateType,
+    StateType,
+    Variant,
+)
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
@@ -393,6 +401,9 @@ class _VertexReader:
 
     def keep(self, port: int) -> None:
         """The row of this run becomes the last one of the input."""
+        if self.event.variant in PROFILED.values():
+            # It stands on no line: not on that of whatever ran before.
+            self.run.store_member("site", ir.IntType(16)(0))
         kept, kinds = self.event.kept[port], self.event.schema
         for column, value, null in kept.last:
             name = f"{self.event.ports[port].prefix}{column}"
@@ -479,7 +490,9 @@ def phase_function(plan: Plan) -> Callable[..., None]:
                 VertexEventType(planned, plan, event, run.variant),
                 StreamEmitType(planned, plan.axes),
             )
-            types.Dispatcher(process).get_call_type(typing_context, given, {})
+            called = types.Dispatcher(process).get_call_type(typing_context, given, {})
+            if called.return_type != types.none:
+                raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
             vertices.append(_Compiled(planned, process, given))
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -33,6 +33,10 @@ __all__ = ["Pipeline"]
 _MOST_SHOWN = 200
 
 
+# What an engine's state has beside fields and vertices.
+_TAKEN = ("table", "to_dict")
+
+
 class Pipeline(Operator):
     """A graph of operators that feed each other, with the answer of one phase after the other.
 
@@ -257,10 +261,15 @@ class Pipeline(Operator):
     def _new(self, name: object, what: str) -> None:
         self._check_open()
         if not isinstance(name, str) or not name.isidentifier():
+            way = ': give name=, like p.add(operator, stream, name="fast")'
             self._graph.refuse(
                 f"a {what} is called {shown(name)}",
-                "expected a Python identifier: give name=, like p.add(operator, stream, "
-                'name="fast")',
+                f"expected a Python identifier{way if what == 'vertex' else ''}",
+            )
+        if what == "vertex" and name in _TAKEN:
+            self._graph.refuse(
+                f"vertex {name!r} has the name of something that engine.state has",
+                "give it another, with name=",
             )
         if name in self._graph.names:
             other = "source" if name in self._graph.sources else "vertex"
@@ -274,7 +283,6 @@ class Pipeline(Operator):
 
     def _name_of(self, stream: object, reader: str) -> str:
         if isinstance(stream, str):
-            self._graph.waiting.append((stream, reader))
             return stream
         if not isinstance(stream, Stream):
             self._graph.refuse(
@@ -412,6 +420,20 @@ class Pipeline(Operator):
             given: as somebody says; None: nobody does.
         """
         return SOURCE if given is None and len(self._graph.sources) > 1 else given
+
+    def event_values(self, source: object, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One event's values: of several sources' columns those of the others are null.
+
+        Args:
+            source: that it is of.
+            values: by the names of that source's columns, or as events are inside.
+        """
+        sources = self._graph.sources
+        if len(sources) == 1 or SOURCE in values or source not in sources:
+            return values
+        plan, name = self.plan, str(source)
+        own = {plan.column_of_event(name, one): value for one, value in values.items()}
+        return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}
 
     @property
     def sinks(self) -> tuple[str, ...]:

@@ -177,6 +177,23 @@ class Plan:
             )
         self.event = replace(declared, derived=derived)
         self.emits = self._rows()
+        for planned in self.vertices.values():
+            self._check_texts(planned)
+
+    def _check_texts(self, planned: Planned) -> None:
+        """A formatted string has no text until its row leaves: nobody can read it before."""
+        for one in planned.inputs:
+            writer = self.vertices.get(one.stream)
+            formed = {form.column for form in writer.program.forms} if writer else set()
+            read = [name for name in one.columns.names if name in formed]
+            if read:
+                what = f"input {one.name!r} of vertex" if one.name else "vertex"
+                self.graph.refuse(
+                    f"{what} {planned.name!r} reads the column {read[0]!r}, in which vertex "
+                    f"{one.stream!r} emits formatted strings",
+                    "their texts are put together when rows leave by a sink: emit the parts in "
+                    "columns of their own, and format them in the vertex before the sink",
+                )
 
     @property
     def axes(self) -> int:
@@ -274,7 +291,7 @@ def _moved(whole: Layout, vertex: Vertex) -> dict[Space, int] | None:
     return moved
 
 
-Kept = tuple[tuple[dict[str, Last], ...], tuple[str | None, ...], dict[str, type]]
+Kept = tuple[tuple[dict[str, Last], ...], tuple[str | None, ...], dict[str, type | bool]]
 
 
 def _kept(vertex: Vertex) -> Kept:
@@ -285,7 +302,7 @@ def _kept(vertex: Vertex) -> Kept:
     read = vertex.operator.program.attributes
     lasts: list[dict[str, Last]] = []
     knowns: list[str | None] = []
-    fields: dict[str, type] = {}
+    fields: dict[str, type | bool] = {}
     for one in vertex.inputs:
         last: dict[str, Last] = {}
         for name, column in one.columns:
@@ -295,7 +312,7 @@ def _kept(vertex: Vertex) -> Kept:
             fields[value] = _TYPES[column.kind]
             null = f"{value}.null" if column.nullable else None
             if null is not None:
-                fields[null] = bool
+                fields[null] = True  # until there is a row
             last[name] = Last(value, null)
         known = f"{vertex.name}.{one.name}.known"
         asks = column_of("known", one.name) in read
@@ -306,6 +323,9 @@ def _kept(vertex: Vertex) -> Kept:
     return tuple(lasts), tuple(knowns), fields
 
 
-def _layout_of(fields: Iterable[tuple[str, type]]) -> Layout | None:
-    declared = {name: scalar(of) for name, of in fields}
+def _layout_of(fields: Iterable[tuple[str, type | bool]]) -> Layout | None:
+    """Scalars of these types; where there is a bool in place of a type, that to begin with."""
+    declared = {
+        name: scalar(bool, of) if isinstance(of, bool) else scalar(of) for name, of in fields
+    }
     return Layout.pack("last values", declared) if declared else None

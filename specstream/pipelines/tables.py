@@ -57,10 +57,13 @@ def events_table(
             f"{what}: tables of {len(data)} sources have no common order: give order_by=, the "
             "column of each that has the time"
         )
-    return pa.concat_tables(
-        [_of_source(plan, name, of, what, beside) for name, of in data.items()],
-        promote_options="permissive",
-    )
+    tables = [_of_source(plan, name, of, what, beside) for name, of in data.items()]
+    for one in beside:
+        types = {name: table[one].type for name, table in zip(data, tables, strict=True)}
+        if len(set(types.values())) > 1:
+            told = ", ".join(f"{of} from {name!r}" for name, of in types.items())
+            raise InputError(f"{what}: column {one!r} has several types, {told}: cast it to one")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _is_inside(data: Any) -> bool:

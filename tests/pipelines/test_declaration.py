@@ -117,6 +117,10 @@ def never_null(state, event, emit):
         ),
         ("add takes an operator, and gets pipeline 'q'", lambda p, t: p.add(ss.Pipeline("q"), t)),
         ("vertex 'always' gets 7; expected a stream", lambda p, ticks: p.add(always, 7)),
+        (
+            "vertex 'table' has the name of something that engine.state has",
+            lambda p, ticks: p.add(always, ticks, name="table"),
+        ),
         ("a sink is called 'two words'", lambda p, ticks: p.sink("two words", ticks)),
         ("source 'news' has no columns", lambda p, ticks: p.source("news", {})),
         (
@@ -136,6 +140,68 @@ def test_what_does_not_fit_is_named_at_both_ends(
             p.sink("out", p.add(never_null, ints))
         return
     refused(match, build)
+
+
+@ss.operator(state=Sum, event={"x": int}, emits={"text": str})
+def formats(state, event, emit):
+    state.total += 1.0
+    emit(f"{state.total:.1f}")
+
+
+@ss.operator(state=Sum, event={"text": str}, emits={"text": str})
+def reads_text(state, event, emit):
+    emit(event.text)
+
+
+def test_a_formatted_string_goes_to_sinks_only() -> None:
+    p = ss.Pipeline("texts")
+    p.sink("out", p.add(formats, p.source("ticks", {"x": int})))
+    assert p.run_sequential({"x": [1, 2]}).output["text"].to_pylist() == ["1.0", "2.0"]
+    with ss.Engine(p) as engine:
+        assert engine.process({"x": [1, 2]})["text"].to_pylist() == ["1.0", "2.0"]
+    refused(
+        "vertex 'reads_text' reads the column 'text', in which vertex 'formats' emits formatted",
+        lambda p, ticks: p.sink("out", p.add(reads_text, p.add(formats, ticks))),
+    )
+
+
+@ss.operator(state=Sum, event={"x": int}, emits={"x": int})
+def returning(state, event, emit):
+    state.total += 1.0
+    return 5
+
+
+def test_a_vertex_that_returns_a_value_is_refused() -> None:
+    p = ss.Pipeline("p")
+    p.sink("out", p.add(returning, p.source("ticks", {"x": int}), name="five"))
+    with pytest.raises(ss.CompileError, match="vertex 'five' returns a value"):
+        ss.Engine(p)
+
+
+@ss.operator(state=Sum, event={"x": int})
+def only_counts(state, event, emit):
+    state.total += event.x
+
+
+def test_a_vertex_without_columns_is_there_for_its_state() -> None:
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", {"x": int})
+    p.add(only_counts, ticks)
+    p.sink("ticks", ticks)
+    with ss.Engine(p) as engine:
+        engine.process({"x": [1, 2]})
+        assert engine.state.only_counts.total == 3.0
+
+
+def test_what_was_refused_leaves_nothing_behind() -> None:
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", SOURCE)
+    with pytest.raises(ss.DeclarationError, match="declare that first"):
+        p.sink("out", "later")
+    with pytest.raises(ss.DeclarationError, match="which source 'ticks' does not send"):
+        p.add(prices, ticks)
+    p.sink("out", p.add(always, ticks))
+    assert p.run_sequential([]).output.num_rows == 0
 
 
 def test_a_pipeline_in_use_is_settled() -> None:
@@ -277,6 +343,11 @@ def test_one_table_for_all_sources() -> None:
     [
         ({"left": LEFT, "right": RIGHT}, None, "2 sources have no common order: give order_by="),
         ({"left": LEFT, "up": RIGHT}, "time", "events of 'up', which is none of its sources"),
+        (
+            {"left": LEFT, "right": RIGHT.set_column(0, "time", pa.array([0.5, 1.5, 2.5]))},
+            "time",
+            "column 'time' has several types, int64 from 'left', double from 'right'",
+        ),
         ({"left": RIGHT}, "time", "source 'left': the batch has no column 's'"),
         ({"left": {"x": [1], "s": [None]}}, None, "column 'left.s' has 1 null.* events of 'left'"),
     ],

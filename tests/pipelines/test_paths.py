@@ -123,6 +123,42 @@ def test_an_input_that_never_had_a_row() -> None:
     assert rows_of(p, [7, 8, 9]) == [(7, 0, False), (8, 8, True), (9, 8, False)]
 
 
+@ss.operator(
+    state=Count,
+    inputs={"left": {"x": int}, "right": {"n": ss.nullable(int)}},
+    emits={"null": bool, "known": bool, "n": int},
+)
+def asks(state, event, emit):
+    emit(event.right.is_null("n"), event.known("right"), event.right.n)
+
+
+@ss.operator(state=Count, event={"x": int}, emits={"n": ss.nullable(int)})
+def after_two(state, event, emit):
+    state.count += 1
+    if state.count > 2:
+        emit(event.x if event.x != 9 else None)
+
+
+def test_a_nullable_input_that_never_had_a_row_is_null() -> None:
+    p = ss.Pipeline("null")
+    source = p.source("s", {"x": int})
+    p.sink("out", p.add(asks, left=source, right=p.add(after_two, source)))
+    known = [(False, True, 7), (True, True, 0)]
+    assert rows_of(p, [5, 6, 7, 9]) == [(True, False, 0), (True, False, 0), *known]
+
+
+def test_single_events_of_several_sources() -> None:
+    p = ss.Pipeline("single")
+    left, right = p.source("left", {"x": int}), p.source("right", {"x": int})
+    p.sink("out", p.add(pairs, left=left, right=right))
+    with ss.Engine(p, sources=["left", "right"]) as engine:
+        engine.submit_event(1, "left", x=5, ordered=True)
+        engine.submit_event(2, "right", x=6, ordered=True)
+        engine.advance("left")
+        engine.advance("right")
+        assert engine.poll_rows(timeout=None) == [(5, 0, False), (5, 6, False)]
+
+
 def test_last_values_outlive_a_batch_and_a_snapshot() -> None:
     p = ss.Pipeline("kept")
     source = p.source("s", {"x": int})
