@@ -405,3 +405,14 @@ def test_state_by_vertex() -> None:
             _ = engine.state.first.total
         with pytest.raises(AttributeError, match="no field 'second'"):
             _ = engine.state.second
+
+
+def test_inputs_may_be_called_like_the_parameters_of_add() -> None:
+    @ss.operator(state=Sum, inputs={"operator": {"x": int}, "self": {"x": int}}, emits={"sum": int})
+    def added(state, event, emit):
+        emit(event.operator.x + event.self.x)
+
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", {"x": int})
+    p.sink("rows", p.add(added, operator=ticks, self=ticks))
+    assert p.run_sequential({"x": [2]}).output["sum"].to_pylist() == [4]
