@@ -36,8 +36,14 @@ CRASHES = (
     ("between-deletes", 8),
     ("before-delete", 12),
 )
-# With a pipeline of two sinks: at the same steps, and between the two.
-TWO_SINKS = (*CRASHES[:-1], ("between-sinks", 9), CRASHES[-1])
+# With a pipeline of two sinks: where these may come apart. `make stress-spark` has all steps.
+TWO_SINKS = (
+    ("before-rename", 2),
+    ("before-sink", 5),
+    ("after-sink", 6),
+    ("between-sinks", 9),
+    ("before-commit", 10),
+)
 # With events that wait: in increments, in a full file, and in finish(), which is the last batch.
 WAITING_FILES = 6
 WAITING_CRASHES = (
@@ -90,7 +96,7 @@ def uninterrupted(undisturbed: tuple[Path, Any]) -> Callable[[], Path]:
 
 
 def test_every_step_is_crashed_at() -> None:
-    assert {step for step, _ in TWO_SINKS} == set(STEPS)
+    assert {step for step, _ in (*CRASHES, *TWO_SINKS)} == set(STEPS)
 
 
 def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
