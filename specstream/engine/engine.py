@@ -335,11 +335,13 @@ class Engine:
         try:
             with self._parts.lifetime.exclusive():
                 batch = self._batch(table, order_by, source, end)
+                partial = batch.partial.of(given)
                 return given(batch.run())
         except BaseException as error:
-            # Here, as a signal handler may raise when all is done and the engine is given back.
+            # Here, as a signal handler may raise when all is done and the engine is given back; and
+            # without a call, in which another one may.
             if batch is not None and batch.has_begun:
-                error.specstream_partial = batch.partial.of(given)  # type: ignore[attr-defined]
+                error.specstream_partial = partial  # type: ignore[attr-defined]
             raise
 
     def _batch(self, table: Any, order_by: str | None, source: str | None, end: bool) -> Batch:
