@@ -89,13 +89,12 @@ quick: lint
 
 # What a construct of the language means does not depend on how far LLVM optimises, and compiling
 # without takes a third of the time; the corpus and the random operators of the engine's tests run
-# as users' operators do. Spark's tests wait for Java half of their time: three of them fill two
-# cores.
+# as users' operators do.
 test: lint
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" --ignore=tests/compiler $(PYTEST_ARGS)
 	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" tests/compiler $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 3 --dist worksteal -m spark $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress

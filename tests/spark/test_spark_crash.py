@@ -39,8 +39,6 @@ CRASHES = (
 # With a pipeline of two sinks: where these may come apart. `make stress-spark` has all steps.
 TWO_SINKS = (
     ("before-rename", 2),
-    ("before-sink", 5),
-    ("after-sink", 6),
     ("between-sinks", 9),
     ("before-commit", 10),
 )
