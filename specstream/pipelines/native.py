@@ -46,12 +46,11 @@ from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
 from specstream.declarations.state import Field, Space
 from specstream.pipelines.graph import Sink
-from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
+from specstream.pipelines.plan import SINK, SOURCE, TYPES, Plan, Planned
 
 __all__ = ["MOST_VERTICES", "phase_function"]
 
 _WORDS = I64.as_pointer()
-_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 _FIRST_ROWS = 8
 # In so many places the code of an operator becomes part of the function that runs a phase.
 _MOST_INLINED = 4
@@ -364,11 +363,11 @@ class _VertexReader:
         return self.builder.add(self.first_kept, I64(at))
 
     def load(self, at: int, kind: Kind) -> Value:
-        storage = storage_of(_TYPES[kind], "a last value")
+        storage = storage_of(TYPES[kind], "a last value")
         return self.run.load("state", self.event.variant, storage, self.word(at))
 
     def store(self, at: int, kind: Kind, value: Value) -> None:
-        storage = storage_of(_TYPES[kind], "a last value")
+        storage = storage_of(TYPES[kind], "a last value")
         self.run.store("state", self.event.variant, storage, self.word(at), value)
 
     def now_or_last(
@@ -827,7 +826,7 @@ class _Phase:
         builder, schema = self.builder, self.plan.emits
         writer = OutputRow(self.context, builder, self.emit, self.run.pointer)
         row = writer.begin()
-        first = schema.names.index(self.plan.column_of_row(sink.name, sink.columns.names[0]))
+        first = self.plan.first_column(sink)
         own = range(first, first + len(values))
         marks = {at: I64(0) for at, _ in schema.null_bits.values()}
         for number, column in enumerate(schema.columns):

@@ -219,7 +219,7 @@ def _of_sink(plan: Plan, sink: Sink, of: Schema, row: Sequence[Any]) -> list[Any
     schema = plan.emits
     words: list[Any] = [0.0 if kind == "float" else 0 for kind in schema.kinds]
     words += [0] * (schema.row_words - 1 - len(schema))
-    first = schema.names.index(plan.column_of_row(sink.name, sink.columns.names[0]))
+    first = plan.first_column(sink)
     own = range(first, first + len(of))
     for number, column in enumerate(schema.columns):
         null = True

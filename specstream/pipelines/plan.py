@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
 
-__all__ = ["SINK", "SOURCE", "Last", "Plan", "Planned"]
+__all__ = ["SINK", "SOURCE", "TYPES", "Last", "Plan", "Planned"]
 
 SOURCE = "stream"
 """The column that names an event's source, where a pipeline has several."""
@@ -33,7 +34,7 @@ SINK = "sink"
 """The column that names a row's sink, likewise."""
 
 _NAME = Column("str", pa.string())
-_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
+TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,12 @@ class Planned:
     def inputs(self) -> tuple[Input, ...]:
         return self.vertex.inputs
 
-    @property
+    @cached_property  # the oracle asks in every run
     def emits(self) -> Schema:
         """Of its rows, with its formatted strings."""
         return replace(self.vertex.operator.emits.declared, forms=self.program.forms)
 
-    @property
+    @cached_property
     def event(self) -> Schema:
         """Columns of its events, as its function reads them."""
         inputs = self.vertex.operator.inputs
@@ -242,6 +243,10 @@ class Plan:
         """The column of the pipeline's rows that a column of a sink is."""
         return name if len(self.graph.sinks) == 1 else column_of(sink, name)
 
+    def first_column(self, sink: Sink) -> int:
+        """Which of the pipeline's columns of rows the first one of a sink is."""
+        return self.emits.names.index(self.column_of_row(sink.name, sink.columns.names[0]))
+
     def _forms(self, sink: Sink) -> tuple[Form, ...]:
         planned = self.vertices.get(sink.stream)
         return () if planned is None else planned.program.forms
@@ -309,7 +314,7 @@ def _kept(vertex: Vertex) -> Kept:
             if column_of(one.name, name) not in read:
                 continue
             value = f"{vertex.name}.{one.name}.{name}"
-            fields[value] = _TYPES[column.kind]
+            fields[value] = TYPES[column.kind]
             null = f"{value}.null" if column.nullable else None
             if null is not None:
                 fields[null] = True  # until there is a row

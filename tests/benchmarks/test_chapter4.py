@@ -299,7 +299,7 @@ def test_work_stands_where_it_is_told_to(before: float) -> None:
         deadline = time.monotonic() + 60
         while words[0] == 2:  # not a turn: it would be waited for
             assert time.monotonic() < deadline
-            time.sleep(0.001)  # nobody tells; little beside 0.4 s
+            time.sleep(0.001)  # nobody tells when the word changes; little beside 0.4 s
         incremented = time.monotonic()
         thread.join()
         after = time.monotonic() - incremented
