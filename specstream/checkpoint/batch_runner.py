@@ -323,7 +323,7 @@ class BatchRunner:
             ConfigurationError: it is not in event time, and has no timers; or Spark may be further
                 than the checkpoint.
         """
-        if self._event_time is None and self.engine.operator.on_timer is None:
+        if self._event_time is None and not self.engine.operator.has_timers:
             raise ConfigurationError(
                 "finish() without watermark=: all events are applied with their batch, and nothing "
                 "waits"

@@ -87,7 +87,7 @@ def committing(
     pending.batch_id = origin.batch_id
     if origin.ends:
         reached: Mapping[Name, int | None] = {one.name: None for one in pending.sources}
-        pending.has_ended = operator.on_timer is not None and bool(reached)
+        pending.has_ended = operator.has_timers and bool(reached)
     else:
         reached = Frontiers.described(order_by, event_time).take_in(
             pending.sources,

@@ -45,7 +45,6 @@ from specstream.columns.events import (
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
-from specstream.compiler.oracle_timers import plain
 from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
@@ -77,8 +76,9 @@ class Replay:
             or nothing was recorded.
         is_whole: whether all events were run; False: somebody left the debugger.
         waiting: how many events wait for the watermark afterwards.
-        timers: by the row that a timer has emitted, its place in ``output``: the timer's key, and
-            the time for which it was set (a number, where the batch has no column of times).
+        timers: by the row that a timer has emitted, its place in ``output``: the timer's key, of
+            a pipeline its vertex and its key, and the time for which it was set (a number, where
+            the batch has no column of times).
     """
 
     batch_id: int
@@ -312,7 +312,7 @@ class _Run:
             run(events.count)
             frontier = None if self.committing is None else self.committing.frontier
             if origin.ends:
-                if operator.on_timer is not None:
+                if operator.has_timers:
                     self.oracle.end()
             elif frontier is not None and operator.layout.goes_by_time:
                 self.oracle.fire(frontier)
@@ -378,7 +378,7 @@ class _Run:
         for row in np.flatnonzero(_is_fired(found)).tolist():
             key, at = self.oracle.fired[int(found[row]) + 2**63]
             times = order_values(np.array([at], np.int64), self.events.keys[0].type)
-            timers[row] = plain(key), time_at(times, 0)
+            timers[row] = key, time_at(times, 0)
         return timers
 
     def _keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:

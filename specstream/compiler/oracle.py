@@ -31,7 +31,7 @@ from specstream.compiler.oracle_elements import (
     store_of,
 )
 from specstream.compiler.oracle_records import forget, record_view, scalar_record
-from specstream.compiler.oracle_timers import Due, StateTimers, plain
+from specstream.compiler.oracle_timers import Due, StateTimers, timer_key, timer_text
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.refusals import TIMER_NAMES
@@ -42,7 +42,10 @@ from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
 
-__all__ = ["Draws", "Oracle", "OracleEmit", "OracleEvent", "seed_of", "strings_of"]
+__all__ = [
+    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleTimer", "field_of", "seed_of"),
+    "strings_of",
+]
 
 
 class OracleState:
@@ -355,14 +358,28 @@ def strings_of(event: OracleEvent) -> StringTable | None:
     return event._strings
 
 
+def field_of(timer: OracleTimer) -> Field:
+    """The field of the state that a timer was in, likewise."""
+    return timer._field
+
+
 class OracleTimer(OracleEvent):
     """What ``on_timer`` gets as its timer."""
 
     def __init__(
-        self, schema: Schema, at: int, key: Any, time: int, number: int, seed: int
+        self,
+        schema: Schema,
+        at: int,
+        key: Any,
+        time: int,
+        number: int,
+        seed: int,
+        field: Field,
+        strings: StringTable | None,
     ) -> None:
         Draws.__init__(self, seed)
         self._schema, self._nulls, self._readers = schema, {}, {}
+        self._field, self._strings = field, strings
         self.key, self.at = key, Int64(at)
         self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)
 
@@ -429,7 +446,7 @@ class Oracle:
 
     Attributes:
         firings: number and time of the timers that have fired.
-        fired: key and time for which they were set, by number.
+        fired: key and time for which they were set, by number; see :func:`timer_key`.
         failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
     """
 
@@ -442,13 +459,13 @@ class Oracle:
     ) -> None:
         self._function = program.oracle
         self._program = program
-        self._timers = layout.timers
+        self._timers = layout.all_timers
         self._goes_by_time = layout.goes_by_time
         self._expiring = [one for one in layout.containers if one.container.expires]  # type: ignore[union-attr]
         self.firings: list[tuple[int, int]] = []
         self.fired: dict[int, tuple[Any, int]] = {}
         self.failed_timer: Due | None = None
-        self._end: int | None = None
+        self._ends: list[int] | None = None
         self._journal: Journal = []
         self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
@@ -512,8 +529,8 @@ class Oracle:
             self._state._now[0] = time
         self._event._row = row
         self._run(self._function, self._event, row)
-        if self._timers is not None:
-            self.timers.clock = max(self.timers.clock, time)
+        if self._timers:
+            self.clocked.clock = max(self.clocked.clock, time)
 
     def _run(self, function: Callable[..., None], event: Any, row: int) -> None:
         self._journal.clear()
@@ -530,21 +547,32 @@ class Oracle:
 
     # ---- timers ----
 
+    def _timers_in(self, field: Field) -> StateTimers:
+        found: StateTimers = getattr(self._state, field.name)
+        return found
+
     @property
-    def timers(self) -> StateTimers:
-        """Those of the state."""
-        assert self._timers is not None
-        found: StateTimers = getattr(self._state, self._timers.name)
+    def clocked(self) -> StateTimers:
+        """Those that have the clock, and the number of firings."""
+        return self._timers_in(self._timers[0])
+
+    def _due(self, time: int, ends: Sequence[int] | None = None) -> tuple[Field, Due] | None:
+        """The next timer that is due by ``time``, and where it is; or of those that have a stamp up
+        to these. Of those for one time that of the first field comes first."""
+        found: tuple[Field, Due] | None = None
+        for rank, field in enumerate(self._timers):
+            due = self._timers_in(field).due(time, None if ends is None else ends[rank])
+            if due is not None and (found is None or due[0] < found[1][0]):
+                found = field, due
         return found
 
     def fire(self, time: int) -> None:
         """Fires what is due by a time, or by that of an event before; and what expires goes."""
-        self.failed_timer = self._end = None
-        if self._timers is not None:
-            timers = self.timers
-            while (due := timers.due(max(time, timers.clock))) is not None:
-                self._fire(due)
-            time = max(time, timers.clock)
+        self.failed_timer = self._ends = None
+        if self._timers:
+            while (due := self._due(max(time, self.clocked.clock))) is not None:
+                self._fire(*due)
+            time = max(time, self.clocked.clock)
         self._expire(time)
 
     def _expire(self, time: int) -> None:
@@ -556,39 +584,38 @@ class Oracle:
 
     def end(self) -> None:
         """The input ends: fires the timers that wait, and not those that they set."""
-        timers = self.timers
         self.failed_timer = None
-        if self._end is None:
-            self._end = timers.last_stamp
-        while (due := timers.due(timers.clock, self._end)) is not None:
-            self._fire(due)
-        self._end = None
+        if self._ends is None:
+            self._ends = [self._timers_in(field).last_stamp for field in self._timers]
+        while (due := self._due(self.clocked.clock, self._ends)) is not None:
+            self._fire(*due)
+        self._ends = None
 
-    def _fire(self, due: Due) -> None:
-        timers = self.timers
+    def _fire(self, field: Field, due: Due) -> None:
         at, _, key = due
-        time = max(at, timers.clock)
+        time = max(at, self.clocked.clock)
         self._expire(time)
-        timers.cancel(key)
-        self.fire_alone(at, key, time, timers.fired)
+        self._timers_in(field).cancel(key)
+        self.fire_alone(field, at, key, time, self.clocked.fired)
 
-    def fire_alone(self, at: int, key: Any, time: int, number: int) -> None:
+    def fire_alone(self, field: Field, at: int, key: Any, time: int, number: int) -> None:
         """Runs what a timer runs, which has been taken out of the state."""
-        timers, program = self.timers, self._program.on_timer
+        timers, clocked, program = self._timers_in(field), self.clocked, self._program.on_timer
         assert program is not None
-        timers.fired, timers.clock, timers.floor = number + 1, time, at
+        clocked.fired, clocked.clock, timers.floor = number + 1, time, at
         self.firings.append((number, time))
-        self.fired[number] = key, at
+        self.fired[number] = timer_key(key, field), at
         self._state._now[0] = time
-        timer = OracleTimer(program.event, at, key, time, number, self._seed)
+        strings = strings_of(self._event)
+        timer = OracleTimer(program.event, at, key, time, number, self._seed, field, strings)
         try:
             self._run(program.oracle, timer, number - 2**63)
         except BaseException as error:
             self.failed_timer = at, 0, key
-            vars(error)["specstream_timer"] = plain(key), at
+            vars(error)["specstream_timer"] = timer_key(key, field), at
             error.add_note(
-                f"raised by operator {program.operator!r} when the timer {plain(key)!r} fired, "
-                f"which was set for {at}"
+                f"raised by operator {program.operator!r} when the timer "
+                f"{timer_text(key, field)} fired, which was set for {at}"
             )
             raise
         finally:

@@ -15,12 +15,24 @@ from specstream.compiler.oracle_elements import STORE
 from specstream.declarations.container_words import Words
 from specstream.declarations.state import Field
 
-__all__ = ["Due", "StateTimers", "plain"]
+__all__ = ["Due", "StateTimers", "timer_key", "timer_text"]
 
 _SIGN = 2**63
 
 Due = tuple[int, int, Any]
 """Time, stamp and key of a timer."""
+
+
+def timer_text(key: Any, field: Field) -> str:
+    """A timer in errors; that of a vertex with its name."""
+    vertex = field.name.rpartition(".")[0]
+    return f"{plain(key)!r} of vertex {vertex!r}" if vertex else repr(plain(key))
+
+
+def timer_key(key: Any, field: Field) -> Any:
+    """A timer's key as Python's own values; that of a vertex with its name in front."""
+    vertex = field.name.rpartition(".")[0]
+    return (vertex, plain(key)) if vertex else plain(key)
 
 
 def plain(key: Any) -> Any:
@@ -31,12 +43,12 @@ def plain(key: Any) -> Any:
 
 
 class StateTimers:
-    """The timers of the state.
+    """The timers of the state, or of a vertex.
 
     Attributes:
         members: a ``StateDict`` of their times.
-        fired: how many have fired.
-        clock: the largest time of events and firings so far.
+        fired: of the first of a pipeline's: how many of all have fired.
+        clock: likewise, the largest time of events and firings so far.
         floor: time of the timer that fires now; None: none does.
     """
 

@@ -14,7 +14,7 @@ from specstream._native import lib
 from specstream.declarations.containers import Container
 from specstream.declarations.state import Field
 
-__all__ = ["Words", "count", "entries", "replace", "stamped", "used_bytes"]
+__all__ = ["Words", "count", "entries", "replace", "set_apart", "stamped", "used_bytes"]
 
 Words = npt.NDArray[np.int64]
 
@@ -69,6 +69,14 @@ def stamped(words: Words, field: Field, most: int | None = None) -> tuple[Words,
     first = min(filled, ring - start) if of.kind == "deque" else filled
     rows = np.concatenate([region[start : start + first], region[: filled - first]])
     return np.empty(0, np.int64), rows
+
+
+def set_apart(words: Words, field: Field, first: int, by: int) -> None:
+    """Gives all entries but the ``first`` ones stamps that are higher ``by`` so much; of a
+    container that :func:`replace` has just filled."""
+    of, filled = _of(field), count(words, field)
+    region = words[of.region : of.region + filled * of.entry_words].reshape(filled, of.entry_words)
+    region[first:, 0] += by
 
 
 def replace(words: Words, field: Field, rows: Words) -> None:

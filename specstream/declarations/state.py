@@ -212,7 +212,13 @@ class Layout:
             what = f"state {name!r}, field {field_name!r}"
             if isinstance(declaration, Declared):
                 container = declaration.container(what)
-                others = [one.name for one in fields if one.is_timers]
+                # Of a pipeline each vertex may have one.
+                part = field_name.rpartition(".")[0]
+                others = [
+                    one.name
+                    for one in fields
+                    if one.is_timers and one.name.rpartition(".")[0] == part
+                ]
                 if container.kind == "timers" and others:
                     raise DeclarationError(
                         f"{what} is a second ss.timers(...), beside {others[0]!r}; expected one in "
@@ -322,10 +328,16 @@ class Layout:
         """The fields that are containers; numbered from 0, as the runtime has them."""
         return tuple(field for field in self.fields if field.container is not None)
 
+    @cached_property
+    def all_timers(self) -> tuple[Field, ...]:
+        """The fields that hold timers, in the order in which those fire that are due at one time:
+        one, or of a pipeline one for each vertex that has some."""
+        return tuple(field for field in self.fields if field.is_timers)
+
     @property
     def timers(self) -> Field | None:
-        """The field that holds the operator's timers, if there is one."""
-        return next((field for field in self.fields if field.is_timers), None)
+        """The first of these, if there is one. It has the clock, and how many have fired."""
+        return next(iter(self.all_timers), None)
 
     @cached_property
     def lasting(self) -> tuple[Field, ...]:

@@ -48,7 +48,7 @@ class Batch:
         self._parts = parts
         self._events = events
         self._ordered = ordered
-        self._ends_input = ends_input and parts.operator.on_timer is not None
+        self._ends_input = ends_input and parts.operator.has_timers
         self._first = parts.committed.next_sequence
         self._applied_before = int(parts.native.statistics().events)
         self._done = 0

@@ -18,7 +18,8 @@ from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.codes import Texts
-from specstream.declarations.container_words import stamped, used_bytes
+from specstream.declarations.container_words import set_apart, stamped, used_bytes
+from specstream.declarations.state import Field
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.declarations.state_view import Words
 from specstream.display.values import size
@@ -168,22 +169,58 @@ class Committed:
         nobody has heard of, has not fired: else nobody ever would."""
         layout = self._operator.layout
         content = StateContent.of(layout, self.words)
-        timers = layout.timers
-        if unheard is None or timers is None or timers.container is None:
+        if unheard is None or layout.timers is None:
             return content
         # Nothing has committed since, so that all else is as it was before.
-        content.kept(timers)[:] = [unheard.number, unheard.clock ^ -(2**63)]
+        content.kept(layout.timers)[:] = [unheard.number, unheard.clock ^ -(2**63)]
+        at = int(unheard.container)
+        timers = layout.containers[at]
+        assert timers.container is not None
         key = np.array(list(unheard.key)[: timers.container.key.words], np.uint64)
         row = [*key.view(np.int64), unheard.at]
-        rows = np.insert(content.rows_of(timers), self.timers_up_to(unheard.stamp), row, axis=0)
-        at = layout.containers.index(timers)
+        before = self._timers_up_to(timers, unheard.stamp)
+        rows = np.insert(content.rows_of(timers), before, row, axis=0)
         return replace(content, rows=(*content.rows[:at], rows, *content.rows[at + 1 :]))
 
-    def timers_up_to(self, stamp: int) -> int:
-        """How many of the timers that are set have a stamp up to this one."""
-        timers = self._operator.layout.timers
-        assert timers is not None
+    def _timers_up_to(self, timers: Field, stamp: int) -> int:
+        """How many of those that are set have a stamp up to this one."""
         return int(np.searchsorted(stamped(self.words, timers)[0], stamp, side="right"))
+
+    # ---- an end of the input that has begun ----
+
+    def note_end(self, stamp: int, unheard: Any) -> None:
+        """At the end timers with a stamp up to this one fire, ``unheard`` among them: notes how
+        many there are, as stamps are not kept."""
+        layout = self._operator.layout
+        counts = []
+        for field in layout.all_timers:
+            is_in = unheard is not None and layout.containers[unheard.container] == field
+            counts.append((field.name, self._timers_up_to(field, stamp) + is_in))
+        found = [one for one in counts if one[1]]
+        is_pipeline = any("." in name for name, _ in counts)
+        self.pending.ending = found if is_pipeline else sum(count for _, count in found)
+
+    @property
+    def _ending(self) -> dict[str, int]:
+        """How many of the first timers of each field fire at an end that has begun."""
+        noted, timers = self.pending.ending, self._operator.layout.timers
+        if isinstance(noted, list):
+            return dict(noted)
+        return {} if timers is None else {timers.name: noted}
+
+    @property
+    def end_stamp(self) -> int:
+        """Timers with a stamp up to this one fire at it; of a state that was just put back."""
+        return max(self._ending.values(), default=0)
+
+    def _put(self, state: StateContent, pending: PendingEvents) -> None:
+        """Puts a state back, and what is pending: stamps are 1, 2 and so on in each field. But of
+        timers that do not fire at an end that has begun they are above those of all that do."""
+        state.put_into(self.words)
+        self.pending = pending
+        if pending.ending:
+            for field in self._operator.layout.all_timers:
+                set_apart(self.words, field, self._ending.get(field.name, 0), self.end_stamp)
 
     def content(
         self, done: int, state: StateContent | None = None, unheard: Any = None
@@ -244,11 +281,10 @@ class Committed:
 
     def take_over(self, restored: _Restored) -> None:
         """Goes on from what :meth:`restored` gave."""
-        restored.content.state.put_into(self.words)
+        self._put(restored.content.state, restored.pending)
         self.next_sequence = restored.content.next_sequence
         self.strings = restored.strings
         self.rejected.take_over(restored.rejected)
-        self.pending = restored.pending
         self.reached = None
 
     def savepoint(self, unheard: Any = None) -> Savepoint:
@@ -274,12 +310,11 @@ class Committed:
 
     def rollback(self, to: Savepoint, strings: StringTable) -> None:
         """Back to a savepoint, whose strings ``strings`` begins with."""
-        to.state.put_into(self.words)
         self.next_sequence = to.next_sequence
         self.strings = strings
         self.strings.truncate(to.strings)
         self.rejected.rollback(to.rejected_rows)
-        self.pending = self._pending_of(self.strings, to.pending)
+        self._put(to.state, self._pending_of(self.strings, to.pending))
         self.reached = to.reached
 
 

@@ -775,7 +775,7 @@ def _parts(
             f'execution={options.execution!r} calls no hooks; expected execution="ordered" with '
             "on_abort, on_commit or on_post_commit"
         )
-    if hooks and operator.on_timer is not None:
+    if hooks and operator.has_timers:
         raise ConfigurationError(
             f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
             "on_commit and on_post_commit out"

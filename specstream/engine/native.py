@@ -61,8 +61,10 @@ def configuration(
     layout: Layout = operator.layout
     regions = layout.regions(options["record_shift"])
     native_regions = ffi.new("struct ss_region[]", regions)
+    ranks = {field.name: rank for rank, field in enumerate(layout.all_timers, start=1)}
     containers = ffi.new(
-        "struct ss_container[]", [_container(field) for field in layout.containers]
+        "struct ss_container[]",
+        [_container(field) | {"rank": ranks.get(field.name, 0)} for field in layout.containers],
     )
     config = ffi.new(
         "struct ss_config *",

@@ -11,7 +11,7 @@ from specstream.columns.events import Events
 from specstream.columns.python_values import event_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
-from specstream.compiler.oracle_timers import plain
+from specstream.compiler.oracle_timers import timer_key, timer_text
 from specstream.engine.parts import Parts
 from specstream.errors import OperatorCrashError, Partial, SpecstreamError
 
@@ -72,8 +72,7 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
 def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
     operator, failed = parts.operator, outcome.failed_timer
-    field = operator.layout.timers
-    assert field is not None
+    field = operator.layout.containers[failed.container]
     oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
     dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
     oracle.begin(
@@ -87,13 +86,14 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     assert field.container is not None
     words = np.array([failed.key[at] for at in range(field.container.key.words)], np.uint64)
     key = key_of(words.view(np.int64), field, parts.committed.strings)
-    what = f"when the timer {plain(key)!r} fired, which was set for {failed.at}"
+    told = timer_text(key, field)
+    what = f"when the timer {told} fired, which was set for {failed.at}"
     error: BaseException
     if outcome.fault.signal:
         fault = outcome.fault
         error = OperatorCrashError(
             parts.name,
-            f"({failed.time}, None, {failed.number}), the timer {plain(key)!r} set for {failed.at}",
+            f"({failed.time}, None, {failed.number}), the timer {told} set for {failed.at}",
             fault.signal,
             stack_overflow=fault.stack_overflow,
             address=fault.address if fault.has_address else None,
@@ -106,7 +106,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         )
     else:
         try:
-            oracle.fire_alone(failed.at, key, failed.time, failed.number)
+            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
@@ -114,7 +114,9 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its "
             "effects are undone. Please report the operator and the timer"
         )
-    vars(error).update(specstream_partial=partial, specstream_timer=(plain(key), failed.at))
+    vars(error).update(
+        specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
+    )
     raise error
 
 

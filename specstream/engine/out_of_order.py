@@ -265,8 +265,7 @@ class OutOfOrder:
         self._lifetime.settle()
         pending = self._committed.pending
         if pending.due and pending.ending:
-            # Of a state that was put back the timers' stamps are 1, 2, and so on.
-            self._native.go_on_ending(pending.ending)
+            self._native.go_on_ending(self._committed.end_stamp)
 
     def _note_job(self, before: int) -> None:
         """Takes the open job for begun, if a job was begun since that one."""
@@ -314,9 +313,12 @@ class OutOfOrder:
 
     def _move_before_the_end(self, frontier: tuple[int, int]) -> None:
         """What timers do at the end depends on how far the frontier came before it."""
-        sources = self._committed.pending.sources
+        pending = self._committed.pending
+        sources = pending.sources
         if frontier[0] != END:
             sources.reached = max(frontier, sources.reached or frontier)
+        elif pending.ending:
+            pass  # it has begun before this job, and what is due before it was set since
         elif sources.reached is not None and self._frontier < sources.reached:
             # This job begins at the end, and what was due before is still to fire as such.
             self._native.advance(sources.reached)
@@ -433,9 +435,8 @@ class OutOfOrder:
         pending = self._committed.pending
         pending.due, pending.ending = self._are_due(outcome, settled), 0
         if pending.due and outcome.ending:
-            set_before = self._committed.timers_up_to(outcome.ending)
-            pending.ending = set_before + (unheard is not None)
-            pending.due = pending.ending > 0
+            self._committed.note_end(outcome.ending, unheard)
+            pending.due = bool(pending.ending)
         output = self._polled()
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None

@@ -44,7 +44,8 @@ class Waiting:
         late: late events of sources that have not joined.
         reached: (timestamp, rank) that the frontier came to last before the end.
         due: whether timers are due at the frontier.
-        ending: how many of the first timers fire at an end that has begun; 0: it has not.
+        ending: how many of the first timers fire at an end that has begun; 0: it has not. Of a
+            pipeline the fields of its vertices, and how many of each.
         has_ended: whether timers have been told of the end of these sources.
     """
 
@@ -59,7 +60,7 @@ class Waiting:
     late: int = 0
     reached: tuple[int, int] | None = None
     due: bool = False
-    ending: int = 0
+    ending: int | list[tuple[str, int]] = 0
     has_ended: bool = False
 
 
@@ -98,7 +99,8 @@ def unpacked(packed: bytes) -> Unpacked:
     metadata = (tables[0].schema.metadata or {}) if tables else {}
     about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
     natural(about.late, f"{what}: late events")
-    natural(about.ending, f"{what}: timers at the end")
+    for count in [n for _, n in about.ending] if isinstance(about.ending, list) else [about.ending]:
+        natural(count, f"{what}: timers at the end")
     natural(about.side, f"{what}: tables of late events", len(tables))
     expected = 1 + about.held + bool(about.given) + about.side
     if len(tables) != expected:

@@ -95,7 +95,8 @@ class PendingEvents:
         self.held: pa.Table | None = None  # see :meth:`with_held`
         self.unsent: list[Segment] = []  # that the runtime does not have
         self.due = False  # timers wait for an open job, which has ended since
-        self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
+        # If so: only the first so many, at an end that has begun; 0: it has not. See Waiting.
+        self.ending: int | list[tuple[str, int]] = 0
         self.batch_id: int | None = None  # of a feed, whose rows are read
         self.has_ended = False  # timers have been told of the end of the sources that there are
 

@@ -260,6 +260,7 @@ def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
         matched.elements(_field(layout, one.name))[...] = state.elements(one)
     for one in saved.containers:
         matched.kept(_field(layout, one.name))[:] = state.kept(one)
+    _keep_clock(matched, state)
     rows = list(matched.rows)
     for one in saved.containers:
         held, target = state.rows_of(one), _field(layout, one.name)
@@ -273,6 +274,14 @@ def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
             )
         rows[layout.containers.index(target)] = held
     return dataclasses.replace(matched, rows=tuple(rows))
+
+
+def _keep_clock(content: StateContent, state: StateContent) -> None:
+    """That of the timers, which the first field of them has, whichever that is."""
+    layout, clocked = content.layout, state.layout.timers
+    for one in layout.all_timers:
+        is_first = one == layout.timers
+        content.kept(one)[:] = state.kept(clocked) if is_first and clocked is not None else 0
 
 
 def _field(layout: Layout, name: str) -> Field:
@@ -312,7 +321,6 @@ def _migrate(
         )
     given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError)
     content = given.content(values)
-    if saved.timers is not None and layout.timers is not None:
-        # No value of a field, and so nothing that the function could give: time goes on.
-        content.kept(layout.timers)[:] = state.kept(saved.timers)
+    # No value of a field, and so nothing that the function could give: time goes on.
+    _keep_clock(content, state)
     return content, table.to_arrow()

@@ -250,6 +250,11 @@ class Operator:
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
 
+    @property
+    def has_timers(self) -> bool:
+        """Whether it has timers, or a pipeline's vertex has."""
+        return self.layout.timers is not None
+
     def check_alone(self) -> None:
         """Whether it can run by itself.
 
@@ -440,7 +445,7 @@ class Operator:
             )
 
         raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
-        if end and self.on_timer is not None:
+        if end and self.has_timers:
             raised += _end(oracle, events.count, on_error == "skip", output)
         oracle.settle()
         return SequentialRun(
@@ -504,7 +509,7 @@ def check_order(operator: Operator, order_by: str | None) -> None:
         InputError: it says how to give them.
     """
     if operator.layout.goes_by_time and order_by is None:
-        what = "timers, which fire" if operator.on_timer is not None else "entries that expire"
+        what = "timers, which fire" if operator.has_timers else "entries that expire"
         raise InputError(
             f"operator {operator.name!r} has {what} by the time of the events: give order_by=, the "
             "column that has it"

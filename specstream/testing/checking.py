@@ -148,7 +148,7 @@ def check(
     source = operator.source_column(source)
     order: dict[str, Any] = {"order_by": order_by, "source": source}
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
-    ends = operator.on_timer is not None
+    ends = operator.has_timers
     begin: dict[str, Any] = {"seed": seed, "initial": initial}
     run = operator.run_sequential(events, on_error="skip", keys=True, end=ends, **begin, **order)
     expected = _Answer(
@@ -208,7 +208,7 @@ def _processed(
     with Engine(operator, keys=True, **begin, **setting.options) as engine:
         batches = list(_cut(events, setting.batches, begin["seed"], **order))
         for number, batch in enumerate(batches, start=1):
-            ends = number == len(batches) and operator.on_timer is not None
+            ends = number == len(batches) and operator.has_timers
             at = 0
             while True:
                 try:

@@ -234,7 +234,7 @@ struct ss_config {
     uint64_t boosted_end;
     const struct ss_container *containers; /* specstream_containers.h; the engine copies them */
     uint64_t container_count;
-    uint64_t timers; /* which of them holds the timers, plus 1; 0: none */
+    uint64_t timers; /* which is the first of them that holds timers, plus 1; 0: none does */
 };
 
 struct ss_job {
@@ -333,6 +333,7 @@ struct ss_firing {
     int64_t clock;  /* the largest time of events and firings before; INT64_MIN: there were none */
     uint64_t stamp; /* that its entry had; 0: there was no memory, and it is still set */
     uint64_t key[8]; /* SS_MOST_KEY_WORDS */
+    uint64_t container; /* that it was in */
 };
 
 struct ss_outcome {

@@ -28,9 +28,9 @@ enum {
     SS_HEADER_USED = 2,     /* keyed: entries from the first on that have ever been taken; no part of
                              * what the state means, never logged, and grows without the turn as well */
     SS_HEADER_START = 3,    /* deque: position of the first element in the ring */
-    SS_HEADER_FIRED = 3,    /* timers: how many have fired */
+    SS_HEADER_FIRED = 3,    /* timers, the first ones: how many have fired */
     SS_HEADER_CAPACITY = 4, /* deque: elements of the ring, a power of two; 0: none yet */
-    SS_HEADER_CLOCK = 4,    /* timers: the largest time of events and firings so far, from INT64_MIN on */
+    SS_HEADER_CLOCK = 4,    /* likewise: the largest time of events and firings so far, from INT64_MIN on */
     SS_HEADER_TICK = 5,     /* entries that expire after a duration: nanoseconds from one time to the next;
                              * 0: no event has come that would say */
     SS_HEADER_WORDS = 8,
@@ -56,6 +56,7 @@ struct ss_container {
      * stores the value stores as well; 0: it stays. Of a container whose header has a tick, in
      * nanoseconds, else in the unit of the times. */
     int64_t expires;
+    uint64_t rank; /* its place among those that hold timers, from 1; 0: it holds none */
 };
 
 /* Where the keys of neighbouring events were found before these run, by the lowest bits of the rows: the
@@ -123,6 +124,9 @@ void ss_sequence_delete(struct ss_run *run, uint64_t container, uint64_t first, 
 /* Timers are a keyed container whose one value is a time. Sets the timer of a key, or sets it anew; the
  * answer is an enum ss_timer_answer. See src/timers.c. */
 uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *key, int64_t at);
+
+/* Of the row that runs when one fires, the column that says in which container of timers it was, from 0. */
+enum { SS_TIMER_PLACE = 11 };
 
 enum ss_timer_answer {
     SS_TIMER_IS_SET = 0, /* or the run ends */

@@ -686,8 +686,8 @@ static bool fire_at_frontier(struct ss_worker *worker)
     uint64_t before = worker->statistics.timers;
     enum ss_fired fired = SS_FIRED;
     /* The end may come while there are some that were due before it: those fire as such, and what they
-     * set as well, however fast we are. */
-    if (time == INT64_MAX)
+     * set as well, however fast we are. Once it has begun, what is due by then was set at the end. */
+    if (time == INT64_MAX && engine->timers->end == 0)
         fired = ss_timers_at(worker, reached);
     if (fired == SS_FIRED)
         fired = ss_timers_at(worker, time);

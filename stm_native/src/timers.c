@@ -10,6 +10,10 @@
  * and firings before. That clock and the number of firings are words of the container's header: part of
  * the state, written by the head only, and read by nobody else.
  *
+ * There may be several containers of timers, one for each vertex of a pipeline that has some. They have one
+ * clock and one number of firings, in the header of the first one, and one heap. Of those due at once the
+ * order is (time, rank, stamp), where the rank says which container.
+ *
  * When one is due next, the heap knows. It belongs to the engine and is made of the entries; it is touched
  * with the turn only. An entry comes into it when the event that has set it is final: out of the list of
  * what the event in place has touched (keyed_entries.c), or has inserted as a speculative run
@@ -50,7 +54,8 @@
 #include "undo_log.h"
 #include "worker.h"
 
-_Static_assert(SS_TIMER_COLUMNS == 3 + SS_MOST_KEY_WORDS, "a column for each word of a key");
+_Static_assert(SS_TIMER_PLACE == 3 + SS_MOST_KEY_WORDS, "a column for each word of a key");
+_Static_assert(SS_TIMER_COLUMNS == SS_TIMER_PLACE + 1, "the last column");
 
 static const uint64_t first_capacity = 64;
 /* The clock of a new state, whose words are 0, is INT64_MIN. */
@@ -58,14 +63,15 @@ static const uint64_t sign_bit = UINT64_C(1) << 63;
 
 /* ---- the words ---- */
 
+/* Of the header that has the clock. */
 static uint64_t *header_word(const struct ss_engine *engine, uint64_t at)
 {
     return &engine->config.state[engine->timers->keyed->of.header + at];
 }
 
-static uint64_t time_word(const struct ss_timers *timers, uint64_t entry)
+static uint64_t time_word(const struct ss_keyed *keyed, uint64_t entry)
 {
-    return entry + SS_KEY_WORD + timers->keyed->of.key_words;
+    return entry + SS_KEY_WORD + keyed->of.key_words;
 }
 
 static int64_t clock_of(const struct ss_engine *engine)
@@ -84,9 +90,9 @@ static void pass(struct ss_engine *engine, int64_t time)
         ss_word_write(header_word(engine, SS_HEADER_CLOCK), (uint64_t)time ^ sign_bit);
 }
 
-static bool goes_by_time(const struct ss_engine *engine, const struct ss_keyed *keyed)
+static bool goes_by_time(const struct ss_keyed *keyed)
 {
-    return keyed == engine->timers->keyed || (keyed->of.kind == SS_KEYED && keyed->of.expires != 0);
+    return keyed->of.rank != 0 || (keyed->of.kind == SS_KEYED && keyed->of.expires != 0);
 }
 
 static int64_t later(int64_t time, int64_t by)
@@ -219,7 +225,7 @@ static uint64_t entries_of(const struct ss_engine *engine)
 {
     uint64_t entries = 0;
     for (uint64_t i = 0; i < engine->config.container_count; i++)
-        if (goes_by_time(engine, &engine->keyed[i]))
+        if (goes_by_time(&engine->keyed[i]))
             entries += ss_word_read(
                 &engine->config.state[engine->keyed[i].of.header + SS_HEADER_COUNT]);
     return entries;
@@ -236,7 +242,7 @@ static int64_t due_at(const struct ss_engine *engine, const struct ss_keyed *key
 void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry)
 {
     struct ss_timers *timers = engine->timers;
-    if (!goes_by_time(engine, keyed))
+    if (!goes_by_time(keyed))
         return;
     const uint64_t *state = engine->config.state;
     /* Who sets the same timers anew again and again leaves one item behind each time. Not while an
@@ -245,7 +251,7 @@ void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint
         sweep(engine);
     push(timers, (struct ss_due){due_at(engine, keyed, entry), ss_word_read(&state[entry]),
                                  (uint32_t)entry, (uint16_t)(keyed - engine->keyed),
-                                 keyed == timers->keyed});
+                                 (uint16_t)keyed->of.rank});
     tell_next(timers);
 }
 
@@ -299,7 +305,7 @@ void ss_timers_rewound(struct ss_run *run, uint64_t container, uint64_t entry)
         return;
     /* At once: if the event is undone, the item is one whose entry was written since. */
     push(engine->timers, (struct ss_due){at, ss_word_read(&run->state[entry]), (uint32_t)entry,
-                                         (uint16_t)container, false});
+                                         (uint16_t)container, 0});
     tell_next(engine->timers);
     stop_for(run, at);
 }
@@ -399,7 +405,7 @@ bool ss_timers_renew(struct ss_engine *engine)
         return false;
     for (uint64_t at = 0; at < engine->config.container_count; at++) {
         const struct ss_container *of = &engine->keyed[at].of;
-        if (!goes_by_time(engine, &engine->keyed[at]))
+        if (!goes_by_time(&engine->keyed[at]))
             continue;
         uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
         for (uint64_t i = 0; i < used; i++) {
@@ -453,9 +459,12 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
 {
     struct ss_worker *worker = run->worker;
     struct ss_engine *engine = worker->engine;
-    struct ss_timers *timers = engine->timers;
+    const struct ss_timers *timers = engine->timers;
+    const struct ss_keyed *keyed = &engine->keyed[container];
     bool ahead = run->speculative != 0;
-    if (!ahead && timers->fires && at <= timers->firing.at)
+    /* Those of other containers are no matter of who set the one that fires. */
+    if (!ahead && timers->fires && container == timers->firing.container &&
+        at <= timers->firing.at)
         return SS_TIMER_TOO_EARLY;
     uint64_t entry = ss_keyed_find(run, container, key);
     if (entry != SS_NOWHERE)
@@ -467,18 +476,18 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
     entry = ss_keyed_insert(run, container, key);
     if (entry == SS_NOWHERE)
         return run->raised == SS_FULL ? SS_TIMERS_FULL : SS_TIMER_IS_SET;
-    uint64_t word = time_word(timers, entry);
+    uint64_t word = time_word(keyed, entry);
     if (ahead) {
         engine->protocol->store(run, word, (uint64_t)at);
         if (at < worker->transaction->least_timer)
             worker->transaction->least_timer = at;
         return SS_TIMER_IS_SET;
     }
-    if (timers->keyed->undone) {
+    if (keyed->undone) {
         ss_store_in_place(run, (struct ss_unit){word, 0, 0}, (uint64_t)at);
     } else {
         ss_word_write(&run->state[word], (uint64_t)at);
-        ss_timers_push(engine, timers->keyed, entry);
+        ss_timers_push(engine, keyed, entry);
     }
     stop_for(run, at);
     return SS_TIMER_IS_SET;
@@ -634,6 +643,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     struct ss_engine *engine = worker->engine;
     struct ss_timers *timers = engine->timers;
     struct ss_run *run = &worker->run;
+    const struct ss_keyed *keyed = container_of(engine, &item);
     const uint64_t *state = engine->config.state;
     int64_t clock = clock_of(engine);
     struct ss_undo undos[MOST_UNDOS];
@@ -644,15 +654,17 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         .at = item.at,
         .clock = clock,
         .stamp = item.stamp,
+        .container = item.container,
     };
     if (!expire_aside(worker, timers->firing.time))
         return SS_FIRING_ENDED;
-    for (uint64_t i = 0; i < timers->keyed->of.key_words; i++)
+    for (uint64_t i = 0; i < keyed->of.key_words; i++)
         timers->firing.key[i] = ss_word_read(&state[item.entry + SS_KEY_WORD + i]);
     timers->row[0] = timers->firing.time;
     timers->row[1] = INT64_MIN;
     timers->row[2] = item.at;
     memcpy(&timers->row[3], timers->firing.key, sizeof timers->firing.key);
+    timers->row[SS_TIMER_PLACE] = item.rank - 1;
 
     ss_touched_settle(worker, false);
     int taken = reserve_firing(timers) ? take_out(worker, &item, undos) : -1;
@@ -673,7 +685,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
          * long over. It has not fired. */
         put_back(worker, undos, taken);
         ss_touched_settle(worker, true);
-        ss_timers_push(engine, timers->keyed, item.entry);
+        ss_timers_push(engine, keyed, item.entry);
         /* Relaxed: as in run_range_in_place. */
         return atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ? SS_FIRING_ENDED
                                                                               : SS_FIRED;

@@ -15,8 +15,9 @@ struct ss_keyed;
 struct ss_transaction;
 struct ss_worker;
 
-/* Columns of the one row that a timer is: time of the firing, source, its time, words of its key. */
-enum { SS_TIMER_COLUMNS = 11 };
+/* Columns of the one row that a timer is: time of the firing, source, its time, words of its key, and which
+ * container it was in, counted from 0 among those that hold timers. */
+enum { SS_TIMER_COLUMNS = 12 };
 
 /* An entry of the container, as it was when it was set. */
 struct ss_due {
@@ -24,12 +25,12 @@ struct ss_due {
     uint64_t stamp;
     uint32_t entry; /* its first word */
     uint16_t container;
-    uint16_t rank; /* 0: it expires; 1: it is a timer */
+    uint16_t rank; /* 0: it expires; else that of the container of timers */
 };
 
 struct ss_timers {
-    const struct ss_keyed *keyed; /* NULL: there are none, and entries expire */
-    struct ss_due *heap; /* the least by (at, stamp) first; of some the stamp has gone since */
+    const struct ss_keyed *keyed; /* has the clock; NULL: there are none, and entries expire */
+    struct ss_due *heap; /* the least by (at, rank, stamp) first; of some the stamp has gone since */
     struct ss_due *aside; /* likewise, no heap: not to fire at this end of the input */
     uint64_t count;
     uint64_t aside_count;

@@ -12,7 +12,7 @@ static const uint64_t sign_bit = UINT64_C(1) << 63;
 
 static bool is_keyed(uint64_t container)
 {
-    return container <= TIMERS;
+    return container <= MORE_TIMERS;
 }
 
 static bool expires(const struct container_shape *shape, uint64_t container)
@@ -40,8 +40,9 @@ void container_shape_draw(struct container_shape *shape, uint64_t first, struct 
         of->limit = !keyed ? 1 + below(dice, MOST_ELEMENTS) :
                     chance(dice, 2) ? shape->keys : 1 + below(dice, shape->keys);
         of->key_words = !keyed ? 0 : i == PAIRS ? 2 : 1;
-        of->entry_words = i == TIMERS ? 3 : keyed ? 1 + of->key_words + 2 : 2;
-        if (keyed && i != TIMERS && chance(dice, 3)) {
+        of->rank = !is_timers((uint64_t)i) || !shape->has_timers ? 0 : i == TIMERS ? 1 : 2;
+        of->entry_words = is_timers((uint64_t)i) ? 3 : keyed ? 1 + of->key_words + 2 : 2;
+        if (keyed && !is_timers((uint64_t)i) && chance(dice, 3)) {
             of->expires = 1 + (int64_t)spread(dice, 300);
             of->entry_words++;
             shape->goes_by_time = true;
@@ -312,40 +313,41 @@ bool container_step_keyed(struct container_work *work)
 }
 
 /* What ss_timer_set does. */
-static uint64_t set_timer(struct container_work *work, const uint64_t key[2], int64_t at)
+static uint64_t set_timer(struct container_work *work, uint64_t container, const uint64_t key[2],
+                          int64_t at)
 {
     if (work->run != NULL)
-        return ss_timer_set(work->run, TIMERS, key, at);
-    if (work->fires && at <= work->fires_at)
+        return ss_timer_set(work->run, container, key, at);
+    if (work->fires == container && at <= work->fires_at)
         return SS_TIMER_TOO_EARLY;
-    take_out(work, TIMERS, find(work, TIMERS, key));
-    uint64_t row = make_room(work, TIMERS, work->contents->count[TIMERS], key);
+    take_out(work, container, find(work, container, key));
+    uint64_t row = make_room(work, container, work->contents->count[container], key);
     if (row == SS_NOWHERE)
         return SS_TIMERS_FULL;
-    work->contents->rows[TIMERS][row][ROW_VALUE] = (uint64_t)at;
+    work->contents->rows[container][row][ROW_VALUE] = (uint64_t)at;
     return SS_TIMER_IS_SET;
 }
 
 bool container_step_timer(struct container_work *work)
 {
     struct dice *dice = work->dice;
-    uint64_t key[2], first;
-    key_of(work->shape, TIMERS, below(dice, work->shape->keys), key);
+    uint64_t key[2], first, container = chance(dice, 2) ? TIMERS : MORE_TIMERS;
+    key_of(work->shape, container, below(dice, work->shape->keys), key);
     uint64_t what = below(dice, 8);
     /* Sometimes for the past, or at once. */
     int64_t at = work->now + (int64_t)spread(dice, 100) - (int64_t)spread(dice, 8);
     if (what <= 3) {
-        if (may_insert(work, TIMERS))
-            see(work, set_timer(work, key, at));
+        if (may_insert(work, container))
+            see(work, set_timer(work, container, key, at));
     } else if (what == 4) {
-        if (walk(work, TIMERS, &first))
-            see(work, get(work, TIMERS, first, 0));
+        if (walk(work, container, &first))
+            see(work, get(work, container, first, 0));
     } else {
-        uint64_t place = find(work, TIMERS, key);
+        uint64_t place = find(work, container, key);
         see(work, place != SS_NOWHERE);
-        see(work, get(work, TIMERS, place, 0));
+        see(work, get(work, container, place, 0));
         if (what == 7)
-            take_out(work, TIMERS, place);
+            take_out(work, container, place);
     }
     return goes_on(work);
 }
@@ -402,18 +404,20 @@ bool container_step_sequence(struct container_work *work)
 /* When an entry goes, or a timer fires. */
 static int64_t due_at(const struct container_shape *shape, uint64_t container, const uint64_t *row)
 {
-    return container == TIMERS ? (int64_t)row[ROW_VALUE]
+    return is_timers(container) ? (int64_t)row[ROW_VALUE]
                                : (int64_t)row[ROW_WRITTEN] + shape->of[container].expires;
 }
 
-/* What goes and what fires at the same time: first that, and then in the order of insertion. */
+/* What goes and what fires at the same time: first that, then one container of timers after the other, and
+ * then in the order of insertion. */
 static bool is_before(const struct contents *contents, const struct container_due *a,
                       const struct container_due *b)
 {
     if (a->at != b->at)
         return a->at < b->at;
-    if ((a->container == TIMERS) != (b->container == TIMERS))
-        return b->container == TIMERS;
+    if (a->container != b->container && (is_timers(a->container) || is_timers(b->container)))
+        return is_timers(a->container) < is_timers(b->container) ||
+               (is_timers(a->container) && is_timers(b->container) && a->container < b->container);
     return contents->rows[a->container][a->row][ROW_STAMP] <
            contents->rows[b->container][b->row][ROW_STAMP];
 }
@@ -422,8 +426,8 @@ static bool first_due(const struct container_shape *shape, const struct contents
                       bool of_timers, uint64_t latest, struct container_due *due)
 {
     bool found = false;
-    for (uint64_t container = DICT; container <= TIMERS; container++) {
-        if (container == TIMERS ? !of_timers : of_timers || !expires(shape, container))
+    for (uint64_t container = DICT; container <= MORE_TIMERS; container++) {
+        if (is_timers(container) ? !of_timers : of_timers || !expires(shape, container))
             continue;
         for (uint64_t row = 0; row < contents->count[container]; row++) {
             const uint64_t *words = contents->rows[container][row];

@@ -10,12 +10,12 @@
 #include "specstream.h"
 #include "specstream_containers.h"
 
-enum container { DICT, PAIRS, TIMERS, LIST, DEQUE, CONTAINERS };
+enum container { DICT, PAIRS, TIMERS, MORE_TIMERS, LIST, DEQUE, CONTAINERS };
 enum { MOST_KEYS = 192, MOST_ELEMENTS = 40 };
 /* Of a row: the key, the value, the time of the last write, and when it was inserted. */
 enum { ROW_VALUE = 2, ROW_WRITTEN = 4, ROW_STAMP = 5, ROW = 6 };
 
-/* A dict, a dict of pairs, timers, a list and a deque, behind all other words of a state. */
+/* A dict, a dict of pairs, timers and more of them, a list and a deque, behind all other words of a state. */
 struct container_shape {
     uint64_t words; /* 0: the state has none */
     bool has_timers;
@@ -45,11 +45,16 @@ struct container_work {
     uint64_t *mixed;
     uint64_t seed; /* of the event: it has keys of its own */
     int64_t now;
-    bool fires; /* it is a timer, for this time */
-    int64_t fires_at;
+    uint64_t fires; /* it is a timer, of this container; 0: it is none */
+    int64_t fires_at; /* for this time */
     bool may_raise; /* where a container is full */
     bool raised;
 };
+
+static inline bool is_timers(uint64_t container)
+{
+    return container == TIMERS || container == MORE_TIMERS;
+}
 
 /* Draws containers that begin at word `first`. */
 void container_shape_draw(struct container_shape *shape, uint64_t first, struct dice *dice);
@@ -63,7 +68,7 @@ void container_keys(const struct container_shape *shape, uint64_t seed, uint64_t
 
 /* The next timer that fires, or entry that goes, of the sequential run. */
 struct container_due {
-    uint64_t container; /* TIMERS: it fires */
+    uint64_t container; /* of timers: it fires */
     uint64_t row;
     int64_t at;
 };

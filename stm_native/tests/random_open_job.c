@@ -148,7 +148,9 @@ static void compare_timers(struct open_batch *open, struct plan *plan, int64_t d
     bool all = settled && is_over;
     bool ends = is_over && plan->has_ended && !plan->ending_is_over;
     bool failed = false;
-    for (int i = 0; i < (ends ? 2 : 1) && !failed; i++)
+    /* What is due before the end once that has begun was set by then, and stays. */
+    bool began = plan->has_ended && (plan->ending_is_over || model->contents.ends != 0);
+    for (int i = is_over && began; i < (ends ? 2 : 1) && !failed; i++)
         if (all || outcome->timer_failed)
             failed = !model_fire(model, shape, times[i]);
         else

@@ -29,7 +29,7 @@ struct execution {
     int64_t sequence;
     uint64_t seed;
     int64_t now;
-    bool fires; /* a timer, for this time */
+    uint64_t fires; /* a timer, of this container; 0: it is none */
     int64_t fires_at;
     enum temper temper;
     struct dice dice;
@@ -799,15 +799,15 @@ void timers_run_as(const struct shape *shape)
     shape_of_timers = shape;
 }
 
-static struct execution begin_timer(const struct shape *shape, uint64_t key, int64_t at,
-                                    int64_t time, int64_t number)
+static struct execution begin_timer(const struct shape *shape, uint64_t container, uint64_t key,
+                                    int64_t at, int64_t time, int64_t number)
 {
-    uint64_t seed = mix(mix(key ^ (uint64_t)at) ^ mix((uint64_t)time ^ (uint64_t)number << 32));
+    uint64_t seed = mix(mix(container ^ key ^ (uint64_t)at) ^ mix((uint64_t)time ^ (uint64_t)number << 32));
     struct execution execution = {.shape = shape,
                                   .sequence = number,
                                   .seed = seed,
                                   .now = time,
-                                  .fires = true,
+                                  .fires = container,
                                   .fires_at = at,
                                   .dice = {seed},
                                   .mixed = seed};
@@ -827,7 +827,8 @@ static int32_t run_timer(int64_t *next, void **fault, struct ss_run *run, int64_
     run->undo_top = run->undo_base;
     ss_arena_begin(run);
     struct execution execution = begin_timer(
-        shape_of_timers, *(const uint64_t *)run->columns[3], *(const int64_t *)run->columns[2],
+        shape_of_timers, TIMERS + *(const uint64_t *)run->columns[SS_TIMER_PLACE],
+        *(const uint64_t *)run->columns[3], *(const int64_t *)run->columns[2],
         *(const int64_t *)run->columns[0], run->first_sequence);
     execution.variant = SS_PLAIN;
     execution.run = run;
@@ -973,15 +974,15 @@ static bool model_unit(struct model *model, const struct shape *shape,
                             const struct container_due *due)
 {
     struct contents *contents = &model->contents;
-    if (due->container != TIMERS) {
+    if (!is_timers(due->container)) {
         contents_take_out(contents, due);
         model->expired++;
         return true;
     }
     int64_t time = due->at > contents->clock ? due->at : contents->clock;
     struct execution execution =
-        begin_timer(shape, contents->rows[TIMERS][due->row][0], due->at, time,
-                    (int64_t)contents->fired);
+        begin_timer(shape, due->container, contents->rows[due->container][due->row][0], due->at,
+                    time, (int64_t)contents->fired);
     contents_take_out(contents, due);
     uint64_t rows = model->row_words;
     bool completed = model_run(model, &execution);
@@ -1045,7 +1046,7 @@ void model_follow(struct model *model, const struct shape *shape, int64_t time,
     while (next_due(model, shape, time, &due)) {
         const uint64_t *key = contents->rows[due.container][due.row];
         if (contents->fired == fired &&
-            (due.container == TIMERS || ss_engine_find(engine, due.container, key) != SS_NOWHERE))
+            (is_timers(due.container) || ss_engine_find(engine, due.container, key) != SS_NOWHERE))
             break;
         if (!model_unit(model, shape, &due))
             break;

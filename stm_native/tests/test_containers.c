@@ -40,10 +40,10 @@ enum { DICT = 0, PAIRS = 1, TIGHT = 2, KEYED = 3 };
 static uint64_t state[WORDS];
 
 static const struct ss_container containers[] = {
-    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0},
-    {SS_KEYED, PAIRS_HEADER, PAIRS_REGION, ROOM, LIMIT, 2, PAIRS_WIDTH, 0},
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0, 0},
+    {SS_KEYED, PAIRS_HEADER, PAIRS_REGION, ROOM, LIMIT, 2, PAIRS_WIDTH, 0, 0},
     /* A set; speculative runs may hold two entries of it at once. */
-    {SS_KEYED, TIGHT_HEADER, TIGHT_REGION, TIGHT_LIMIT + SPARE, TIGHT_LIMIT, 1, TIGHT_WIDTH, 0},
+    {SS_KEYED, TIGHT_HEADER, TIGHT_REGION, TIGHT_LIMIT + SPARE, TIGHT_LIMIT, 1, TIGHT_WIDTH, 0, 0},
 };
 
 static uint64_t log_limit = 256;

@@ -20,7 +20,7 @@ enum {
 
 static uint64_t state[WORDS];
 
-static const struct ss_container containers[] = {{SS_KEYED, HEADER, REGION, ROOM, ROOM, 1, WIDTH, 0}};
+static const struct ss_container containers[] = {{SS_KEYED, HEADER, REGION, ROOM, ROOM, 1, WIDTH, 0, 0}};
 
 static void put(uint64_t at, uint64_t stamp, uint64_t key, uint64_t value)
 {

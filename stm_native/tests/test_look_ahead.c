@@ -33,8 +33,8 @@ static uint64_t first[ROWS], second[ROWS];
 static void *const columns[] = {first, first, second};
 
 static const struct ss_container containers[] = {
-    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0},
-    {SS_KEYED, PAIRS_HEADER, PAIRS_REGION, ROOM, LIMIT, 2, PAIRS_WIDTH, 0},
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0, 0},
+    {SS_KEYED, PAIRS_HEADER, PAIRS_REGION, ROOM, LIMIT, 2, PAIRS_WIDTH, 0, 0},
 };
 
 static uint64_t find(int number, uint64_t key)

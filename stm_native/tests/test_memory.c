@@ -115,8 +115,8 @@ static void live(enum ss_protocol_kind protocol, uint64_t scratch, enum going go
 {
     going = goes;
     struct ss_container containers[] = {
-        {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, goes == STAYS ? 2 : 3, goes == STAYS ? 0 : 1000},
-        {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0},
+        {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, goes == STAYS ? 2 : 3, goes == STAYS ? 0 : 1000, 0},
+        {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0, goes == EXPIRES_BESIDE_TIMERS},
     };
     uint64_t before = __sanitizer_get_current_allocated_bytes();
     memset(state, 0, sizeof state);

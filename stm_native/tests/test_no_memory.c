@@ -50,9 +50,9 @@ enum {
     EVERYTHING = EXPIRING_REGION + 3 * ROOM
 };
 static const struct ss_container containers[] = {
-    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3, 0},
-    {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0},
-    {SS_KEYED, EXPIRING_HEADER, EXPIRING_REGION, ROOM, LIMIT, 1, 3, EXPIRES},
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3, 0, 0},
+    {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0, 1},
+    {SS_KEYED, EXPIRING_HEADER, EXPIRING_REGION, ROOM, LIMIT, 1, 3, EXPIRES, 0},
 };
 static bool goes_by_time;
 static uint64_t lost_timers; /* for what they did there was no memory */

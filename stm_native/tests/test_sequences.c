@@ -22,8 +22,8 @@ enum {
 static uint64_t state[WORDS];
 
 static const struct ss_container containers[] = {
-    {SS_LIST, 0, LIST_REGION, ROOM, LIMIT, 0, WIDTH, 0},
-    {SS_DEQUE, SS_HEADER_WORDS, DEQUE_REGION, ROOM, LIMIT, 0, WIDTH, 0},
+    {SS_LIST, 0, LIST_REGION, ROOM, LIMIT, 0, WIDTH, 0, 0},
+    {SS_DEQUE, SS_HEADER_WORDS, DEQUE_REGION, ROOM, LIMIT, 0, WIDTH, 0, 0},
 };
 
 struct model {

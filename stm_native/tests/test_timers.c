@@ -28,23 +28,29 @@ enum {
     DICT_ROOM = 64,
     DICT_WIDTH = 4, /* stamp, key, value, time of the last write */
     EXPIRES = 6,
-    WORDS = DICT_REGION + DICT_ROOM * DICT_WIDTH
+    MORE_HEADER = DICT_REGION + DICT_ROOM * DICT_WIDTH,
+    MORE_REGION = MORE_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    MORE_ROOM = 64,
+    MORE_WIDTH = 4, /* stamp, two words of a key, time */
+    WORDS = MORE_REGION + MORE_ROOM * MORE_WIDTH
 };
 
 static uint64_t state[WORDS];
 static const struct ss_container containers[] = {
-    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0},
-    {SS_KEYED, DICT_HEADER, DICT_REGION, DICT_ROOM, 32, 1, DICT_WIDTH, EXPIRES},
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0, 1},
+    {SS_KEYED, DICT_HEADER, DICT_REGION, DICT_ROOM, 32, 1, DICT_WIDTH, EXPIRES, 0},
+    {SS_KEYED, MORE_HEADER, MORE_REGION, MORE_ROOM, 32, 2, MORE_WIDTH, 0, 2},
 };
 
-/* Times of the events, and what has happened: 'e' and the event's row, 't' and the timer's key. */
+/* Times of the events, and what has happened: 'e' and the event's row, 't' and the timer's key, 'u' and that
+ * of one of the other container. */
 static int64_t times[] = {5, 12, 20, 30, 40};
 static int64_t sources[5];
 static void *columns[] = {times, sources};
 static char story[64];
 
 /* What the next timers do: the key of one that raises, or is killed, and of one that sets another. */
-static uint64_t raises, killed, sets;
+static uint64_t raises, killed, sets, sets_more;
 
 static void tell(char what, uint64_t which)
 {
@@ -71,6 +77,12 @@ static void store(struct ss_run *run, uint64_t word, uint64_t value)
 static uint64_t set(struct ss_run *run, uint64_t key, int64_t at)
 {
     return ss_timer_set(run, 0, &key, at);
+}
+
+static uint64_t set_more(struct ss_run *run, uint64_t key, int64_t at)
+{
+    const uint64_t words[] = {77, key};
+    return ss_timer_set(run, 2, words, at);
 }
 
 /* Event 1 sets a timer if `divides`; each event adds what X is to Y, if `reads`. */
@@ -126,7 +138,9 @@ static int32_t events_in_place(int64_t *next, void **fault, struct ss_run *run, 
 static int32_t timer(int64_t *next, void **fault, struct ss_run *run, int64_t first, int64_t last)
 {
     (void)fault, (void)last;
-    uint64_t key = *(const uint64_t *)run->columns[3];
+    uint64_t place = *(const uint64_t *)run->columns[SS_TIMER_PLACE];
+    uint64_t key = *(const uint64_t *)run->columns[place == 0 ? 3 : 4];
+    CHECK(place < 2 && (place == 0 || *(const uint64_t *)run->columns[3] == 77));
     run->event = first;
     run->undo_top = run->undo_base;
     *next = first;
@@ -145,12 +159,17 @@ static int32_t timer(int64_t *next, void **fault, struct ss_run *run, int64_t fi
         CHECK(set(run, 9, at) == SS_TIMER_TOO_EARLY);
         CHECK(set(run, 9, at + 1) == SS_TIMER_IS_SET);
     }
+    if (key == sets_more) {
+        int64_t at = *(const int64_t *)run->columns[2];
+        CHECK((place == 0 ? set_more : set)(run, 8, at - 4) == SS_TIMER_IS_SET);
+        CHECK((place == 0 ? set : set_more)(run, 8, at) == SS_TIMER_TOO_EARLY);
+    }
     if (key == killed) {
         killed = 0;
         run->verdict = SS_KILLED;
         return 0;
     }
-    tell('t', key);
+    tell(place == 0 ? 't' : 'u', key);
     if (key == raises) {
         run->verdict = SS_RAISED;
         return 0;
@@ -170,7 +189,7 @@ static void open_scenario(const char *name, enum ss_protocol_kind protocol)
 {
     memset(state, 0, sizeof state);
     memset(story, 0, sizeof story);
-    raises = killed = sets = 0;
+    raises = killed = sets = sets_more = 0;
     divides = reads = looks = counts = false;
     emits = 0;
     divides_at = 15;
@@ -180,7 +199,7 @@ static void open_scenario(const char *name, enum ss_protocol_kind protocol)
                                .redo_limit = 4096,
                                .protocol = protocol,
                                .containers = containers,
-                               .container_count = 2,
+                               .container_count = 3,
                                .timers = 1};
     hand_open(name, config, set_one);
     ss_engine_set_entry(engine, SS_PLAIN, events_in_place);
@@ -537,6 +556,55 @@ static void readers_come_between(void)
     CHECK(ss_timers_at(&engine->workers[1], 20) == SS_FIRED && fired() == 2);
 }
 
+static void set_all_at(int64_t at)
+{
+    hand_drop(2);
+    begin_in_place(2, 0);
+    set_more(run_of(2), 3, at);
+    set_more(run_of(2), 2, at);
+    set_more(run_of(2), 4, at - 1);
+    set(run_of(2), 5, at);
+    set(run_of(2), 1, at);
+    end_in_place(2, false);
+}
+
+/* The first container's come first, whenever they were set. All have one clock and one number. */
+static void containers_have_an_order(void)
+{
+    set_all_at(12);
+    CHECK(head(1) == SS_COMMITTED && strcmp(story, "u4t5t1u3u2") == 0);
+    CHECK(state[HEADER + SS_HEADER_FIRED] == 5 && state[MORE_HEADER + SS_HEADER_FIRED] == 0);
+    CHECK(state[MORE_HEADER + SS_HEADER_CLOCK] == 0 && engine->timers->firing.container == 2);
+    CHECK(engine->timers->firing.number == 4 && engine->timers->firing.key[1] == 2);
+}
+
+/* So they do at the end of the input. */
+static void containers_have_an_order_at_the_end(void)
+{
+    set_all_at(12);
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED);
+    CHECK(strcmp(story, "u4t5t1u3u2") == 0);
+}
+
+/* A firing may set timers of another container for whenever it likes, and none of its own for the past. */
+static void sets_those_of_another(void)
+{
+    sets_more = 1;
+    CHECK(ss_timers_at(&engine->workers[1], 10) == SS_FIRED && strcmp(story, "t1u8") == 0);
+    CHECK(engine->timers->firing.at == 6 && engine->timers->firing.time == 10);
+}
+
+static void one_of_another_was_killed(void)
+{
+    hand_drop(2);
+    begin_in_place(2, 0);
+    set_more(run_of(2), 6, 10);
+    end_in_place(2, false);
+    killed = 6;
+    CHECK(ss_timers_at(&engine->workers[1], 10) == SS_FIRED && strcmp(story, "t1u6") == 0);
+    CHECK(state[MORE_HEADER + SS_HEADER_COUNT] == 0 && fired() == 2);
+}
+
 /* One that is set anew counts from then on, and its old items do not pile up. */
 static void is_set_anew(void)
 {
@@ -585,6 +653,10 @@ static const struct {
     {"one of its own expires", its_own_expires},
     {"the end comes, and it has expired", expires_at_the_end},
     {"set anew again and again", is_set_anew},
+    {"two containers of timers", containers_have_an_order},
+    {"the end of the input with two", containers_have_an_order_at_the_end},
+    {"one sets those of another", sets_those_of_another},
+    {"one of another that was killed", one_of_another_was_killed},
 };
 
 int main(void)
