@@ -45,7 +45,7 @@ from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field
 
-__all__ = ["StateTimersType", "TimerType"]
+__all__ = ["StateTimersType", "TimerType", "timer_place"]
 
 # Of the row that a firing timer is: behind the reserved columns and its time.
 _FIRST_KEY_COLUMN = 3
@@ -156,6 +156,20 @@ class TimerType(EventType):
 register_model(TimerType)(models.OpaqueModel)
 
 
+def _word(run: Run, column: int) -> Value:
+    """What a column of the row has that the timer is."""
+    builder = run.builder
+    columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+    words = builder.load(builder.gep(columns, [I64(column)], inbounds=True))
+    words = builder.bitcast(words, I64.as_pointer())
+    return builder.load(builder.gep(words, [run.load_member("event")], inbounds=True))
+
+
+def timer_place(run: Run) -> Value:
+    """Which of the state's fields of timers it was in, from 0."""
+    return _word(run, lib.SS_TIMER_PLACE)
+
+
 @infer_getattr
 class _TimerAttribute(AttributeTemplate):
     key = TimerType
@@ -167,14 +181,9 @@ class _TimerAttribute(AttributeTemplate):
 @lower_getattr(TimerType, "key")
 def _timer_key(context: Any, builder: Any, timer: TimerType, value: Value) -> Value:
     run = Run(context, builder, value)
-    columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
-    row = run.load_member("event")
     parts = []
     for at, storage in enumerate(timer.shape.parts):
-        number = I64(_FIRST_KEY_COLUMN + at)
-        column = builder.load(builder.gep(columns, [number], inbounds=True))
-        words = builder.bitcast(column, I64.as_pointer())
-        parts.append(run.widen(storage, builder.load(builder.gep(words, [row], inbounds=True))))
+        parts.append(run.widen(storage, _word(run, _FIRST_KEY_COLUMN + at)))
     if not timer.shape.is_tuple:
         return parts[0]
     return context.make_tuple(builder, shape_type(timer.shape), parts)

@@ -9,14 +9,16 @@ import ast
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from specstream.compiler.program import Program
 from specstream.operator.operator import Operator
 
 __all__ = ["emits_at_most_once"]
 
 
 def emits_at_most_once(operator: Operator) -> bool:
-    """Whether no event can make it emit two rows.
+    """Whether no event, and no timer that fires, can make it emit two rows.
 
     >>> import specstream as ss
     >>> class Seen(ss.State):
@@ -32,8 +34,17 @@ def emits_at_most_once(operator: Operator) -> bool:
     >>> emits_at_most_once(every_other)
     True
     """
-    written = operator.program.written[operator.function]  # type: ignore[index]
-    tree = ast.parse(textwrap.dedent(written.text)).body[0]
+    program: Program | None = operator.program
+    functions: list[Any] = [operator.function, operator.on_timer]
+    while program is not None:
+        if not _emits_at_most_once(program.written[functions.pop(0)].text):
+            return False
+        program = program.on_timer
+    return True
+
+
+def _emits_at_most_once(text: str) -> bool:
+    tree = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):
         return False
     arguments = [*tree.args.posonlyargs, *tree.args.args]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numba
@@ -31,7 +31,9 @@ from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.local_types import kinds_of
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
+from specstream.compiler.program import Program
 from specstream.compiler.refusals import refuse
+from specstream.compiler.state_timers import TimerType, timer_place
 from specstream.compiler.types import (
     PROFILED,
     EmitType,
@@ -48,7 +50,7 @@ from specstream.declarations.state import Field, Space
 from specstream.pipelines.graph import Sink
 from specstream.pipelines.plan import SINK, SOURCE, TYPES, Plan, Planned
 
-__all__ = ["MOST_VERTICES", "phase_function"]
+__all__ = ["MOST_VERTICES", "phase_functions"]
 
 _WORDS = I64.as_pointer()
 _FIRST_ROWS = 8
@@ -463,36 +465,82 @@ def _zero(kind: Kind) -> Value:
     return I64(EMPTY if kind == "str" else 0)
 
 
+# ---- the timer of a vertex ----
+
+
+class VertexTimerType(TimerType):
+    """What ``on_timer`` of a vertex gets as its timer."""
+
+    def __init__(self, planned: Planned, fired: Program) -> None:
+        timers = planned.layout.timers
+        assert timers is not None
+        assert timers.container is not None
+        super().__init__(fired.event, timers.container.key)
+        self.salt = planned.salt
+        types.Type.__init__(self, f"specstream.vertex_{self.name}({planned.salt})")
+
+
+register_model(VertexTimerType)(models.OpaqueModel)
+
+
+class _TimerReader:
+    """Reads the timer of a vertex."""
+
+    def __init__(self, context: Any, builder: Any, timer: VertexTimerType, value: Value) -> None:
+        self.run, self.timer = Run(context, builder, value), timer
+
+    def column(self, name: str) -> Value:
+        return event_column(self.run, self.timer, name)
+
+    def seed(self) -> Value:
+        """Of random numbers: those of two vertices are independent."""
+        seed = self.run.load_member("seed", invariant=True)
+        return self.run.builder.xor(seed, I64(self.timer.salt))
+
+
+READERS[VertexTimerType] = _TimerReader
+
+
 # ---- a phase ----
 
 
-def phase_function(plan: Plan) -> Callable[..., None]:
-    """A function for Numba that runs one phase; parameters (run, state, event, emit)."""
-    uses = collections.Counter(id(one.program) for one in plan.vertices.values())
+def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None] | None]:
+    """Functions for Numba that run one phase: of an event, with the parameters (run, state, event,
+    emit), and of a timer that fires, with (run, state, timer, emit), if a vertex has timers."""
+    programs = [one.program for one in plan.vertices.values()]
+    programs += [one.on_timer for one in programs if one.on_timer is not None]
+    uses = collections.Counter(map(id, programs))
     processes: dict[int, Any] = {}
-    for planned in plan.vertices.values():
-        key = id(planned.program)
-        inlines = {"forceinline": True} if uses[key] <= _MOST_INLINED else {}
+    for program in programs:
+        inlines = {"forceinline": True} if uses[id(program)] <= _MOST_INLINED else {}
         make = numba.njit(pipeline_class=OperatorCompiler, **inlines, **COMPILE_OPTIONS)
-        if key not in processes:
-            processes[key] = make(planned.program.native)
+        if id(program) not in processes:
+            processes[id(program)] = make(program.native)
+
+    def code_of(
+        typing_context: Any, planned: Planned, program: Program, run: Any, event: EventType
+    ) -> _Code:
+        process = processes[id(program)]
+        of_state = StateType if planned.moved is None else MovedStateType
+        given = (
+            run,
+            of_state(planned.layout, run.variant, program),
+            event,
+            StreamEmitType(planned, plan.axes),
+        )
+        called = types.Dispatcher(process).get_call_type(typing_context, given, {})
+        if called.return_type != types.none:
+            raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
+        return _Code(process, given)
+
+    def compiled(typing_context: Any, planned: Planned, run: Any, event: EventType) -> _Compiled:
+        of_vertex = VertexEventType(planned, plan, event, run.variant)
+        code = code_of(typing_context, planned, planned.program, run, of_vertex)
+        return _Compiled(code.process, code.given, planned)
 
     @intrinsic
     def run_phase(typing_context: Any, run: Any, state: Any, event: Any, emit: Any) -> Any:
-        vertices = []
-        for planned in plan.vertices.values():
-            process = processes[id(planned.program)]
-            of_state = StateType if planned.moved is None else MovedStateType
-            given = (
-                run,
-                of_state(planned.layout, run.variant, planned.program),
-                VertexEventType(planned, plan, event, run.variant),
-                StreamEmitType(planned, plan.axes),
-            )
-            called = types.Dispatcher(process).get_call_type(typing_context, given, {})
-            if called.return_type != types.none:
-                raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
-            vertices.append(_Compiled(planned, process, given))
+        vertices = [compiled(typing_context, one, run, event) for one in plan.vertices.values()]
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             _Phase(context, builder, plan, vertices, args[0], event, emit).write()
@@ -503,16 +551,56 @@ def phase_function(plan: Plan) -> Callable[..., None]:
     def phase(run: Any, state: Any, event: Any, emit: Any) -> None:
         run_phase(run, state, event, emit)
 
-    return phase
+    timed, behind = plan.timed, plan.behind_timers
+    if not timed:
+        return phase, None
+
+    @intrinsic
+    def run_timer(typing_context: Any, run: Any, state: Any, timer: Any, emit: Any) -> Any:
+        event, vertices = EventType(plan.event), []
+        for name, planned in plan.vertices.items():
+            if name not in behind and name not in timed:
+                continue
+            one = compiled(typing_context, planned, run, event)
+            fired = planned.program.on_timer
+            if fired is not None:
+                of_timer = VertexTimerType(planned, fired)
+                on_timer = code_of(typing_context, planned, fired, run, of_timer)
+                one = replace(one, on_timer=on_timer, place=timed.index(name))
+            vertices.append(one)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            _TimerPhase(context, builder, plan, vertices, args[0], event, emit).write()
+            return context.get_dummy_value()
+
+        return types.void(run, state, timer, emit), code
+
+    def timer_phase(run: Any, state: Any, timer: Any, emit: Any) -> None:
+        run_timer(run, state, timer, emit)
+
+    return phase, timer_phase
 
 
 @dataclass(frozen=True)
-class _Compiled:
-    """A vertex with the machine code of its operator, and the types of what that is given."""
+class _Code:
+    """Machine code of an operator, and the types of what that is given."""
+
+    process: Any
+    given: tuple[Any, Any, Any, StreamEmitType]
+
+
+@dataclass(frozen=True)
+class _Compiled(_Code):
+    """A vertex with its code; ``given[2]`` is a :class:`VertexEventType`.
+
+    Attributes:
+        on_timer: where timers fire: what a timer of its own runs; None: it has none.
+        place: then, of its timers among those of all.
+    """
 
     planned: Planned
-    process: Any
-    given: tuple[Any, Any, VertexEventType, StreamEmitType]
+    on_timer: _Code | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -556,14 +644,24 @@ class _Phase:
 
     def write(self) -> None:
         sources = self.sources()
-        if len(self.vertices) <= _MOST_IN_LINE:
-            self.in_line(sources)
-        else:
-            _Waiting(self, sources).write()
+        self.all_vertices(sources)
         for name, is_there in sources.items():
             for sink in self.plan.graph.sinks_of(name):
                 with self.where(is_there):
                     self.sink_of_source(sink)
+
+    def all_vertices(self, sources: dict[str, Value | None]) -> None:
+        if len(self.vertices) <= _MOST_IN_LINE:
+            self.in_line(sources)
+        else:
+            _Waiting(self, sources).write()
+
+    def wake_first(self, waiting: _Waiting) -> None:
+        """Sets the bits of those that read a source which has a row."""
+        for name, is_there in waiting.sources.items():
+            with self.where(is_there):
+                for number in waiting.readers_of(name):
+                    waiting.wake(I64(number))
 
     def in_line(self, sources: dict[str, Value | None]) -> None:
         """One vertex after the other."""
@@ -629,15 +727,23 @@ class _Phase:
         builder.store(I64(0), vertex.stream)
         if rows.many:
             builder.store(I64(0), _word(builder, vertex.stream, 1))
-        frame = self.frame(axes + len(ports))
+        self.runs(vertex, self.frame(axes + len(ports)))
+        for sink in self.plan.graph.sinks_of(vertex.compiled.planned.name):
+            self.sink(sink, rows, vertex.stream)
+
+    def runs(self, vertex: _Vertex, frame: Value) -> None:
+        """All of its runs."""
+        ports = vertex.compiled.given[2].ports
         if any(port.rows is not None and port.rows.many for port in ports):
             self.runs_by_path(vertex, frame)
         else:
-            for axis in range(axes):
-                builder.store(I64(0), _word(builder, frame, axis))
+            self.begin_path(frame)
             self.run_if_there(vertex, frame)
-        for sink in self.plan.graph.sinks_of(vertex.compiled.planned.name):
-            self.sink(sink, rows, vertex.stream)
+
+    def begin_path(self, frame: Value) -> None:
+        """The path of a row that is no row of another one."""
+        for axis in range(self.plan.axes):
+            self.builder.store(I64(0), _word(self.builder, frame, axis))
 
     def run_if_there(self, vertex: _Vertex, frame: Value) -> None:
         """Once, if at least one input has its one row."""
@@ -674,8 +780,9 @@ class _Phase:
         for number, port in enumerate(ports):
             cursor = builder.load(_word(builder, cursors, number))
             left.append(builder.icmp_unsigned("<", cursor, counts[number]))
-            if port.rows is not None and port.rows.many:
-                paths.append(self.path_at(port.rows, vertex.streams[number], cursor, left[-1]))
+            stream = vertex.streams[number]
+            if port.rows is not None and port.rows.many and stream is not None:
+                paths.append(self.path_at(port.rows, stream, cursor, left[-1]))
             else:
                 paths.append([I64(0)] * axes)
         least = [I64(-1)] * axes  # above all others
@@ -695,9 +802,9 @@ class _Phase:
             at = _word(builder, cursors, number)
             cursor = builder.load(at)
             builder.store(builder.add(cursor, builder.zext(takes, I64)), at)
-            address = I64(1)
-            if port.rows is not None:
-                row = port.rows.row(builder, vertex.streams[number], cursor)
+            address, stream = I64(1), vertex.streams[number]
+            if port.rows is not None and stream is not None:
+                row = port.rows.row(builder, stream, cursor)
                 address = builder.ptrtoint(port.rows.content(builder, row), I64)
             taken = builder.select(takes, address, I64(0))
             builder.store(taken, _word(builder, frame, axes + number))
@@ -706,9 +813,7 @@ class _Phase:
         builder.branch(loop)
         builder.position_at_end(after)
 
-    def path_at(
-        self, rows: _Rows, stream: Value | None, cursor: Value, is_left: Value
-    ) -> list[Value]:
+    def path_at(self, rows: _Rows, stream: Value, cursor: Value, is_left: Value) -> list[Value]:
         """The path of a row, where there is one."""
         builder = self.builder
         before = builder.block
@@ -736,9 +841,7 @@ class _Phase:
     def run_once(self, vertex: _Vertex, frame: Value) -> None:
         """One run of a vertex; before it, what it reads of its inputs becomes their last values."""
         builder, context = self.builder, self.context
-        run, state, event, emit = vertex.compiled.given
-        if emit.rows.many:
-            builder.store(I64(0), _word(builder, vertex.stream, 3))
+        event = vertex.compiled.given[2]
         pointer = self.run.pointer
         of_event = cgutils.create_struct_proxy(event)(context, builder)
         of_event.run, of_event.frame = pointer, builder.bitcast(frame, POINTER)
@@ -748,15 +851,23 @@ class _Phase:
             if kept.last or kept.known is not None:
                 with builder.if_then(reader.changed(port)):
                     reader.keep(port)
+        self.call(vertex.compiled, vertex, frame, of_event._getvalue())
+
+    def call(self, code: _Code, vertex: _Vertex, frame: Value, event: Value) -> None:
+        """Calls code of a vertex for the path that stands in a frame."""
+        builder, context, emit = self.builder, self.context, code.given[3]
+        if emit.rows.many:
+            builder.store(I64(0), _word(builder, vertex.stream, 3))
+        pointer = self.run.pointer
         of_emit = cgutils.create_struct_proxy(emit)(context, builder)
         of_emit.run, of_emit.frame = pointer, builder.bitcast(frame, POINTER)
         of_emit.stream = builder.bitcast(vertex.stream, POINTER)
-        overload = vertex.compiled.process.overloads[vertex.compiled.given]
+        overload = code.process.overloads[code.given]
         context.add_linking_libs((overload.library,))
         function = context.declare_function(builder.module, overload.fndesc)
-        arguments = [pointer, self.state(vertex), of_event._getvalue(), of_emit._getvalue()]
+        arguments = [pointer, self.state(vertex), event, of_emit._getvalue()]
         status, _ = context.call_conv.call_function(
-            builder, function, overload.signature.return_type, (run, state, event, emit), arguments
+            builder, function, overload.signature.return_type, code.given, arguments
         )
         with builder.if_then(status.is_error, likely=False):
             context.call_conv.return_status_propagate(builder, status)
@@ -850,6 +961,36 @@ class _Phase:
         writer.end()
 
 
+class _TimerPhase(_Phase):
+    """Writes the function for a timer that fires: its vertex runs ``on_timer``, and then those that
+    are behind it. No source has a row, nor has any vertex that is behind none with timers."""
+
+    def write(self) -> None:
+        self.fires = timer_place(self.run)
+        names = {one.planned.name for one in self.vertices}
+        self.all_vertices({name: BIT(0) for name in self.plan.order if name not in names})
+
+    def wake_first(self, waiting: _Waiting) -> None:
+        """Sets the bit of the vertex whose timer fires."""
+        builder = self.builder
+        numbers = waiting.constant("timed", [waiting.numbers[name] for name in self.plan.timed])
+        waiting.wake(builder.load(builder.gep(numbers, [self.fires], inbounds=True)))
+
+    def runs(self, vertex: _Vertex, frame: Value) -> None:
+        on_timer = vertex.compiled.on_timer
+        if on_timer is None:
+            super().runs(vertex, frame)
+            return
+        place = I64(vertex.compiled.place)
+        is_its = self.builder.icmp_unsigned("==", self.fires, place)
+        with self.builder.if_else(is_its) as (fires, has_rows):
+            with fires:
+                self.begin_path(frame)
+                self.call(on_timer, vertex, frame, self.run.pointer)
+            with has_rows:
+                super().runs(vertex, frame)
+
+
 # ---- many vertices, of which few have a message ----
 
 
@@ -882,10 +1023,10 @@ class _Waiting:
         self.width = self._OWN + self._INPUT * most
         self.readers: list[int] = []
         rows = [self._row(one) for one in self.vertices]
-        self.table = self._constant("vertices", [word for row in rows for word in row])
-        self.of_readers = self._constant("readers", self.readers or [0])
+        self.table = self.constant("vertices", [word for row in rows for word in row])
+        self.of_readers = self.constant("readers", self.readers or [0])
 
-    def _constant(self, name: str, words: list[int]) -> Value:
+    def constant(self, name: str, words: list[int]) -> Value:
         made = ir.Constant(ir.ArrayType(I64, len(words)), words)
         whole = cgutils.global_constant(self.builder, f"specstream.{name}", made)
         return self.builder.bitcast(whole, _WORDS)
@@ -893,7 +1034,7 @@ class _Waiting:
     def _row(self, compiled: _Compiled) -> list[int]:
         planned = compiled.planned
         moved = planned.moved or {"state": 0, "scratch": 0}
-        readers = self._readers_of(planned.name)
+        readers = self.readers_of(planned.name)
         row = [self.begins[planned.name], _first_kept(planned, self.plan), planned.salt]
         row += [moved["state"], moved["scratch"], len(self.readers), len(readers)]
         self.readers += readers
@@ -902,7 +1043,8 @@ class _Waiting:
             row += [self.begins[one.stream], self.numbers[one.stream]] if is_vertex else [0, 0]
         return row + [0] * (self.width - len(row))
 
-    def _readers_of(self, stream: str) -> list[int]:
+    def readers_of(self, stream: str) -> list[int]:
+        """The numbers of the vertices that read a stream."""
         names = dict.fromkeys(one.name for one, _ in self.plan.graph.readers(stream))
         return [self.numbers[name] for name in names]
 
@@ -910,10 +1052,7 @@ class _Waiting:
         builder, phase = self.builder, self.phase
         builder.store(I64(0), self.active)
         builder.store(I64(0), self.used)
-        for name, is_there in self.sources.items():
-            with phase.where(is_there):
-                for number in self._readers_of(name):
-                    self.wake(I64(number))
+        phase.wake_first(self)
         search, found, after = map(builder.append_basic_block, ("search", "found", "done"))
         builder.branch(search)
         builder.position_at_end(search)

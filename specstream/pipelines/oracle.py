@@ -11,8 +11,17 @@ from typing import Any
 from specstream._native import lib
 from specstream.columns.strings import string_code
 from specstream.compiler.numbers import Int64
-from specstream.compiler.oracle import Draws, OracleEmit, OracleEvent, seed_of, strings_of
+from specstream.compiler.oracle import (
+    Draws,
+    OracleEmit,
+    OracleEvent,
+    OracleTimer,
+    field_of,
+    seed_of,
+    strings_of,
+)
 from specstream.compiler.oracle_elements import LOAD
+from specstream.compiler.program import Program
 from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
@@ -20,7 +29,7 @@ from specstream.declarations.schema import Column, Kind, Schema
 from specstream.pipelines.graph import Sink
 from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
 
-__all__ = ["phase_oracle"]
+__all__ = ["phase_oracle", "timer_oracle"]
 
 _OF_EVENT = ("timestamp", "source", "sequence")
 Path = tuple[int, ...]
@@ -33,19 +42,44 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 
     def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
         source = _source_of(plan, event)
-        sent: dict[str, Rows] = {name: {} for name in plan.order}
-        is_sent = {name: name == source for name in plan.graph.sources}
-        for name, planned in plan.vertices.items():
-            _Run(plan, planned, state, event).phase(sent, is_sent)
-            for sink in plan.graph.sinks_of(name):
-                for path in sorted(sent[name]):
-                    row = sent[name][path]
-                    emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
+        _vertices(plan, state, event, emit, {name: name == source for name in plan.graph.sources})
         for sink in plan.graph.sinks_of(source):
             row = _row_of_event(plan, sink, event)
             emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
 
     return phase
+
+
+def timer_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
+    """What runs the phase of a timer that fires; parameters (state, timer, emit)."""
+
+    def phase(state: Any, timer: OracleTimer, emit: OracleEmit) -> None:
+        fires = field_of(timer).name.rpartition(".")[0]
+        _vertices(plan, state, timer, emit, dict.fromkeys(plan.graph.sources, False), fires)
+
+    return phase
+
+
+def _vertices(
+    plan: Plan,
+    state: Any,
+    event: OracleEvent,
+    emit: OracleEmit,
+    is_sent: dict[str, bool],
+    fires: str | None = None,
+) -> None:
+    """What the vertices do in a phase: of an event, or of the timer of a vertex that ``fires``."""
+    sent: dict[str, Rows] = {name: {} for name in plan.order}
+    for name, planned in plan.vertices.items():
+        run = _Run(plan, planned, state, event)
+        if name == fires:
+            run.fire(sent)
+        else:
+            run.phase(sent, is_sent)
+        for sink in plan.graph.sinks_of(name):
+            for path in sorted(sent[name]):
+                row = sent[name][path]
+                emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
 
 
 def _source_of(plan: Plan, event: OracleEvent) -> str:
@@ -107,6 +141,15 @@ class _Event(Draws):
         return name in self._nulls
 
 
+class _Timer(Draws):
+    """What a vertex's ``on_timer`` gets."""
+
+    def __init__(self, whole: Any, salt: int) -> None:
+        super().__init__((seed_of(whole) ^ salt) & (2**64 - 1))
+        self.key, self.at, self.timestamp = whole.key, whole.at, whole.timestamp
+        self.source, self.sequence = whole.source, whole.sequence
+
+
 class _Run:
     """A vertex in one phase."""
 
@@ -124,7 +167,6 @@ class _Run:
             else:
                 rows.append(sent[one.stream])
                 paths |= set(sent[one.stream])
-        state = _State(self.state, planned.name)
         for path in sorted(paths):
             changed = [
                 path == origin and is_sent[one.stream] if of is None else path in of
@@ -133,21 +175,31 @@ class _Run:
             values, nulls = self.read(path, rows, changed)
             by_level = list(zip(self.plan.levels, path, strict=True))
             event = _Event(self.event, planned.salt, by_level, values, nulls)
-            emit = OracleEmit(planned.emits, strings_of(self.event))
-            try:
-                planned.program.oracle(state, event, emit)
-            except Exception as error:
-                shown = ", ".join(map(str, path)) or "0"
-                error.add_note(
-                    f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
-                    f"path ({shown})"
-                )
-                raise
-            for number, row in enumerate(emit.rows):
-                own = list(path)
-                if planned.axis is not None:
-                    own[planned.axis] = number
-                sent[planned.name][tuple(own)] = row[1:]
+            self.run(planned.program, event, path, sent)
+
+    def fire(self, sent: dict[str, Rows]) -> None:
+        """Its timer fires."""
+        fired = self.planned.program.on_timer
+        assert fired is not None
+        self.run(fired, _Timer(self.event, self.planned.salt), (0,) * self.plan.axes, sent)
+
+    def run(self, program: Program, event: Any, path: Path, sent: dict[str, Rows]) -> None:
+        planned = self.planned
+        emit = OracleEmit(planned.emits, strings_of(self.event))
+        try:
+            program.oracle(_State(self.state, planned.name), event, emit)
+        except Exception as error:
+            shown = ", ".join(map(str, path)) or "0"
+            error.add_note(
+                f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
+                f"path ({shown})"
+            )
+            raise
+        for number, row in enumerate(emit.rows):
+            own = list(path)
+            if planned.axis is not None:
+                own[planned.axis] = number
+            sent[planned.name][tuple(own)] = row[1:]
 
     def read(
         self, path: Path, rows: Sequence[Rows | None], changed: Sequence[bool]

@@ -22,8 +22,8 @@ from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
 from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Vertex
-from specstream.pipelines.native import MOST_VERTICES, phase_function
-from specstream.pipelines.oracle import phase_oracle
+from specstream.pipelines.native import MOST_VERTICES, phase_functions
+from specstream.pipelines.oracle import phase_oracle, timer_oracle
 from specstream.pipelines.plan import SINK, SOURCE, Plan
 from specstream.pipelines.tables import by_sink, events_table
 
@@ -184,11 +184,6 @@ class Pipeline(Operator):
                 "divide it into several pipelines",
             )
         what = f"vertex {name!r}"
-        if operator.on_timer is not None:
-            self._graph.refuse(
-                f"operator {operator.name!r} of {what} has timers",
-                "run it in an engine of its own: vertices with timers are not supported yet",
-            )
         if not operator.inputs:
             if len(stream) != 1 or streams:
                 self._graph.refuse(
@@ -458,6 +453,7 @@ class Pipeline(Operator):
 
 def _program(plan: Plan) -> Program:
     programs = {name: one.program for name, one in plan.vertices.items()}
+    native, timer = phase_functions(plan)
     several = [
         *((SOURCE, *plan.graph.sources) if len(plan.graph.sources) > 1 else ()),
         *((SINK, *plan.graph.sinks) if len(plan.graph.sinks) > 1 else ()),
@@ -469,7 +465,7 @@ def _program(plan: Plan) -> Program:
     return Program(
         operator=plan.graph.name,
         oracle=phase_oracle(plan),
-        native=phase_function(plan),
+        native=native,
         helpers=tuple(dict.fromkeys(one for of in programs.values() for one in of.helpers)),
         strings=tuple(dict.fromkeys((*plan.layout.strings, *strings, *several))),
         fingerprint=plan.described(),
@@ -483,6 +479,29 @@ def _program(plan: Plan) -> Program:
         uses_arena=any(of.uses_arena for of in programs.values())
         or any(one.many for one in plan.vertices.values()),
         reads_frozen=any(of.reads_frozen for of in programs.values()),
+        on_timer=None if timer is None else _timer_program(plan, timer),
+    )
+
+
+def _timer_program(plan: Plan, native: Any) -> Program:
+    """What runs when the timer of a vertex fires: a phase of its own."""
+    fired = {name: plan.vertices[name].program.on_timer for name in plan.timed}
+    behind = {name: plan.vertices[name].program for name in plan.behind_timers}
+    programs = [one for one in (*fired.values(), *behind.values()) if one is not None]
+    return Program(
+        operator=plan.graph.name,
+        oracle=timer_oracle(plan),
+        native=native,
+        helpers=tuple(dict.fromkeys(one for of in programs for one in of.helpers)),
+        strings=(),
+        fingerprint=f"timers\n{plan.described()}",
+        reads_timestamp=True,
+        written=_written({name: of for name, of in fired.items() if of is not None}),
+        catches=any(of.catches for of in programs),
+        uses_arena=True,
+        reads_frozen=any(of.reads_frozen for of in programs),
+        is_on_timer=True,
+        event=programs[0].event,
     )
 
 

@@ -201,6 +201,21 @@ class Plan:
         """Numbers of a path."""
         return len(self.levels)
 
+    @property
+    def timed(self) -> list[str]:
+        """Vertices that have timers, in the order in which those fire that are due at one time."""
+        return [name for name, one in self.vertices.items() if one.program.on_timer is not None]
+
+    @property
+    def behind_timers(self) -> set[str]:
+        """Vertices that may get a row when a timer fires."""
+        found: set[str] = set()
+        timed = self.timed
+        for name, one in self.vertices.items():
+            if any(of.stream in found or of.stream in timed for of in one.inputs):
+                found.add(name)
+        return found
+
     # ---- events ----
 
     def column_of_event(self, source: str, name: str) -> str:
@@ -279,6 +294,8 @@ class Plan:
                 + repr(one.moved)
             )
             told.append(one.program.fingerprint)
+            if one.program.on_timer is not None:
+                told.append(one.program.on_timer.fingerprint)
         told.append(repr([*self.graph.sinks.values()]))
         return "\n".join(told)
 
