@@ -10,7 +10,19 @@ import pyarrow as pa
 import pytest
 from graphs import events_of, random_pipeline
 from phases import Phases
-from vertices import SOURCE, adding, always, both, eight, failing, keyed, sometimes
+from timed import cuts
+from vertices import (
+    SOURCE,
+    TIMED,
+    VERTICES,
+    adding,
+    always,
+    both,
+    eight,
+    failing,
+    keyed,
+    sometimes,
+)
 
 import specstream as ss
 
@@ -49,32 +61,43 @@ def assert_same_state(view: Any, expected: Any) -> None:
             assert found[name] == value, name
 
 
-def check(p: ss.Pipeline, count: int, seed: int, settings: list[dict[str, Any]]) -> int:
-    """All agree; how many phases have raised."""
-    table, each = events_of(p, count, seed)
+def check(
+    p: ss.Pipeline, count: int, seed: int, settings: list[dict[str, Any]], timed: bool = False
+) -> Phases:
+    """All agree; what the witness has seen."""
+    table, each = events_of(p, count, seed, timed)
+    order: dict[str, Any] = {"order_by": "t"} if timed else {}
     seen = Phases(p, salts(p))
     for source, values in each:
-        seen.phase(source, values)
-    expected = p.run_sequential(table, on_error="skip")
+        seen.phase(source, values, values.get("t"))
+    if timed:
+        seen.end()
+    expected = p.run_sequential(table, on_error="skip", end=timed, **order)
     assert rows(p, expected.output) == seen.rows
     assert [row for row, _ in expected.raised] == seen.raised
-    for options in settings:
+    for name, timers in seen.timers().items():
+        found = getattr(expected.state, name).timers
+        assert list(found.items()) == [(key, at) for key, (at, _) in timers.held.items()], name
+    for number, options in enumerate(settings):
+        pieces = cuts(np.random.default_rng([seed, number]), count, 3)
         with ss.Engine(p, **options) as engine:
-            parts, at, cut = [], 0, count // 3
-            while at < count:
-                try:
-                    parts.append(engine.process(table.slice(at, cut)))
-                    at += cut
-                except ValueError as error:
-                    partial = error.specstream_partial  # type: ignore[attr-defined]
-                    parts.append(partial.output)
-                    at += partial.consumed + 1
-                cut = count
+            parts = []
+            for piece, (at, end) in enumerate(pieces, start=1):
+                ends = timed and piece == len(pieces)
+                while True:
+                    try:
+                        part = table.slice(at, end - at)
+                        parts.append(engine.process(part, **order, end=ends))
+                        break
+                    except ValueError as error:
+                        partial = error.specstream_partial  # type: ignore[attr-defined]
+                        parts.append(partial.output)
+                        at += partial.consumed + (not hasattr(error, "specstream_timer"))
             for name, whole in tables(p, expected.output).items():
                 found = pa.concat_tables([tables(p, part)[name] for part in parts])
                 assert found.equals(whole), (options, name)
             assert_same_state(engine.state, expected.state)
-    return len(seen.raised)
+    return seen
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -86,6 +109,27 @@ def test_a_random_pipeline(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 102))
 def test_a_large_random_pipeline(seed: int) -> None:
     check(random_pipeline(seed, most=12), 60, seed, SETTINGS)
+
+
+@pytest.mark.parametrize("seed", [301, 318, 328])
+def test_a_random_pipeline_with_timers(seed: int) -> None:
+    p = random_pipeline(seed, most=6, of=[*VERTICES, *(5 * TIMED)])
+    check(p, 60, seed, SETTINGS, timed=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(400, 402))
+def test_a_large_random_pipeline_with_timers(seed: int) -> None:
+    p = random_pipeline(seed, most=14, of=[*VERTICES, *(3 * TIMED), failing])
+    seen = check(p, 150, seed, SETTINGS, timed=True)
+    assert seen.fired > 50
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_many_vertices_with_timers() -> None:
+    few = [sometimes, sometimes, adding, both, *TIMED]
+    p = random_pipeline(202, most=80, least=70, of=few)
+    assert check(p, 30, 202, SETTINGS[:2], timed=True).fired > 100
 
 
 @pytest.mark.slow
@@ -107,7 +151,7 @@ def failing_pipeline() -> ss.Pipeline:
 
 
 def test_phases_that_raise_are_applied_nowhere() -> None:
-    assert check(failing_pipeline(), 100, 1, SETTINGS) > 1
+    assert len(check(failing_pipeline(), 100, 1, SETTINGS).raised) > 1
 
 
 def test_an_error_names_vertex_path_and_event() -> None:

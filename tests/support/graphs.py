@@ -60,8 +60,11 @@ def random_pipeline(
     return p
 
 
-def events_of(p: ss.Pipeline, count: int, seed: int) -> tuple[pa.Table, list[tuple[str, Any]]]:
-    """Events as the pipeline's table has them, and one by one with their sources."""
+def events_of(
+    p: ss.Pipeline, count: int, seed: int, timed: bool = False
+) -> tuple[pa.Table, list[tuple[str, Any]]]:
+    """Events as the pipeline's table has them, and one by one with their sources; in the order of
+    their times, "t", if they have some."""
     draw = random.Random(seed)
     names = list(p._graph.sources)
     each = []
@@ -73,13 +76,21 @@ def events_of(p: ss.Pipeline, count: int, seed: int) -> tuple[pa.Table, list[tup
             "n": draw.choice([None, 0, 7, 12]),
         }
         each.append((draw.choice(names), values))
+    times = []
+    if timed:
+        times = sorted(draw.randint(0, count) for _ in range(count))
+        # Of one time in the order of their names, and each source's as they come.
+        order = sorted(range(count), key=lambda at: (times[at], each[at][0]))
+        each = [(each[at][0], each[at][1] | {"t": times[at]}) for at in order]
     if len(names) == 1:
         table = {one: [values[one] for _, values in each] for one in SOURCE}
         types = {"x": pa.int64(), "y": pa.float64(), "s": pa.string(), "n": pa.int64()}
-        return pa.table({name: pa.array(table[name], types[name]) for name in table}), each
+        made = pa.table({name: pa.array(table[name], types[name]) for name in table})
+        return made.append_column("t", pa.array(times)) if timed else made, each
     columns: dict[str, list[Any]] = {"stream": [source for source, _ in each]}
     for name in names:
         for one in SOURCE:
             columns[f"{name}.{one}"] = [v[one] if of == name else None for of, v in each]
     kinds = {name: p.event.columns[p.event.names.index(name)].arrow for name in columns}
-    return pa.table({name: pa.array(columns[name], kinds[name]) for name in columns}), each
+    made = pa.table({name: pa.array(columns[name], kinds[name]) for name in columns})
+    return made.append_column("t", pa.array(times)) if timed else made, each

@@ -1,7 +1,8 @@
 """The third witness of pipelines: unrewritten functions on plain Python objects, path by path.
 
-Of the product it takes the graph as it was declared, and nothing else: it has its own order of
-vertices, its own paths (with all of their zeros), its own last values.
+Of the product it takes the graph as it was declared, and the numbers of vertices, by which timers
+fire that are due at one time. It has its own order of vertices, its own paths (with all of their
+zeros), its own last values, its own timers.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -12,6 +13,7 @@ import collections
 import copy
 from typing import Any
 
+from timed import NULL, PlainTimers
 from witness import Text
 
 import specstream as ss
@@ -24,6 +26,7 @@ def initial(layout: Any) -> Any:
         if field.container is not None:
             kind = field.container.kind
             value: Any = {} if kind == "dict" else collections.deque(maxlen=field.container.maxlen)
+            value = PlainTimers() if kind == "timers" else value
         elif field.shape == ():
             value = {"int": int, "float": float, "bool": bool, "str": str}[field.kind]()
         else:
@@ -47,6 +50,7 @@ class Event(Row):
     def __init__(self, values: dict[str, Any], key: Any, changed: Any, known: Any) -> None:
         super().__init__(values)
         self._key, self._changed, self._known = key, changed, known
+        _, self.timestamp, self.source, self.sequence = key
 
     def changed(self, name: str) -> bool:
         return name in self._changed
@@ -72,6 +76,7 @@ class Phases:
     Attributes:
         rows: of each sink.
         states: of each vertex.
+        raised: numbers of the events that have raised; None: a timer has.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -81,7 +86,10 @@ class Phases:
         self.states = {n: initial(v.operator.layout) for n, v in self.graph.vertices.items()}
         self.last: dict[tuple[str, str], dict[str, Any]] = {}
         self.sequence = 0
-        self.raised: list[int] = []
+        self.raised: list[int | None] = []
+        self.clock, self.fired = NULL, 0
+        self.key: tuple[int, int, int] = (0, 0, 0)  # of the event or firing
+        self.numbers = [one.name for one in pipeline.describe().vertices]
         self.levels: dict[str, int] = {}
         for name in self.graph.names:
             self.level(name)
@@ -93,24 +101,79 @@ class Phases:
             self.levels[name] = 1 + max(map(self.level, before)) if before else 0
         return self.levels[name]
 
-    def phase(self, source: str, values: dict[str, Any]) -> None:
+    def phase(self, source: str, values: dict[str, Any], time: int | None = None) -> None:
+        """An event, with a time where there are timers."""
+        if time is not None:
+            while due := self.due(lambda vertex, at, stamp: at <= max(time, self.clock)):
+                self.fire(*due)
         # Of several sources' events it is the name, by its code.
         several = len(self.graph.sources) > 1
-        self.source = int(Text(source).code()) if several else 0
+        at = self.sequence if time is None else time
+        self.key = at, int(Text(source).code()) if several else 0, self.sequence
+        if self.attempt(lambda sent: sent[source].update({(0,) * self.depth: values})):
+            self.clock = max(self.clock, at)
+        else:
+            self.raised.append(self.sequence)
+        self.sequence += 1
+
+    def end(self) -> None:
+        """The input ends: those fire that wait, and not those that they set."""
+        lasts = {name: timers.stamp for name, timers in self.timers().items()}
+        while due := self.due(lambda vertex, at, stamp: stamp <= lasts[vertex]):
+            self.fire(*due)
+
+    def timers(self) -> dict[str, PlainTimers]:
+        """Those of the vertices that have some, in the order of their numbers."""
+        found = {name: getattr(self.states[name], "timers", None) for name in self.numbers}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def due(self, wanted: Any) -> tuple[str, int, Any] | None:
+        found = [
+            (at, self.numbers.index(name), stamp, name, key)
+            for name, timers in self.timers().items()
+            for key, (at, stamp) in timers.held.items()
+            if wanted(name, at, stamp)
+        ]
+        if not found:
+            return None
+        at, _, _, name, key = min(found, key=lambda one: one[:3])
+        return name, at, key
+
+    def fire(self, name: str, at: int, key: Any) -> None:
+        """A phase in which a vertex has run what its timer runs."""
+        del self.states[name].timers.held[key]
+        self.clock = max(self.clock, at)
+        self.key = self.clock, NULL, self.fired
+        self.fired += 1
+
+        def first(sent: Any) -> None:
+            timer = Event({}, (self.seed_of(name), *self.key), set(), set())
+            timer.__dict__.update(key=key, at=at)
+            timers = self.states[name].timers
+            timers.floor = at
+            vertex = self.graph.vertices[name]
+            self.call(vertex, vertex.operator.on_timer, timer, (0,) * self.depth, sent)
+            timers.floor = None
+
+        if not self.attempt(first):
+            self.raised.append(None)
+
+    def attempt(self, begin: Any) -> bool:
+        """A phase, of which ``begin`` sends the first rows; False: it has raised, and was none."""
         saved = copy.deepcopy((self.states, self.last))
         done = {name: len(rows) for name, rows in self.rows.items()}
         try:
-            self._phase(source, values)
+            sent: dict[str, Any] = collections.defaultdict(dict)
+            begin(sent)
+            self.go_on(sent)
         except ValueError:
             self.states, self.last = saved
             for name, count in done.items():
                 del self.rows[name][count:]
-            self.raised.append(self.sequence)
-        self.sequence += 1
+            return False
+        return True
 
-    def _phase(self, source: str, values: dict[str, Any]) -> None:
-        sent: dict[str, dict[tuple[int, ...], dict[str, Any]]] = collections.defaultdict(dict)
-        sent[source][(0,) * self.depth] = values
+    def go_on(self, sent: dict[str, dict[tuple[int, ...], dict[str, Any]]]) -> None:
         for name in sorted(self.graph.vertices, key=lambda one: self.levels[one]):
             vertex = self.graph.vertices[name]
             for path in sorted({path for one in vertex.inputs for path in sent[one.stream]}):
@@ -120,17 +183,10 @@ class Phases:
                 row = sent[sink.stream][path]
                 self.rows[sink.name].append(tuple(row[one] for one in sink.columns.names))
 
+    def seed_of(self, vertex: str) -> int:
+        return (self.seed ^ self.salts[vertex]) & (2**64 - 1)
+
     def run(self, vertex: Any, path: tuple[int, ...], sent: Any) -> None:
-        emitted: list[dict[str, Any]] = []
-        names = vertex.operator.emits.names
-
-        def emit(*values: Any, **named: Any) -> None:
-            row = dict.fromkeys(names) | dict(zip(names, values, strict=False)) | named
-            for one, column in vertex.operator.emits:
-                if row[one] is not None and column.kind == "float":
-                    row[one] = float(row[one])
-            emitted.append(row)
-
         inputs: dict[str, Row] = {}
         changed = set()
         for one in vertex.inputs:
@@ -145,13 +201,28 @@ class Phases:
             }
             inputs[one.name] = Row(self.last.get(key, nothing))
         known = {name for of, name in self.last if of == vertex.name}
-        seed = (self.seed ^ self.salts[vertex.name]) & (2**64 - 1)
+        seed = self.seed_of(vertex.name)
         for level, number in enumerate(path):
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
-        vertex.operator.function(self.states[vertex.name], event, emit)
+        event = Event(own, (seed, *self.key), changed, known)
+        self.call(vertex, vertex.operator.function, event, path, sent)
+
+    def call(
+        self, vertex: Any, function: Any, of: Event, path: tuple[int, ...], sent: Any
+    ) -> None:
+        emitted: list[dict[str, Any]] = []
+        names = vertex.operator.emits.names
+
+        def emit(*values: Any, **named: Any) -> None:
+            row = dict.fromkeys(names) | dict(zip(names, values, strict=False)) | named
+            for one, column in vertex.operator.emits:
+                if row[one] is not None and column.kind == "float":
+                    row[one] = float(row[one])
+            emitted.append(row)
+
+        function(self.states[vertex.name], of, emit)
         for number, row in enumerate(emitted):
             to = list(path)
             to[self.levels[vertex.name]] = number

@@ -147,6 +147,63 @@ def eight(state, event, emit):
         emit(total % 500, event.random(known), "eight", known)
 
 
+class Waiting(ss.State):
+    timers = ss.timers(int)
+    seen = ss.dict(int, float, limit=100)
+    fired = ss.scalar(int)
+
+
+def waited(state, timer, emit):
+    state.fired += 1
+    if timer.key == 10 and state.fired % 3 == 0:
+        raise ValueError("ten")
+    emit(timer.key + state.fired, state.seen.get(timer.key, 0.0) + timer.random(1), "waited")
+    if timer.key % 4 == 1:  # one timer sets another
+        state.timers.set(timer.key + 1, timer.at + 1 + state.fired % 3)
+    if timer.key % 5 == 2:
+        emit(timer.key, 0.5, "", timer.timestamp - timer.at)
+
+
+@ss.operator(state=Waiting, event={"x": int, "y": float}, emits=ROW, on_timer=waited)
+def waiting(state, event, emit):
+    key = event.x % 12
+    state.seen[key] = event.y
+    if event.x % 5 == 0:
+        state.timers.cancel(key)
+    else:  # some for now, some for the past
+        state.timers.set(key, event.timestamp + event.x % 7 - 1)
+    if event.x % 3 == 0:
+        emit(event.x, event.random(1), "now", len(state.timers))
+
+
+class Silent(ss.State):
+    timers = ss.timers((str, int))
+    rows = ss.scalar(int)
+
+
+def is_silent(state, timer, emit):
+    word, number = timer.key
+    if number > 0:
+        state.timers.set((word, number - 1), timer.at + 2)
+    emit(timer.sequence % 7 + number, float(timer.at % 50), word, state.rows)
+
+
+@ss.operator(
+    state=Silent,
+    inputs={"a": {"s": str, "x": int}, "b": {"n": ss.nullable(int)}},
+    emits=ROW,
+    on_timer=is_silent,
+)
+def silent(state, event, emit):
+    state.rows += 1
+    if event.changed("b") and event.b.is_null("n"):
+        emit(event.a.x, 1.0, event.a.s, event.sequence % 100)
+    if event.changed("a"):
+        state.timers.set((event.a.s, event.a.x % 3), event.timestamp + event.a.x % 4)
+
+
+TIMED: list[ss.Operator] = [waiting, silent]
+
 VERTICES: list[ss.Operator] = [
     *(always, sometimes, several, never, keyed, adding),
     *(both, three, eight),
