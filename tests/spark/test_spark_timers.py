@@ -1,4 +1,5 @@
-"""Timers through Spark: sessions that end, over a stop and a new start, until the stream ends."""
+"""Timers through Spark: sessions that end, over a stop and a new start, until the stream ends; of an
+operator, and of a vertex of a pipeline."""
 
 from __future__ import annotations
 
@@ -64,31 +65,34 @@ def clicks() -> pa.Table:
     return table.take(pa.array(came))
 
 
+def write(table: pa.Table, home: Path, number: int) -> None:
+    path = home / "files" / f"{number}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(table.slice(number * ROWS, ROWS), path)
+    os.utime(path, (1_000_000_000 + number,) * 2)
+
+
+def run(session: Any, home: Path, feed: Any) -> None:
+    """One file in a micro-batch."""
+    schema = session.createDataFrame([], "time timestamp, user string").schema
+    stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    query = (
+        stream.parquet(str(home / "files"))
+        .writeStream.foreachBatch(feed)
+        .option("checkpointLocation", str(home / "spark"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+
+
 @pytest.mark.parametrize("watermark", ["5 minutes", None])
 def test_every_session_is_in_the_sink_once(
     session: Any, tmp_path: Path, watermark: str | None
 ) -> None:
-    table, files = clicks(), tmp_path / "files"
+    table = clicks()
     if watermark is None:  # each batch is in order, and the next one comes later
         table = table.sort_by("time")
-    schema = session.createDataFrame([], "time timestamp, user string").schema
-
-    def write(number: int) -> None:
-        files.mkdir(exist_ok=True)
-        path = files / f"{number}.parquet"
-        pq.write_table(table.slice(number * ROWS, ROWS), path)
-        os.utime(path, (1_000_000_000 + number,) * 2)
-
-    def run(feed: Any) -> None:
-        stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        query = (
-            stream.parquet(str(files))
-            .writeStream.foreachBatch(feed)
-            .option("checkpointLocation", str(tmp_path / "spark"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        assert query.awaitTermination(120)
 
     def feed_of(engine: ss.Engine) -> Any:
         return ss.spark.foreach_batch(
@@ -102,17 +106,17 @@ def test_every_session_is_in_the_sink_once(
 
     # A stop in the middle ends nothing: timers wait in the checkpoint.
     for number in range(FILES // 2):
-        write(number)
+        write(table, tmp_path, number)
     with ss.Engine(sessions, threads=2, horizon=8, chunk=4, keys=True) as engine:
-        run(feed_of(engine))
+        run(session, tmp_path, feed_of(engine))
         assert len(engine.state.timers) > 0
         waited = engine.state.to_dict()["timers"]
     for number in range(FILES // 2, FILES):
-        write(number)
+        write(table, tmp_path, number)
     with ss.Engine(sessions, threads=2, horizon=8, chunk=4, keys=True) as engine:
         feed = feed_of(engine)
         assert engine.state.timers == waited
-        run(feed)
+        run(session, tmp_path, feed)
         before = pq.read_table(tmp_path / "out").num_rows
         feed.finish()
         fired = engine.stats.timers
@@ -139,3 +143,66 @@ def test_every_session_is_in_the_sink_once(
         again = ss.spark.replay(tmp_path / "kept", batch=batch)
         assert again.is_recorded
         assert again.difference is None
+
+
+class Kinds(ss.State):
+    rows = ss.dict(str, int)
+    timers = ss.timers(str)
+
+
+def is_quiet(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(timer.key, state.rows.pop(timer.key), timer.timestamp)
+
+
+@ss.operator(
+    state=Kinds,
+    event={"kind": str},
+    emits={"kind": str, "rows": int, "quiet": int},
+    on_timer=is_quiet,
+)
+def kinds(state, event, emit):  # type: ignore[no-untyped-def]
+    """How many came one after the other, with less than half an hour between."""
+    state.rows[event.kind] = state.rows.get(event.kind, 0) + 1
+    state.timers.set(event.kind, event.timestamp + 30 * MINUTE)
+
+
+def test_timers_of_two_vertices(session: Any, tmp_path: Path) -> None:
+    def pipeline() -> ss.Pipeline:
+        p = ss.Pipeline("visits")
+        ended = p.add(sessions, p.source("clicks", {"user": str}))
+        p.sink("ended", ended)
+        p.sink("kinds", p.add(kinds, ended))
+        return p
+
+    sinks = ("ended", "kinds")
+    table = clicks()
+    for half in (range(FILES // 2), range(FILES // 2, FILES)):
+        for number in half:
+            write(table, tmp_path, number)
+        with ss.Engine(pipeline(), threads=2, horizon=8, chunk=4) as engine:
+            feed = ss.spark.foreach_batch(
+                engine,
+                order_by="time",
+                watermark="5 minutes",
+                to={name: ss.spark.parquet_sink(tmp_path / name) for name in sinks},
+                checkpoint=str(tmp_path / "kept"),
+                keep_batches=FILES + 1,
+            )
+            run(session, tmp_path, feed)
+            if half.stop == FILES:
+                feed.finish()
+            kept = engine.state.to_dict()
+    oracle = pipeline().run_sequential(table.sort_by("time"), order_by="time", end=True)
+    for name in sinks:
+        parts = sorted((tmp_path / name).glob("*.parquet"))
+        found = pa.concat_tables([pq.read_table(part) for part in parts])
+        assert found.num_rows > 5
+        assert found.equals(oracle.output[name]), name
+    assert len(kept["sessions.timers"]) > 0
+    assert all(kept[name] == value for name, value in oracle.state.to_dict().items())
+    fired = set()
+    for batch in range(FILES + 1):
+        again = ss.spark.replay(tmp_path / "kept", batch=batch)
+        assert again.difference is None
+        fired |= {key[0] for key, _ in again.timers.values()}
+    assert fired == {"sessions", "kinds"}
