@@ -63,6 +63,13 @@ class Event(Row):
         return int(drawn[0])
 
 
+def source_number(name: str) -> int:
+    """What stands for the name of a source in order keys."""
+    return int(Text(name).code())
+
+
+# What vertices raise.
+RAISED = (ValueError, IndexError, ZeroDivisionError)
 NOTHING = {"int": 0, "float": 0.0, "bool": False, "str": ""}
 
 
@@ -72,6 +79,9 @@ class Phases:
     Attributes:
         rows: of each sink.
         states: of each vertex.
+        last: values of each input of a vertex that has several, by column.
+        raised: numbers of phases.
+        runs: of vertices, in all phases together.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -81,6 +91,7 @@ class Phases:
         self.states = {n: initial(v.operator.layout) for n, v in self.graph.vertices.items()}
         self.last: dict[tuple[str, str], dict[str, Any]] = {}
         self.sequence = 0
+        self.runs = 0
         self.raised: list[int] = []
         self.levels: dict[str, int] = {}
         for name in self.graph.names:
@@ -93,15 +104,27 @@ class Phases:
             self.levels[name] = 1 + max(map(self.level, before)) if before else 0
         return self.levels[name]
 
-    def phase(self, source: str, values: dict[str, Any]) -> None:
-        # Of several sources' events it is the name, by its code.
-        several = len(self.graph.sources) > 1
-        self.source = int(Text(source).code()) if several else 0
+    def phase(
+        self, source: str, values: dict[str, Any], key: tuple[int, int, int] | None = None
+    ) -> None:
+        """Runs one.
+
+        Args:
+            source: where the event comes in.
+            values: of its columns.
+            key: of the event; by default that of an event in the order of its table.
+        """
+        if key is None:
+            # Of several sources' events it is the name, by its code.
+            several = len(self.graph.sources) > 1
+            number = source_number(source) if several else 0
+            key = self.sequence, number, self.sequence
+        self.key = key
         saved = copy.deepcopy((self.states, self.last))
         done = {name: len(rows) for name, rows in self.rows.items()}
         try:
             self._phase(source, values)
-        except ValueError:
+        except RAISED:
             self.states, self.last = saved
             for name, count in done.items():
                 del self.rows[name][count:]
@@ -150,7 +173,8 @@ class Phases:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
+        event = Event(own, (seed, *self.key), changed, known)
+        self.runs += 1
         vertex.operator.function(self.states[vertex.name], event, emit)
         for number, row in enumerate(emitted):
             to = list(path)
