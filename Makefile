@@ -19,9 +19,12 @@ FIGURES_ARGS ?=
 COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
+SECONDS ?= 60
+SEED ?=
 INPUTS ?= 25000
+STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs wheel compat clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +36,7 @@ help:
 	@echo "make stress-closing  engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at random"
 	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
+	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   compile times; speculation against plain, locks and pure Python"
@@ -108,14 +112,29 @@ stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
 
-# The package once more, with the runtime under AddressSanitizer and its assertions compiled in.
+# The package once more, with the runtime under sanitizers and its assertions compiled in: where,
+# which ones, and other options.
+define sanitized
+	rm -rf build $(VENV)/$(1)
+	CFLAGS="-g -UNDEBUG -fsanitize=$(2) -fno-sanitize-recover=all -fno-omit-frame-pointer $(3)" \
+		LDFLAGS="-fsanitize=$(2)" $(PIP) install --quiet --no-deps --target $(VENV)/$(1) .
+	rm -rf build
+endef
+comma := ,
+
 stress-files: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	rm -rf build $(VENV)/address
-	CFLAGS="-g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
-		$(PIP) install --quiet --no-deps --target $(VENV)/address .
-	rm -rf build
+	$(call sanitized,address,address$(comma)undefined)
 	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
+
+# Of ThreadSanitizer's warning about fences see stm_native/tests/Makefile.
+stress-pipelines: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(call sanitized,address,address$(comma)undefined)
+	$(call sanitized,thread,thread,-Wno-tsan)
+	$(STRESS_PIPELINES)
+	$(STRESS_PIPELINES) --sanitizer address --package $(VENV)/address
+	$(STRESS_PIPELINES) --sanitizer thread --package $(VENV)/thread
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants

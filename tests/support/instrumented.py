@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Literal
+from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core.codegen import CPUCodeLibrary
+from sanitizers import Sanitizer
 
-__all__ = ["Sanitizer", "install", "instrumented"]
-
-Sanitizer = Literal["address", "thread"]
+__all__ = ["install", "instrumented"]
 
 _ADDRESS = r"([%@][\w.$\-]+|[%@]\"[^\"]+\"|getelementptr [^()]*\([^()]*\))"
 _LOAD = re.compile(
@@ -93,13 +92,12 @@ def instrumented(text: str, sanitizer: Sanitizer, counted: Counter[str] | None =
 
 def _atomic(line: str, access: re.Match[str], size: int) -> str:
     order = next(_ORDERS[word] for word in line[access.end() :].replace(",", "").split())
-    bits, of = 8 * size, access["type"]
+    called, at, of = f"@__tsan_atomic{8 * size}", access["at"], access["type"]
     if not of.startswith("i"):
         raise ValueError(f"no call for {line}")
     if "value" in access.groupdict():
-        value = access["value"]
-        return f"  call void @__tsan_atomic{bits}_store(ptr {access['at']}, {of} {value}, i32 {order})"
-    return f"  {access['to']} = call {of} @__tsan_atomic{bits}_load(ptr {access['at']}, i32 {order})"
+        return f"  call void {called}_store(ptr {at}, {of} {access['value']}, i32 {order})"
+    return f"  {access['to']} = call {of} {called}_load(ptr {at}, i32 {order})"
 
 
 def _declaration(name: str) -> str:

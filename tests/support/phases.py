@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import hashlib
 from typing import Any
 
 from witness import Text
@@ -68,6 +69,12 @@ def source_number(name: str) -> int:
     return int(Text(name).code())
 
 
+def salts(pipeline: ss.Pipeline) -> dict[str, int]:
+    """What the random numbers of vertices differ by, from their names alone."""
+    digests = {name: hashlib.sha256(name.encode()).digest() for name in pipeline._graph.vertices}
+    return {name: int.from_bytes(digest[:8], "little") for name, digest in digests.items()}
+
+
 # What vertices raise.
 RAISED = (ValueError, IndexError, ZeroDivisionError)
 NOTHING = {"int": 0, "float": 0.0, "bool": False, "str": ""}
@@ -82,6 +89,7 @@ class Phases:
         last: values of each input of a vertex that has several, by column.
         raised: numbers of phases.
         runs: of vertices, in all phases together.
+        emitted: of each vertex, how many rows came of each run.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -92,6 +100,7 @@ class Phases:
         self.last: dict[tuple[str, str], dict[str, Any]] = {}
         self.sequence = 0
         self.runs = 0
+        self.emitted: dict[str, list[int]] = collections.defaultdict(list)
         self.raised: list[int] = []
         self.levels: dict[str, int] = {}
         for name in self.graph.names:
@@ -176,6 +185,7 @@ class Phases:
         event = Event(own, (seed, *self.key), changed, known)
         self.runs += 1
         vertex.operator.function(self.states[vertex.name], event, emit)
+        self.emitted[vertex.name].append(len(emitted))
         for number, row in enumerate(emitted):
             to = list(path)
             to[self.levels[vertex.name]] = number

@@ -77,22 +77,14 @@ class Case:
     seen: Phases
 
 
-def salts(p: ss.Pipeline) -> dict[str, int]:
-    """What the random numbers of vertices differ by, from their names alone."""
-    import hashlib
-
-    digests = {name: hashlib.sha256(name.encode()).digest() for name in p._graph.vertices}
-    return {name: int.from_bytes(digest[:8], "little") for name, digest in digests.items()}
-
-
-def made(seed: int, draw: random.Random) -> Case:
-    """The graph of a seed."""
+def made(seed: int, draw: random.Random, most: int | None) -> Case:
+    """The graph of a seed, of at most so many vertices."""
     import numpy as np
     import pyarrow as pa
     from graphs import events_of, random_pipeline
-    from phases import Phases, source_number
+    from phases import Phases, salts, source_number
 
-    p = random_pipeline(draw, draw.choice(SIZES), raising=True)
+    p = random_pipeline(draw, most or draw.choice(SIZES), raising=True)
     count, of_engine = draw.choice(EVENTS), draw.choice([0, 7, 2**64 - 1])
     table, each = events_of(p, count, seed)
     times = [draw.randrange(2 * count) for _ in range(count)]
@@ -142,8 +134,8 @@ def settings(draw: random.Random) -> Iterator[dict[str, Any]]:
 class Told:
     """Rows of sinks, and how many events have raised."""
 
-    def __init__(self, case: Case) -> None:
-        self.sinks = list(case.pipeline._graph.sinks)
+    def __init__(self, pipeline: ss.Pipeline) -> None:
+        self.sinks = list(pipeline._graph.sinks)
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in self.sinks}
         self.raised = 0
         self.aborts: Counter[str] = Counter()
@@ -181,7 +173,7 @@ def in_order(
     """By ``process``, in batches."""
     import specstream as ss
 
-    told, count = Told(case), case.table.num_rows
+    told, count = Told(case.pipeline), case.table.num_rows
     bounds = [0, *sorted(draw.randint(0, count) for _ in range(draw.randint(0, 4))), count]
     engine = ss.Engine(case.pipeline, seed=case.seed, **next(setting))
     try:
@@ -206,7 +198,7 @@ def out_of_order(
     """By ``submit``; and what the witness makes of the same events, whose numbers are those of
     their arrival."""
     import pyarrow as pa
-    from phases import Phases, source_number
+    from phases import Phases, salts, source_number
 
     import specstream as ss
 
@@ -238,7 +230,7 @@ def out_of_order(
         _, _, sequence, number = keys[row]
         seen.phase(source, values, (at, number, sequence))
     # The engine.
-    told = Told(case)
+    told = Told(p)
     engine = ss.Engine(p, seed=case.seed, sources=dict.fromkeys(of), **next(setting))
 
     def poll(timeout: float | None) -> None:
@@ -299,19 +291,19 @@ def same_rows(found: dict[str, list[tuple[Any, ...]]], seen: Phases) -> None:
         )
 
 
-def attempt(seed: int, engines: int) -> dict[str, Any]:
+def attempt(seed: int, engines: int, most: int | None = None) -> dict[str, Any]:
     """Everything about one graph; what it came to.
 
     Raises:
         AssertionError: something is not what it should be.
     """
     draw = random.Random(seed)
-    case = made(seed, draw)
+    case = made(seed, draw, most)
     setting = settings(draw)
     expected = case.pipeline.run_sequential(
         case.table, order_by=TIME, on_error="skip", seed=case.seed
     )
-    oracle = Told(case)
+    oracle = Told(case.pipeline)
     oracle.add(expected.output)
     same_rows(oracle.rows, case.seen)
     same_state(expected.state.to_dict(), case.seen)
@@ -407,7 +399,7 @@ def run_block(arguments: argparse.Namespace, first: int, count: int, until: floa
     with tempfile.TemporaryDirectory() as directory:
         progress = Path(directory, "progress")
         progress.touch()
-        command = [sys.executable, __file__, "--work", progress, "--seed", str(first)]
+        command = [sys.executable, __file__, "--work", str(progress), "--seed", str(first)]
         command += ["--count", str(count), "--until", repr(until)]
         command += ["--engines", str(arguments.engines)]
         if arguments.sanitizer:
