@@ -12,6 +12,7 @@ PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+STRESS_SPARK_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
 SPEED_ARGS ?= --plot
@@ -34,7 +35,7 @@ help:
 	@echo "make lint    lint, types and the order of the rooms only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
 	@echo "make stress-closing  engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at random"
-	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
+	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes; STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only"
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
 	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
@@ -110,7 +111,7 @@ stress-closing: $(VENV)/installed-test
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
+	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT) $(STRESS_SPARK_ARGS)
 
 # The package once more, with the runtime under sanitizers and its assertions compiled in: where,
 # which ones, and other options.

@@ -56,13 +56,24 @@ def _told(sanitizer: Sanitizer, what: str, at: str, size: int | str) -> str:
     return f"  call void @__asan_{what}N(ptr {at}, i64 {size})"
 
 
-def instrumented(text: str, sanitizer: Sanitizer, counted: Counter[str] | None = None) -> str:
+# Bytes behind each access that are told as well, where a defect is planted.
+BEYOND = 256
+
+
+def instrumented(
+    text: str,
+    sanitizer: Sanitizer,
+    counted: Counter[str] | None = None,
+    planted: bool = False,
+) -> str:
     """The text of a module with its accesses told.
 
     Args:
         text: as LLVM prints it.
         sanitizer: whom they are told.
         counted: what was told, and under ``"left"`` the accesses that were not.
+        planted: tell what has to be reported: atomic accesses as if they were none, or more bytes
+            than there are.
     """
     counted = Counter() if counted is None else counted
     lines: list[str] = []
@@ -73,11 +84,12 @@ def instrumented(text: str, sanitizer: Sanitizer, counted: Counter[str] | None =
             size = _bytes(access["type"])
             if access["atomic"]:
                 counted["atomic"] += 1
-                if sanitizer == "thread":
+                if sanitizer == "thread" and not planted:
                     lines.append(_atomic(line, access, size))
                     continue
             counted[what] += 1
-            lines.append(_told(sanitizer, what, access["at"], size))
+            more = BEYOND if planted and sanitizer == "address" else 0
+            lines.append(_told(sanitizer, what, access["at"], size + more))
         elif copied := _COPY.search(line) or _FILL.search(line):
             counted["block"] += 1
             lines.append(_told(sanitizer, "write", copied["to"], copied["bytes"]))
@@ -111,7 +123,7 @@ def _declaration(name: str) -> str:
     return f"declare void @{name}(ptr, {of}, i32)"
 
 
-def install(sanitizer: Sanitizer) -> Counter[str]:
+def install(sanitizer: Sanitizer, planted: bool = False) -> Counter[str]:
     """From now on machine code of this process tells ``sanitizer``; what it tells is counted."""
     counted: Counter[str] = Counter()
     finalize = CPUCodeLibrary._finalize_final_module
@@ -122,7 +134,7 @@ def install(sanitizer: Sanitizer) -> Counter[str]:
             return
         name, plain = self._final_module.name, self._final_module.clone()
         self._final_module = llvm.parse_assembly(
-            instrumented(str(self._final_module), sanitizer, counted)
+            instrumented(str(self._final_module), sanitizer, counted, planted)
         )
         self._final_module.name = name
         self._final_module.verify()

@@ -8,11 +8,13 @@ import sysconfig
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["Sanitizer", "environment"]
+__all__ = ["REPORTED", "Sanitizer", "environment"]
 
 Sanitizer = Literal["address", "thread"]
 
 HERE = Path(__file__).parent
+# Exit status of a process of which a sanitizer has reported something.
+REPORTED = 66
 LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
 
 
@@ -37,12 +39,15 @@ def environment(sanitizer: Sanitizer | None, package: Path | None) -> dict[str, 
     ]
     found["LD_PRELOAD"] = ":".join(map(os.path.realpath, libraries))
     # What is asked for beyond two gigabytes was never needed for inputs of some kilobytes.
-    found["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048"
-    found["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    found["ASAN_OPTIONS"] = (
+        "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048"
+        f":exitcode={REPORTED}"
+    )
+    found["UBSAN_OPTIONS"] = f"print_stacktrace=1:exitcode={REPORTED}"
     # Python, NumPy and Arrow are not instrumented: what they call of the C library is no access
     # that can be judged, as their own atomics are not seen. Locks count, whoever takes them.
     found["TSAN_OPTIONS"] = (
-        "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:history_size=7"
+        f"halt_on_error=1:exitcode={REPORTED}:ignore_noninstrumented_modules=1:history_size=7"
         f":second_deadlock_stack=1:suppressions={HERE / 'thread_sanitizer.txt'}"
     )
     return found

@@ -43,6 +43,8 @@ STUCK_SECONDS = 900
 # Seeds that one process runs: of what Numba has compiled nothing is given back.
 BLOCK = 10
 WRONG = 3  # exit status: a finding that was told
+# A graph of three vertices.
+PLANTED_IN = 3
 SIZES = [3, 5, 8, 8, 12, 20, 40]
 EVENTS = [20, 60, 120]
 # Runs of vertices, under the witness, after which no more events follow.
@@ -354,7 +356,7 @@ def work(arguments: argparse.Namespace) -> int:
     if arguments.sanitizer:
         import instrumented
 
-        counted = instrumented.install(arguments.sanitizer)
+        counted = instrumented.install(arguments.sanitizer, arguments.planted)
     with arguments.progress.open("a") as progress:
 
         def log(**values: Any) -> None:
@@ -394,7 +396,9 @@ def replay(arguments: argparse.Namespace, seed: int) -> str:
     return shlex.join([*words, "--engines", str(arguments.engines)])
 
 
-def run_block(arguments: argparse.Namespace, first: int, count: int, until: float) -> list[Any]:
+def run_block(
+    arguments: argparse.Namespace, first: int, count: int, until: float, planted: bool = False
+) -> list[Any]:
     """Lines of what a process has written down; its own words go where ours do."""
     with tempfile.TemporaryDirectory() as directory:
         progress = Path(directory, "progress")
@@ -404,15 +408,24 @@ def run_block(arguments: argparse.Namespace, first: int, count: int, until: floa
         command += ["--engines", str(arguments.engines)]
         if arguments.sanitizer:
             command += ["--sanitizer", arguments.sanitizer]
+        if planted:
+            command += ["--planted"]
         environment = sanitizers.environment(arguments.sanitizer, arguments.package)
         environment["NUMBA_OPT"] = "3" if optimises(first) else "0"
         # Compiled each time: nothing is met twice, and what is instrumented is for nobody else.
         environment["SPECSTREAM_CACHE_DIR"] = ""
-        done = subprocess.run(command, env=environment, stderr=subprocess.STDOUT)
+        quiet = subprocess.DEVNULL if planted else None
+        done = subprocess.run(command, env=environment, stdout=quiet, stderr=subprocess.STDOUT)
         lines = [json.loads(line) for line in progress.read_text().splitlines()]
     if done.returncode:
         lines.append({"status": done.returncode})
     return lines
+
+
+def is_found(arguments: argparse.Namespace) -> bool:
+    """Whether the sanitizer reports a defect that is planted in machine code."""
+    lines = run_block(arguments, PLANTED_IN, 1, time.time() + STUCK_SECONDS, planted=True)
+    return bool(lines[-1].get("status") == sanitizers.REPORTED)
 
 
 def main() -> int:
@@ -425,6 +438,7 @@ def main() -> int:
     parser.add_argument("--package", type=Path, help="where the package is, built with it")
     parser.add_argument("--findings", type=int, default=10, help="stop after so many")
     parser.add_argument("--work", dest="progress", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--planted", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if bool(arguments.sanitizer) != bool(arguments.package) and not arguments.progress:
@@ -438,6 +452,10 @@ def main() -> int:
     last = seed + (arguments.count or 10**9)
     totals, aborts = Counter[str](), Counter[str]()
     print(f"stress-pipelines, {arguments.sanitizer or 'plain'}: seed {seed}", flush=True)
+    # Who reports nothing proves nothing: defects in what machine code tells have to be found.
+    if arguments.sanitizer and not is_found(arguments):
+        print(f"a planted defect was not reported: {arguments.sanitizer} sees no machine code")
+        return 1
     while seed < last and time.time() < until and wrong < arguments.findings:
         end = min(last, (seed // BLOCK + 1) * BLOCK)
         lines = run_block(arguments, seed, end - seed, until)
