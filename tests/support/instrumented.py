@@ -33,6 +33,7 @@ _FILL = re.compile(
     rf"call void @llvm\.memset[^(]*\(ptr [^%@,]*(?P<to>{_ADDRESS}), i8 [^,]+, "
     r"i64 (?P<bytes>[^,]+),"
 )
+_LOCAL = re.compile(rf"^  (?P<to>{_ADDRESS}) = alloca ")
 _ORDERS = {"unordered": 0, "monotonic": 0, "acquire": 2, "release": 3, "seq_cst": 5}
 _WORD = {"ptr": 8, "double": 8, "float": 4}
 
@@ -71,15 +72,23 @@ def instrumented(
     Args:
         text: as LLVM prints it.
         sanitizer: whom they are told.
-        counted: what was told, and under ``"left"`` the accesses that were not.
+        counted: what was told; under ``"local"`` accesses to a function's own variables, which
+            nobody has to be told of, and under ``"left"`` others that were not: of Numba's structs.
         planted: tell what has to be reported: atomic accesses as if they were none, or more bytes
             than there are.
     """
     counted = Counter() if counted is None else counted
     lines: list[str] = []
+    own: set[str] = set()
     for line in text.split("\n"):
         access = _LOAD.match(line) or _STORE.match(line)
-        if access:
+        if line.startswith("define "):
+            own.clear()
+        elif local := _LOCAL.match(line):
+            own.add(local["to"])
+        elif access and access["at"] in own:
+            counted["local"] += 1
+        elif access:
             what = "write" if line.startswith("  store") else "read"
             size = _bytes(access["type"])
             if access["atomic"]:

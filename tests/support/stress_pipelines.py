@@ -245,7 +245,14 @@ def out_of_order(
 
     try:
         for piece in pieces:
-            piece.submit_to(engine)
+            if len(piece.table) == 1 and draw.random() < 0.5:
+                row = piece.table[ROW][0].as_py()
+                _, values, at = case.events[row]
+                engine.submit_event(at, of[row], **values)
+                for name, to in piece.frontiers.items():
+                    engine.advance(name, to)
+            else:
+                piece.submit_to(engine)
             if draw.random() < 0.2:
                 poll(draw.choice([0.0, 0.001, None]))
             if draw.random() < 0.5 / len(pieces):
