@@ -138,6 +138,7 @@ def page(data: Mapping[str, Any]) -> str:
     blocks = [
         "# Pipelines: how fast",
         _summary(parts),
+        *_disturbed(data["machine"]),
         _wrapped(
             "`make bench-pipelines` measures it and writes this page: tables, picture and "
             "sentences come from what it has measured. Each graph runs as a "
@@ -183,6 +184,17 @@ def _wrapped(text: str, indent: str = "") -> str:
 def _table(*rows: Sequence[str]) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+
+
+def _disturbed(machine: Mapping[str, Any]) -> list[str]:
+    """That others had the cores, where they had."""
+    if machine["load"] < 0.75 * machine["cores"]:
+        return []
+    told = (
+        f"**Provisional:** other processes had a load of {machine['load']:.0f} when this was "
+        "measured. What two threads gain cannot be seen in it."
+    )
+    return [_wrapped(told)]
 
 
 def _time(nanoseconds: float) -> str:

@@ -129,6 +129,9 @@ def test_the_page_says_other_things_of_other_data() -> None:
     assert "two threads that share nothing 1.23" in " ".join(told.split())
     assert "slower than the pipeline" in " ".join(told.split())
     assert "(1.00) |" in told
+    for load, is_said in ((0.3, False), (4.0, True)):
+        other["machine"]["load"] = load
+        assert ("**Provisional:**" in page(other)) == is_said
     held = {one.what: one.holds for one in expectations(other)}
     assert all(holds for what, holds in held.items() if what.startswith("a quiet phase"))
     assert page(DATA) != told
