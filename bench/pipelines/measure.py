@@ -66,7 +66,7 @@ QUICK = Amount(
     effort=Effort(rounds=2, seconds=0.004, trials=1, patience=1),
     events=32,
     naps=1,
-    threads=(4, 16),
+    threads=(4, 8, 16),
     sizes=(1, 10, 65),
     phases=100_000,
     rounds=3,
