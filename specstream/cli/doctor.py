@@ -51,6 +51,8 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
 
 def show(findings: Sequence[Finding]) -> None:
     """A table of what was found, and below it what to do."""
+    if sys.stdout is None:  # closed by who started this
+        return
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)

@@ -6,6 +6,7 @@ Then neither click nor rich may be there, and what is missing is what the user w
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -42,6 +43,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--checkpoint", metavar="DIR", help="look at a directory of checkpoints")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _main(options)
+    except BrokenPipeError:
+        # Nobody reads on; at its end Python would try to write what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def _main(options: argparse.Namespace) -> int:
     findings = []
     for finding in run(checks(options.spark, options.checkpoint), say=lambda text: None):
         findings.append(finding)

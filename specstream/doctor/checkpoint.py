@@ -24,6 +24,7 @@ __all__ = ["check"]
 
 NAME = "checkpoint"
 LEAST_ROOM = 256 << 20
+NO_FILE = "put a copy of the directory back, or begin a new stream with an empty one"
 # Not asked: a look at a bucket goes over the network.
 REMOTE = ("s3", "gs", "abfss", "hdfs")
 # What is in these goes with the machine, or with the container.
@@ -54,10 +55,13 @@ def _look(place: str) -> Finding:
     from specstream.checkpoint.store import LocalStore, check_beside_spark
     from specstream.errors import ConfigurationError
 
-    scheme, is_uri, _ = place.partition("://")
+    scheme, is_uri, rest = place.partition("://")
+    if scheme == "file":
+        place, is_uri = rest, ""
     if is_uri and scheme not in REMOTE:
         found = f"pyarrow reaches no {scheme}:// of {place}"
-        return Finding(NAME, "missing", found, "name a path, or " + ", ".join(REMOTE) + " (://)")
+        advice = "name a path, or " + ", ".join(("file", *REMOTE)) + " (://)"
+        return Finding(NAME, "missing", found, advice)
     if is_uri:
         advice = "it is not locked: see to it that one query at a time writes there"
         return Finding(NAME, "warning", f"{place}, of which nothing was asked", advice)
@@ -78,7 +82,12 @@ def _look(place: str) -> Finding:
         return Finding(NAME, "missing", f"{where}: {broken}", advice)
     content, advice = ("not there yet, and can be made", "") if parent != path else _content(store)
     found = f"{where}: {content}"
-    if not advice and (holder := _holder(path / "lock")):
+    lock = path / "lock"
+    if os.path.lexists(lock) and not lock.is_file():
+        return Finding(NAME, "missing", f"{found}; {lock} is no file", f"remove {lock}")
+    if advice == NO_FILE:
+        return Finding(NAME, "missing", found, advice)
+    if not advice and (holder := _holder(lock)):
         advice = "one query at a time: stop the one that runs before another one starts there"
         found += f", in use by process {holder}"
     if not advice and shutil.disk_usage(parent).free < LEAST_ROOM:
@@ -154,6 +163,9 @@ def _content(store: LocalStore) -> tuple[str, str]:
         return "empty", ""
     damaged = []
     for name in reversed(names):
+        if not Path(store.path, str(name)).is_file():  # to open a pipe would wait for a writer
+            damaged.append(f"{name}: no file")
+            continue
         try:
             about = read_file(store, name, str(name)).about
         except FileNotFoundError:
@@ -167,5 +179,4 @@ def _content(store: LocalStore) -> tuple[str, str]:
             advice = "look at the disk; what a start does then: troubleshooting, Checkpoints"
             return f"{text}; not usable: {damaged[0]}", advice
         return text, ""
-    advice = "put a copy of the directory back, or begin a new stream with an empty one"
-    return f"{len(names)} checkpoint file(s), none of which can be used", advice
+    return f"{len(names)} checkpoint file(s), none of which can be used: {damaged[0]}", NO_FILE

@@ -47,8 +47,8 @@ def _way_out(told: str) -> str:
     if os.environ.get("NUMBA_DISABLE_JIT"):
         return "unset NUMBA_DISABLE_JIT: operators are compiled by Numba"
     return (
-        "correct first what else is missing here; if nothing is, install it again "
-        "(pip install --force-reinstall), and if that does not help, report it"
+        f"correct first what else is missing here; if nothing is, with --force-reinstall, "
+        f"{install()}, and if that does not help, report it"
     )
 
 
@@ -70,7 +70,10 @@ def _cache(say: Callable[[str], None]) -> Finding:
             what = f"{path} is a symbolic link"
             return Finding(name, "warning", what, f"name the directory itself, {instead}")
         if problem := cache.not_ours(status):
-            advice = f"look at what is in it, and then chmod go-w {path}, {instead}"
+            advice = instead.removeprefix("or ")
+            # What is another's, or shared by all as /tmp, is not to be changed.
+            if status.st_uid == os.getuid() and not status.st_mode & stat.S_ISVTX:
+                advice = f"look at what is in it, and then chmod go-w {path}, {instead}"
             return Finding(name, "warning", f"{path} {problem}", advice)
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(b"specstream")

@@ -71,10 +71,12 @@ def _package(say: Callable[[str], None]) -> Finding:
         return Finding(PACKAGE, "missing", f"{here}, not installed", advice)
     native = util.find_spec(f"{PACKAGE}._native")
     if native is None:
-        advice = (
-            "the C extension is not built: this is a checkout (working directory, PYTHONPATH). Go "
-            "to another directory, or build in place: pip install -e ."
-        )
+        advice = f"the C extension is not there: with --force-reinstall, {install()}"
+        if (here.parent / "stm_native").is_dir():
+            advice = (
+                "the C extension is not built: this is a checkout (working directory, PYTHONPATH). "
+                "Go to another directory, or build in place: pip install -e ."
+            )
         return Finding(PACKAGE, "missing", f"{version}, {here}, without _native", advice)
     return Finding(PACKAGE, "ok", f"{version}, {here}")
 
@@ -98,6 +100,7 @@ def _extras(say: Callable[[str], None]) -> Finding:
         found += f"; not installed: {', '.join(absent)}"
     there = [package for extra in EXTRAS for package in needed[extra] if package.version]
     if wrong := [package for package in there if not package.fits]:
+        found += f"; {', '.join(map(str, dict.fromkeys(wrong)))}"
         return Finding("extras", "warning", found, pip_install(wrong))
     return Finding("extras", "ok", found)
 
@@ -107,5 +110,5 @@ CHECKS = (
     Check("system", _system),
     Check(PACKAGE, _package),
     Check("packages", _packages),
-    Check("extras", _extras),
+    Check("extras", _extras, is_required=False),
 )

@@ -158,8 +158,8 @@ def _temporary(say: Callable[[str], None]) -> Finding:
 
 
 CHECKS = (
-    Check("cores", _cores),
-    Check("memory", _memory),
-    Check("limits", _process_limits),
-    Check("temporary files", _temporary),
+    Check("cores", _cores, is_required=False),
+    Check("memory", _memory, is_required=False),
+    Check("limits", _process_limits, is_required=False),
+    Check("temporary files", _temporary, is_required=False),
 )

@@ -59,8 +59,10 @@ def _java(say: Callable[[str], None]) -> Finding:
     try:
         there = java.find_java()
     except ConfigurationError as error:
-        found = str(error).removesuffix(f": {java.WAY_OUT}")
-        return Finding("Java", "missing", found, java.WAY_OUT)
+        told, way = str(error), f": {java.WAY_OUT}"
+        found, _, unset = told.removesuffix(way).partition(": unset")
+        advice = told.removeprefix(f"{found}: ") if unset else java.WAY_OUT
+        return Finding("Java", "missing", found, advice)
     text = f"{there.version}, {there.executable}"
     if there.version not in TRIED:
         return Finding("Java", "warning", text, "Spark 4 is made for Java 17 and 21: take one")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["TrialFailed", "attempt"]
@@ -48,7 +49,12 @@ def attempt(module: str, seconds: float, say: Callable[[str], None]) -> dict[str
     errors: list[str] = []
     assert process.stdout is not None
     assert process.stderr is not None
-    reader = threading.Thread(target=lambda stream: errors.extend(stream), args=(process.stderr,))
+
+    def read(stream: Iterable[str]) -> None:
+        with contextlib.suppress(ValueError):  # closed, as the process was given up
+            errors.extend(stream)
+
+    reader = threading.Thread(target=read, args=(process.stderr,))
     reader.start()
     clock = threading.Timer(seconds, end)
     clock.start()

@@ -155,6 +155,10 @@ class Engine:
     ) -> None:
         if bad_rows is not None:
             renamed("Engine(bad_rows=)", "Engine(rejected_rows=)")
+            if rejected_rows != "error":
+                raise ConfigurationError(
+                    "rejected_rows= and bad_rows=, its old name, are both given"
+                )
             rejected_rows = bad_rows
         self._lifetime: Lifetime | None = None  # until there is something to close
         options = Options(
@@ -679,6 +683,8 @@ class Engine:
         """
         if image is not None:
             renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
+            if snapshot:
+                raise ConfigurationError("snapshot= is given, and image=, its old name")
             snapshot = image
         if snapshot is None:
             raise refused("snapshot", snapshot, "what snapshot() returned", SnapshotError)

@@ -61,6 +61,7 @@ def _output(*command: str) -> tuple[int, str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            errors="replace",
             timeout=SECONDS,
             check=False,
         )
@@ -87,7 +88,9 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         executable = Path(home) / "bin" / "java"
         where = f"JAVA_HOME={home}"
         if not executable.is_file():
-            raise ConfigurationError(f"no Java at {executable} ({where}): {WAY_OUT}")
+            other = shutil.which("java", path=environment.get("PATH", os.defpath))
+            way = f"unset JAVA_HOME, as there is {other}, or {WAY_OUT}" if other else WAY_OUT
+            raise ConfigurationError(f"no Java at {executable} ({where}): {way}")
     else:
         found = shutil.which("java", path=environment.get("PATH", os.defpath))
         if found is None:

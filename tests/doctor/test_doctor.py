@@ -102,9 +102,11 @@ def test_a_check_that_raises_says_so_and_the_next_is_made() -> None:
 
     fine = Finding("second", "ok", "1")
     found = list(run([Check("first", crash), Check("second", lambda say: fine)], say=print))
-    assert found[0].verdict == "warning"
-    assert found[0].found == "the check itself failed: OSError: no /proc here"
+    assert found[0].verdict == "missing"
+    assert found[0].found == "cannot be looked at: OSError: no /proc here"
     assert found[1] == fine
+    beside = Check("third", crash, is_required=False)
+    assert [one.verdict for one in run([beside], say=print)] == ["warning"]
 
 
 @pytest.mark.slow
