@@ -16,6 +16,7 @@
 import importlib
 from typing import Any
 
+importlib.import_module("specstream.doctor.beginning").begin()
 try:
     from specstream.columns.instants import when
     from specstream.declarations.container_fields import (

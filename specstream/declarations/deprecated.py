@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import TypeVar
 
-__all__ = ["GONE_WITH", "renamed"]
+from specstream.errors import ConfigurationError
+
+__all__ = ["GONE_WITH", "by_old_name", "renamed"]
+
+Value = TypeVar("Value")
 
 GONE_WITH = "0.3"
 """The version that has the old names no more: those that version 0.2 has changed."""
@@ -23,3 +28,15 @@ def renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
         DeprecationWarning,
         stacklevel=stacklevel,
     )
+
+
+def by_old_name(old: str, new: str, value: Value, is_given_by_new: bool) -> Value:
+    """The value of an option that has its old name; the warning names the caller's caller.
+
+    Raises:
+        ConfigurationError: the option has its new name as well.
+    """
+    renamed(old, new, stacklevel=4)
+    if is_given_by_new:
+        raise ConfigurationError(f"{old} is the old name of {new}, and both are given: take {new}")
+    return value

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Check", "Finding", "Verdict", "is_complete", "run", "summary"]
+from specstream.doctor.limits import way_out
+from specstream.doctor.requirements import requirement
 
+__all__ = ["LOOK_ABOVE", "Check", "Finding", "Verdict", "is_complete", "run", "summary"]
 
+LOOK_ABOVE = "look at what is missing above; if nothing is, report it as a bug"
 Verdict = Literal["ok", "warning", "missing"]
 
 
@@ -36,7 +38,7 @@ class Check:
 
     Attributes:
         name: of its finding.
-        look: does it; it may say meanwhile, by the function that it is given, what is going on.
+        look: does it; by the function that it is given it may say what it waits for.
         is_required: what it looks at is needed: that it cannot be looked at is a fault, too.
     """
 
@@ -53,9 +55,10 @@ def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding
     [Finding(name='x', verdict='missing', found='cannot be looked at: ZeroDivisionError: ...
     """
     for check in checks:
-        say(check.name)
+        name = check.name
+        say(name)
         try:
-            yield check.look(say)
+            yield check.look(lambda text, name=name: say(f"{name}: {text}"))  # type: ignore[misc]
         except Exception as error:
             what = f"cannot be looked at: {type(error).__name__}: {error}"
             verdict: Verdict = "missing" if check.is_required else "warning"
@@ -64,10 +67,9 @@ def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding
 
 def _way_out(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"pip install {error.name.partition('.')[0]}"
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "more open files have to be allowed: ulimit -n 1024"
-    return "look at what is missing above; if nothing is, report it as a bug"
+        return f"pip install {requirement(error.name.partition('.')[0])}"
+    told = f"{type(error).__name__}: {error}"
+    return way_out(told) or LOOK_ABOVE
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:

@@ -19,14 +19,18 @@ EXTRAS = ("spark", "cli", "plot", "metrics", "delta", "testing")
 MACHINES = ("x86_64", "aarch64")
 
 
-def install(*extras: str) -> str:
-    """The command that installs specstream with extras.
+def install(*extras: str, again: bool = False) -> str:
+    """The command that installs specstream with extras; ``again``: and all that it needs, anew.
 
     >>> install("spark")
     'pip install "specstream[spark]" (in a checkout: pip install ".[spark]")'
+    >>> install(again=True)
+    'pip install --force-reinstall specstream (in a checkout: pip install --force-reinstall .)'
     """
     listed = f"[{','.join(extras)}]" if extras else ""
-    return f'pip install "{PACKAGE}{listed}" (in a checkout: pip install ".{listed}")'
+    here, there = (f'"{name}{listed}"' if listed else name for name in (".", PACKAGE))
+    command = "pip install --force-reinstall" if again else "pip install"
+    return f"{command} {there} (in a checkout: {command} {here})"
 
 
 def has_spark() -> bool:
@@ -71,7 +75,7 @@ def _package(say: Callable[[str], None]) -> Finding:
         return Finding(PACKAGE, "missing", f"{here}, not installed", advice)
     native = util.find_spec(f"{PACKAGE}._native")
     if native is None:
-        advice = f"the C extension is not there: with --force-reinstall, {install()}"
+        advice = f"the C extension is not there: {install(again=True)}"
         if (here.parent / "stm_native").is_dir():
             advice = (
                 "the C extension is not built: this is a checkout (working directory, PYTHONPATH). "

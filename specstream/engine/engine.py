@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.events import column, read_events
-from specstream.columns.rejected_rows import Policy
-from specstream.declarations.deprecated import renamed
+from specstream.columns.rejected_rows import REFUSED, Policy
+from specstream.declarations.deprecated import by_old_name, renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
@@ -147,20 +147,16 @@ class Engine:
         profile: bool = False,
         sources: Iterable[Name] = (),
         late: Late = "error",
-        rejected_rows: Policy = "error",
+        rejected_rows: Policy = REFUSED,
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
         on_post_commit: Hook | None = None,
         bad_rows: Policy | None = None,
     ) -> None:
-        if bad_rows is not None:
-            renamed("Engine(bad_rows=)", "Engine(rejected_rows=)")
-            if rejected_rows != "error":
-                raise ConfigurationError(
-                    "rejected_rows= and bad_rows=, its old name, are both given"
-                )
-            rejected_rows = bad_rows
         self._lifetime: Lifetime | None = None  # until there is something to close
+        if bad_rows is not None:
+            old, new = "Engine(bad_rows=)", "Engine(rejected_rows=)"
+            rejected_rows = by_old_name(old, new, bad_rows, rejected_rows is not REFUSED)
         options = Options(
             operator=operator,
             threads=threads,
@@ -682,10 +678,8 @@ class Engine:
         (2.0, 1)
         """
         if image is not None:
-            renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
-            if snapshot:
-                raise ConfigurationError("snapshot= is given, and image=, its old name")
-            snapshot = image
+            old, new = "Engine.restore(image=)", "Engine.restore(snapshot=)"
+            snapshot = by_old_name(old, new, image, snapshot != b"")
         if snapshot is None:
             raise refused("snapshot", snapshot, "what snapshot() returned", SnapshotError)
         checked_snapshot("snapshot", snapshot, migrate)
