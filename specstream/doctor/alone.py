@@ -26,8 +26,11 @@ from specstream.doctor.requirements import PACKAGE, version_of
 __all__ = ["main", "printable", "take_over"]
 
 
-def take_over(error: BaseException) -> None:
+def take_over(error: BaseException | None) -> None:
     """Called when an import has failed: ends the process if it is the doctor's, else returns.
+
+    Args:
+        error: what was raised; None: the process was ended, and another one calls this.
 
     Raises:
         SystemExit: it was, or was asked for the version only; with its status.
@@ -38,7 +41,8 @@ def take_over(error: BaseException) -> None:
     if sys.argv[1:] == ["--version"] and beginning.is_command():
         print(f"{PACKAGE}, version {version_of(PACKAGE)}")
         raise SystemExit(0)
-    error.add_note("`specstream doctor` says what is missing on this machine")
+    if error is not None:
+        error.add_note("`specstream doctor` says what is missing on this machine")
 
 
 def printable(streams: Iterable[TextIO | None]) -> None:

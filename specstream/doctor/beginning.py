@@ -27,15 +27,17 @@ def is_command() -> bool:
     return by_name or "specstream.cli" in sys.orig_argv
 
 
-def begin() -> None:
-    """Returns in the second process, and in any that is not the doctor's.
+def begin() -> bool:
+    """Starts the second process; true in the first one, if the second has crashed.
+
+    In the second process, and in any that is not the doctor's, it is false.
 
     Raises:
-        SystemExit: in the first process, when the second one has ended; with the doctor's status.
+        SystemExit: in the first process, when the second has ended by itself; with its status.
     """
     global _writer
     if not is_asked_for():
-        return
+        return False
     reader, writer = os.pipe()
     try:
         child = os.fork()
@@ -46,7 +48,7 @@ def begin() -> None:
         _writer = writer
         # Without the traceback of an import: :func:`began` puts it back.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        return
+        return False
     os.close(writer)
     # A terminal sends it to both, OpenBLAS to itself where it gets no threads.
     interrupts: list[int] = []
@@ -59,9 +61,7 @@ def begin() -> None:
         sys.exit(128 - status if status < 0 else status)
     if status in (0, _USAGE) or (status > 0 and os.read(reader, 1)):
         sys.exit(status)
-    from specstream.doctor.alone import main
-
-    sys.exit(main(sys.argv[2:]))
+    return True
 
 
 def began() -> None:
