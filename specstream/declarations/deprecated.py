@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import TypeVar
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 from specstream.errors import ConfigurationError
 
-__all__ = ["GONE_WITH", "by_old_name", "renamed"]
+__all__ = ["GONE_WITH", "by_old_name", "renamed", "takes_old_name"]
 
+P = ParamSpec("P")
 Value = TypeVar("Value")
 
 GONE_WITH = "0.3"
@@ -40,3 +43,30 @@ def by_old_name(old: str, new: str, value: Value, is_given_by_new: bool) -> Valu
     if is_given_by_new:
         raise ConfigurationError(f"{old} is the old name of {new}, and both are given: take {new}")
     return value
+
+
+def takes_old_name(
+    call: str, old: str, new: str
+) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
+    """Gives an option, which has both names in the signature, to a function by the new name.
+
+    Whether it was given by the new name as well is seen here only: it may have had its default.
+
+    Args:
+        call: of whose errors and warnings it is, as ``Engine``.
+        old: the old name; None under it is as if nothing were given.
+        new: the new one.
+    """
+
+    def decorate(function: Callable[P, Value]) -> Callable[P, Value]:
+        @functools.wraps(function)
+        def called(*args: P.args, **given: P.kwargs) -> Value:
+            value = given.pop(old, None)
+            if value is not None:
+                former, now = f"{call}({old}=)", f"{call}({new}=)"
+                given[new] = by_old_name(former, now, value, new in given)
+            return function(*args, **given)
+
+        return called
+
+    return decorate

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.events import column, read_events
-from specstream.columns.rejected_rows import REFUSED, Policy
-from specstream.declarations.deprecated import by_old_name, renamed
+from specstream.columns.rejected_rows import Policy
+from specstream.declarations.deprecated import by_old_name, renamed, takes_old_name
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
@@ -126,6 +126,7 @@ class Engine:
     [1, 3, 6]
     """
 
+    @takes_old_name("Engine", "bad_rows", "rejected_rows")
     def __init__(
         self,
         operator: Operator,
@@ -147,16 +148,13 @@ class Engine:
         profile: bool = False,
         sources: Iterable[Name] = (),
         late: Late = "error",
-        rejected_rows: Policy = REFUSED,
+        rejected_rows: Policy = "error",
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
         on_post_commit: Hook | None = None,
         bad_rows: Policy | None = None,
     ) -> None:
         self._lifetime: Lifetime | None = None  # until there is something to close
-        if bad_rows is not None:
-            old, new = "Engine(bad_rows=)", "Engine(rejected_rows=)"
-            rejected_rows = by_old_name(old, new, bad_rows, rejected_rows is not REFUSED)
         options = Options(
             operator=operator,
             threads=threads,

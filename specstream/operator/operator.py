@@ -19,7 +19,7 @@ from specstream.columns.events import (
 )
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, settle_unit
-from specstream.columns.rejected_rows import REFUSED, Policy, checked_policy
+from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
 from specstream.compiler.inputs import ASKED, flattened
@@ -27,7 +27,7 @@ from specstream.compiler.oracle import Oracle
 from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import ALONE, Place, analyse
-from specstream.declarations.deprecated import by_old_name, renamed
+from specstream.declarations.deprecated import renamed, takes_old_name
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
@@ -344,6 +344,7 @@ class Operator:
         """
         return explained(self.program, self.layout, self.event, self.emits)
 
+    @takes_old_name("run_sequential", "bad_rows", "rejected_rows")
     def run_sequential(
         self,
         table: Any,
@@ -354,7 +355,7 @@ class Operator:
         keys: bool = False,
         initial: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
-        rejected_rows: Policy = REFUSED,
+        rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
         bad_rows: Policy | None = None,
         end: bool = False,
@@ -404,10 +405,6 @@ class Operator:
         column("source", source)
         if progress is not None:
             function("progress", progress, "a function of the number of events done")
-        if bad_rows is not None:
-            rejected_rows = by_old_name(
-                "bad_rows=", "rejected_rows=", bad_rows, rejected_rows is not REFUSED
-            )
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         words = self.layout.allocate()
