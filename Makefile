@@ -204,7 +204,7 @@ pictures: $(VENV)/installed-test
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 compat: $(VENV)/installed-test
-	$(BIN)/python .ci/compat.py --json $(VENV)/compat.json $(COMPAT_ARGS)
+	$(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
