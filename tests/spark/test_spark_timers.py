@@ -1,5 +1,5 @@
-"""Timers through Spark: sessions that end, over a stop and a new start, until the stream ends; of an
-operator, and of a vertex of a pipeline."""
+"""Timers through Spark: sessions that end, over a stop and a new start, until the stream ends; of
+an operator, and of vertices of a pipeline."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import hashlib
 from typing import Any
 
 from timed import NULL, PlainTimers
@@ -67,6 +68,19 @@ class Event(Row):
         return int(drawn[0])
 
 
+def source_number(name: str) -> int:
+    """What stands for the name of a source in order keys."""
+    return int(Text(name).code())
+
+
+def salts(pipeline: ss.Pipeline) -> dict[str, int]:
+    """What the random numbers of vertices differ by, from their names alone."""
+    digests = {name: hashlib.sha256(name.encode()).digest() for name in pipeline._graph.vertices}
+    return {name: int.from_bytes(digest[:8], "little") for name, digest in digests.items()}
+
+
+# What vertices raise.
+RAISED = (ValueError, IndexError, ZeroDivisionError)
 NOTHING = {"int": 0, "float": 0.0, "bool": False, "str": ""}
 
 
@@ -76,7 +90,10 @@ class Phases:
     Attributes:
         rows: of each sink.
         states: of each vertex.
+        last: values of each input of a vertex that has several, by column.
         raised: numbers of the events that have raised; None: a timer has.
+        runs: of vertices, in all phases together.
+        emitted: of each vertex, how many rows came of each run.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -86,6 +103,8 @@ class Phases:
         self.states = {n: initial(v.operator.layout) for n, v in self.graph.vertices.items()}
         self.last: dict[tuple[str, str], dict[str, Any]] = {}
         self.sequence = 0
+        self.runs = 0
+        self.emitted: dict[str, list[int]] = collections.defaultdict(list)
         self.raised: list[int | None] = []
         self.clock, self.fired = NULL, 0
         self.key: tuple[int, int, int] = (0, 0, 0)  # of the event or firing
@@ -101,17 +120,27 @@ class Phases:
             self.levels[name] = 1 + max(map(self.level, before)) if before else 0
         return self.levels[name]
 
-    def phase(self, source: str, values: dict[str, Any], time: int | None = None) -> None:
-        """An event, with a time where there are timers."""
-        if time is not None:
-            while due := self.due(lambda vertex, at, stamp: at <= max(time, self.clock)):
-                self.fire(*due)
-        # Of several sources' events it is the name, by its code.
-        several = len(self.graph.sources) > 1
-        at = self.sequence if time is None else time
-        self.key = at, int(Text(source).code()) if several else 0, self.sequence
+    def phase(
+        self, source: str, values: dict[str, Any], key: tuple[int, int, int] | None = None
+    ) -> None:
+        """Runs one, and before it those of the timers that are due.
+
+        Args:
+            source: where the event comes in.
+            values: of its columns.
+            key: of the event; by default that of an event in the order of its table.
+        """
+        if key is None:
+            # Of several sources' events it is the name, by its code.
+            several = len(self.graph.sources) > 1
+            number = source_number(source) if several else 0
+            key = self.sequence, number, self.sequence
+        time = key[0]
+        while due := self.due(lambda vertex, at, stamp: at <= max(time, self.clock)):
+            self.fire(*due)
+        self.key = key
         if self.attempt(lambda sent: sent[source].update({(0,) * self.depth: values})):
-            self.clock = max(self.clock, at)
+            self.clock = max(self.clock, time)
         else:
             self.raised.append(self.sequence)
         self.sequence += 1
@@ -166,7 +195,7 @@ class Phases:
             sent: dict[str, Any] = collections.defaultdict(dict)
             begin(sent)
             self.go_on(sent)
-        except ValueError:
+        except RAISED:
             self.states, self.last = saved
             for name, count in done.items():
                 del self.rows[name][count:]
@@ -209,9 +238,7 @@ class Phases:
         event = Event(own, (seed, *self.key), changed, known)
         self.call(vertex, vertex.operator.function, event, path, sent)
 
-    def call(
-        self, vertex: Any, function: Any, of: Event, path: tuple[int, ...], sent: Any
-    ) -> None:
+    def call(self, vertex: Any, function: Any, of: Event, path: tuple[int, ...], sent: Any) -> None:
         emitted: list[dict[str, Any]] = []
         names = vertex.operator.emits.names
 
@@ -222,7 +249,9 @@ class Phases:
                     row[one] = float(row[one])
             emitted.append(row)
 
+        self.runs += 1
         function(self.states[vertex.name], of, emit)
+        self.emitted[vertex.name].append(len(emitted))
         for number, row in enumerate(emitted):
             to = list(path)
             to[self.levels[vertex.name]] = number
