@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
-from vertices import MULTIPLYING, RAISING, SOURCE, VERTICES, always, both
+from vertices import MULTIPLYING, RAISING, SOURCE, TIMED, VERTICES, always, both
 
 import specstream as ss
 
@@ -25,6 +25,7 @@ def random_pipeline(
     of: list[ss.Operator] | None = None,
     least: int = 1,
     raising: bool = False,
+    timed: bool = False,
 ) -> ss.Pipeline:
     """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
     where there are many.
@@ -36,7 +37,9 @@ def random_pipeline(
         of: operators to choose from.
         least: vertices.
         raising: up to two vertices raise now and then.
+        timed: some have timers.
     """
+    of = of or ([*VERTICES, *TIMED, *TIMED] if timed else VERTICES)
     draw = random.Random(seed) if isinstance(seed, int) else seed
     p = ss.Pipeline(f"random_{seed}" if isinstance(seed, int) else "random")
     count = draw.choice([1, 1, 2, 3]) if sources is None else sources
@@ -49,7 +52,7 @@ def random_pipeline(
     hub_from, hub = draw.randrange(2 * size), None
     readers = 0
     for n in range(size):
-        operator = draw.choice(RAISING if n in raises else VERTICES if of is None else of)
+        operator = draw.choice(RAISING if n in raises else of)
         # The later ones more often, so that there are long ways as well.
         chosen = [
             streams[max(draw.randrange(len(streams)), draw.randrange(len(streams)))]
@@ -66,7 +69,7 @@ def random_pipeline(
             readers += 1
         times = max(multiplied[one.name] for one in chosen) + (operator in MULTIPLYING)
         if times > MOST_MULTIPLIED:
-            few = [one for one in of or VERTICES if not one.inputs and one not in MULTIPLYING]
+            few = [one for one in of if not one.inputs and one not in MULTIPLYING]
             operator = draw.choice(few or [always])
             chosen, times = chosen[:1], multiplied[chosen[0].name]
         name = f"v{n}"

@@ -145,6 +145,11 @@ class Phases:
             self.raised.append(self.sequence)
         self.sequence += 1
 
+    def reach(self, time: int) -> None:
+        """A frontier."""
+        while due := self.due(lambda vertex, at, stamp: at <= time):
+            self.fire(*due)
+
     def end(self) -> None:
         """The input ends: those fire that wait, and not those that they set."""
         lasts = {name: timers.stamp for name, timers in self.timers().items()}

@@ -68,6 +68,7 @@ class Case:
     Attributes:
         pipeline: the pipeline.
         seed: of the engines.
+        timed: whether there may be timers, and the input ends.
         table: the events, with their times and the numbers of their rows.
         events: source, values and time of each.
         seen: what the witness made of them.
@@ -75,6 +76,7 @@ class Case:
 
     pipeline: ss.Pipeline
     seed: int
+    timed: bool
     table: pa.Table
     events: list[tuple[str, dict[str, Any], int]]
     seen: Phases
@@ -87,7 +89,8 @@ def made(seed: int, draw: random.Random, most: int | None) -> Case:
     from graphs import events_of, random_pipeline
     from phases import Phases, salts, source_number
 
-    p = random_pipeline(draw, most or draw.choice(SIZES), raising=True)
+    timed = seed % 3 == 2
+    p = random_pipeline(draw, most or draw.choice(SIZES), raising=True, timed=timed)
     count, of_engine = draw.choice(EVENTS), draw.choice([0, 7, 2**64 - 1])
     table, each = events_of(p, count, seed)
     times = [draw.randrange(2 * count) for _ in range(count)]
@@ -101,10 +104,12 @@ def made(seed: int, draw: random.Random, most: int | None) -> Case:
         events.append((source, values, times[row]))
         if seen.runs > MOST_RUNS:
             break
+    if timed:
+        seen.end()
     table = table.take(pa.array(order[: len(events)]))
     table = table.append_column(TIME, pa.array([at for _, _, at in events]))
     table = table.append_column(ROW, pa.array(np.arange(len(events))))
-    return Case(p, of_engine, table, events, seen)
+    return Case(p, of_engine, timed, table, events, seen)
 
 
 def settings(draw: random.Random) -> Iterator[dict[str, Any]]:
@@ -180,13 +185,16 @@ def in_order(
     bounds = [0, *sorted(draw.randint(0, count) for _ in range(draw.randint(0, 4))), count]
     engine = ss.Engine(case.pipeline, seed=case.seed, **next(setting))
     try:
-        for at, end in itertools.pairwise(bounds):
+        for number, (at, end) in enumerate(itertools.pairwise(bounds), start=2):
+            ends = case.timed and number == len(bounds)
             while True:
                 try:
-                    told.add(engine.process(case.table.slice(at, end - at), order_by=TIME))
+                    part = case.table.slice(at, end - at)
+                    told.add(engine.process(part, order_by=TIME, end=ends))
                     break
                 except Exception as error:
-                    at += told.failed(error).consumed + 1
+                    at += told.failed(error).consumed
+                    at += not hasattr(error, "specstream_timer")  # which is no event
             if draw.random() < 0.15:
                 engine = moved(engine, told, next(setting), case.seed)
         told.aborts.update(engine.stats.aborts)
@@ -232,6 +240,9 @@ def out_of_order(
         source, values, at = case.events[row]
         _, _, sequence, number = keys[row]
         seen.phase(source, values, (at, number, sequence))
+    if case.timed:
+        seen.reach(reached_in(pieces, set(of)))
+        seen.end()
     # The engine.
     told = Told(p)
     engine = ss.Engine(p, seed=case.seed, sources=dict.fromkeys(of), **next(setting))
@@ -265,6 +276,19 @@ def out_of_order(
         engine.close()
 
 
+def reached_in(pieces: Any, sources: set[Any]) -> int:
+    """How far the frontier of all sources comes before the end."""
+    frontiers: dict[Any, float] = {}
+    reached = -(2**63)
+    for piece in pieces:
+        for name, to in piece.frontiers.items():
+            frontiers[name] = float("inf") if to is None else to.as_py()
+            least = min(frontiers.values())
+            if len(frontiers) == len(sources) and least != float("inf"):
+                reached = max(reached, int(least))
+    return reached
+
+
 def same_state(found: dict[str, Any], seen: Phases) -> None:
     """All fields of all vertices, and their last values."""
     import numpy as np
@@ -274,6 +298,8 @@ def same_state(found: dict[str, Any], seen: Phases) -> None:
         vertex, _, rest = name.partition(".")
         if name in fields:
             wanted = getattr(seen.states[vertex], rest)
+            if rest == "timers":
+                wanted = {key: at for key, (at, _) in wanted.held.items()}
         else:
             one, _, column = rest.partition(".")
             last = seen.last.get((vertex, one))
@@ -311,7 +337,7 @@ def attempt(seed: int, engines: int, most: int | None = None) -> dict[str, Any]:
     case = made(seed, draw, most)
     setting = settings(draw)
     expected = case.pipeline.run_sequential(
-        case.table, order_by=TIME, on_error="skip", seed=case.seed
+        case.table, order_by=TIME, on_error="skip", seed=case.seed, end=case.timed
     )
     oracle = Told(case.pipeline)
     oracle.add(expected.output)
@@ -347,6 +373,7 @@ def attempt(seed: int, engines: int, most: int | None = None) -> dict[str, Any]:
         "sinks": len(graph.sinks),
         "events": len(case.events),
         "runs": case.seen.runs,
+        "fired": case.seen.fired,
         "raised": len(case.seen.raised),
         "engines": engines,
         "aborts": dict(aborts),
@@ -386,7 +413,7 @@ def work(arguments: argparse.Namespace) -> int:
             print(
                 f"seed {seed}: {found['vertices']} vertices, {found['sources']} sources, "
                 f"{found['sinks']} sinks, {found['events']} events, {found['runs']} runs, "
-                f"{found['raised']} raised, {found['engines']} engines, "
+                f"{found['fired']} fired, {found['raised']} raised, {found['engines']} engines, "
                 f"{sum(found['aborts'].values())} aborts; {seconds:.0f} s",
                 flush=True,
             )
@@ -473,7 +500,7 @@ def main() -> int:
             if "done" in line:
                 totals["graphs"] += 1
                 aborts.update(line["aborts"])
-                for name in ("vertices", "events", "runs", "raised", "engines"):
+                for name in ("vertices", "events", "runs", "fired", "raised", "engines"):
                     totals[name] += line[name]
         if lines and "status" in lines[-1]:
             wrong += 1
