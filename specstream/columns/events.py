@@ -93,6 +93,11 @@ class Events:
         rejected: rows of the table that are no events, as they were given, with the column
             "reason";
             None: there are none.
+        starts: where they are phases: which of the events is the first of each, and behind that the
+            number of all events; None: each is one event.
+        own: how many of the columns go by their number; others, behind them, by that of the events
+            that they are made of; None: all do.
+        sequences: of the first event of each phase, where these do not run on.
     """
 
     count: int
@@ -100,6 +105,25 @@ class Events:
     keys: Sequence[pa.Array]
     positions: npt.NDArray[np.int64]
     rejected: pa.Table | None = None
+    starts: npt.NDArray[np.int64] | None = None
+    own: int | None = None
+    sequences: npt.NDArray[np.int64] | None = None
+
+    def events_before(self, row: int) -> int:
+        """How many events are before the one in that row, or before the phase."""
+        return row if self.starts is None else int(self.starts[row])
+
+    def events_in(self, row: int) -> int:
+        """How many events are in that row: of what is no phase one."""
+        return self.events_before(row + 1) - self.events_before(row)
+
+    def sequence_at(
+        self, rows: npt.NDArray[np.int64], first_sequence: int
+    ) -> npt.NDArray[np.int64]:
+        """Sequence numbers of events, or of the first ones of phases."""
+        if self.sequences is not None:
+            return self.sequences[rows]
+        return first_sequence + (rows if self.starts is None else self.starts[rows])
 
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Some of the events, copied."""
@@ -578,5 +602,5 @@ def keys_of(
     return {
         "timestamp": events.keys[0].take(at),
         "source": events.keys[1].take(at),
-        "sequence": pa.array(rows + first_sequence),
+        "sequence": pa.array(events.sequence_at(rows, first_sequence)),
     }

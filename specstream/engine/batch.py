@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream._native import ffi
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, keys_with_firings, rows_to_table
 from specstream.engine.interrupts import LatePartial, insist
@@ -18,6 +17,7 @@ from specstream.engine.lock_errors import lock_error
 from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
+from specstream.engine.segments import shifted
 from specstream.errors import EngineClosedError, Partial
 from specstream.predictors.checked import next_of
 from specstream.predictors.predictor import Measurement, Setting
@@ -143,10 +143,7 @@ class Batch:
     def _await_stretch(self, setting: Setting, ends_input: bool = False) -> None:
         """Runs events from the first that is not done on, until something cuts them short."""
         parts, events, begin = self._parts, self._events, self._done
-        self._columns = ffi.new(
-            "void *[]",
-            [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
-        )
+        self._columns = shifted(events.columns, -begin, events.own)
         with parts.flight.between:
             parts.native.start(
                 columns=self._columns,
@@ -203,12 +200,15 @@ class Batch:
         reached = committed.reached
         if self._ordered and self._done:
             reached = time_at(self._events.keys[0], self._done - 1)
-        self.partial.tell(output, self._done)
-        failed_event = self._failed and not self._outcome.timer_failed
+        done = self._events.events_before(self._done)
+        self.partial.tell(output, done)
+        failed = 0
+        if self._failed and not self._outcome.timer_failed:
+            failed = self._events.events_in(self._done)
         with flight.between:
             # No call from here to the end: all of it, or none.
             # The failing event keeps its own number.
-            committed.next_sequence = self._first + self._done + (1 if failed_event else 0)
+            committed.next_sequence = self._first + done + failed
             committed.reached = reached
             flight.counted = flight.batch = None
             self._is_settled = True

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.events import column, read_events
+from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
@@ -37,7 +38,7 @@ from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
-from specstream.errors import ConfigurationError, SnapshotError
+from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
@@ -294,14 +295,15 @@ class Engine:
             source: column that names each event's source: integers or strings. Of a pipeline with
                 several sources those are the names.
             end: no event follows: the timers that are left fire, in order, and not those that they
-                set.
+                set. A pipeline with phases by time takes whole timestamps, and so only this.
 
         Returns:
             A table with the columns of ``emits``, and the order key with ``keys=True``. Of a
             pipeline with several sinks a dict of tables, by sink.
 
         Raises:
-            InputError: the table does not fit; nothing was run.
+            InputError: the table does not fit, or could end in the midst of a phase by time;
+                nothing was run.
             ConfigurationError: ``order_by`` or ``source`` is no name.
             EngineClosedError: the engine is closed, or was closed during the call.
             Exception: what the operator raised. Its event is not applied, the rows after it are
@@ -331,6 +333,12 @@ class Engine:
         column("source", source)
         end = flag("end", end)
         check_order(self.operator, order_by)
+        if self.operator.event.phases and not end:
+            raise InputError(
+                f"pipeline {self.name!r} has phases by time, and a batch could cut a timestamp in "
+                "two: submit() the events and advance() their sources; in Spark give watermark=; "
+                "of a table that has all events of its times say end=True"
+            )
         batch: Batch | None = None
         try:
             with self._parts.lifetime.exclusive():
@@ -370,6 +378,8 @@ class Engine:
         except BaseException:
             committed.strings.truncate(known)
             raise
+        if operator.event.phases:
+            events = phases_of(events, operator.event)
         return Batch(parts, events, ordered=order_by is not None, ends_input=end)
 
     def rejected_rows(self) -> pa.Table | None:
@@ -779,6 +789,11 @@ def _parts(
         raise ConfigurationError(
             f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
             "on_commit and on_post_commit out"
+        )
+    if hooks and operator.event.phases:
+        raise ConfigurationError(
+            f"pipeline {name!r} has phases by time, and hooks are told of single events: leave "
+            "on_abort, on_commit and on_post_commit out"
         )
     config, _kept = configuration(
         operator,

@@ -117,12 +117,17 @@ class Block:
         return self.used < self.SIZE and row == self.first + self.used and of == self.type
 
 
-def shifted(columns: Iterable[npt.NDArray[Any]], first: int) -> Any:
-    """Columns as the C side wants them: such that row ``first`` is their first element."""
+def shifted(columns: Iterable[npt.NDArray[Any]], first: int, own: int | None = None) -> Any:
+    """Columns as the C side wants them: such that row ``first`` is their first element; but only
+    the first ``own`` of them."""
     return ffi.new(
         "void *[]",
         [
-            ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
-            for column in columns
+            ffi.cast(
+                "void *",
+                (column.ctypes.data - (first if own is None or at < own else 0) * column.itemsize)
+                % 2**64,
+            )
+            for at, column in enumerate(columns)
         ],
     )

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import (
+    Events,
     column,
     keys_of,
     keys_with_firings,
@@ -19,6 +20,7 @@ from specstream.columns.events import (
 )
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, settle_unit
+from specstream.columns.phases import note_phase, phases_of
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
@@ -51,7 +53,8 @@ class SequentialRun:
         output: emitted rows; of a pipeline with several sinks a dict of their tables.
         state: the state after the last event.
         raised: (row, exception) of the events that raised, with ``on_error="skip"``; of a timer
-            that raised the row is None, and ``specstream_timer`` on the exception its key and time.
+            that raised the row is None, and ``specstream_timer`` on the exception its key and time;
+            of a phase by time it is that of the first event.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
     """
@@ -424,6 +427,8 @@ class Operator:
             rejected_rows=checked_policy(rejected_rows),
             check_times=partial(check_unit, self.layout, words, what=what),
         )
+        if self.event.phases:
+            events = phases_of(events, self.event)
         settle_unit(self.layout, words, events.keys[0].type)
         oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
@@ -439,9 +444,9 @@ class Operator:
                 rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
-        raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
+        raised = _run_all(oracle, events, on_error == "skip", output, progress)
         if end and self.on_timer is not None:
-            raised += _end(oracle, events.count, on_error == "skip", output)
+            raised += _end(oracle, events.events_before(events.count), on_error == "skip", output)
         oracle.settle()
         return SequentialRun(
             output(),
@@ -453,7 +458,7 @@ class Operator:
 
 def _run_all(
     oracle: Oracle,
-    count: int,
+    events: Events,
     skip: bool,
     output: Callable[[], Any],
     progress: Callable[[int], None] | None,
@@ -464,17 +469,20 @@ def _run_all(
     """
     raised: list[tuple[int | None, Exception]] = []
     row = 0
-    while row < count:
+    while row < events.count:
         try:
             oracle.run(row)
         except Exception as error:
+            if events.starts is not None:
+                note_phase(error, events, row)
             if not skip or isinstance(error, CompileError):
-                error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
+                done = events.events_before(row)
+                error.specstream_partial = Partial(output(), done)  # type: ignore[attr-defined]
                 raise
             if oracle.failed_timer is not None:
                 raised.append((None, error))
                 continue  # the event is still to run
-            raised.append((row, error))
+            raised.append((events.events_before(row), error))
         if progress is not None and row % 1024 == 1023:
             progress(row + 1)
         row += 1
@@ -503,8 +511,10 @@ def check_order(operator: Operator, order_by: str | None) -> None:
     Raises:
         InputError: it says how to give them.
     """
-    if operator.layout.goes_by_time and order_by is None:
+    by_time = bool(operator.event.phases)
+    if (operator.layout.goes_by_time or by_time) and order_by is None:
         what = "timers, which fire" if operator.on_timer is not None else "entries that expire"
+        what = "phases" if by_time else what
         raise InputError(
             f"operator {operator.name!r} has {what} by the time of the events: give order_by=, the "
             "column that has it"

@@ -96,12 +96,14 @@ class Graph:
     Attributes:
         name: of the pipeline, for messages.
         sources: by name, in the order of their declaration, as are the others.
+        by_time: a phase is all events of one timestamp.
     """
 
     name: str
     sources: dict[str, Source] = field(default_factory=dict)
     vertices: dict[str, Vertex] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
+    by_time: bool = False
 
     def refuse(self, problem: str, way_out: str) -> NoReturn:
         """Raises DeclarationError."""
@@ -190,7 +192,21 @@ class Graph:
                     f"nobody reads {what} {name!r}",
                     f"let a vertex read it, add p.sink({name!r}, stream), or leave it out",
                 )
+        if self.by_time:
+            self._check_of_phases()
         return order
+
+    def _check_of_phases(self) -> None:
+        """Whether nobody asks for what only an event has."""
+        for name, vertex in self.vertices.items():
+            read = vertex.operator.explain().columns_read
+            for one in ("source", "sequence"):
+                if one in read:
+                    self.refuse(
+                        f"vertex {name!r} reads event.{one}, and with phases=\"time\" a phase is "
+                        "all events of one time, which may be of several sources",
+                        "read event.timestamp, or a column that the events have",
+                    )
 
     def _refuse_cycle(self, numbered: set[str]) -> NoReturn:
         before = self.predecessors()

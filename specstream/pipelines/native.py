@@ -12,6 +12,7 @@ inputs. Machine code of its operator is called once for each distinct path among
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,13 +26,20 @@ from numba.extending import intrinsic, models, register_model
 from specstream.columns.strings import string_code
 from specstream.compiler.array_expressions import new_list
 from specstream.compiler.emit import WRITERS, OutputRow
-from specstream.compiler.event import READERS, event_column, event_null
+from specstream.compiler.event import (
+    READERS,
+    event_column,
+    event_null,
+    order_key,
+    phase_column,
+)
 from specstream.compiler.inputs import ASKED
 from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.local_types import kinds_of
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
 from specstream.compiler.refusals import refuse
+from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     PROFILED,
     EmitType,
@@ -195,11 +203,18 @@ class _Port:
         source: of the pipeline's event, where it reads a source: the prefix of its columns there;
             else None.
         rows: of its stream, where it reads a vertex.
+        counts: it reads a source of which a phase may have several events.
     """
 
     prefix: str
     source: str | None
     rows: _Rows | None
+    counts: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Whether there may be several rows in a phase."""
+        return self.counts or (self.rows is not None and self.rows.many)
 
 
 @dataclass(frozen=True)
@@ -285,7 +300,8 @@ def _ports(planned: Planned, plan: Plan) -> Iterator[_Port]:
     for one in planned.inputs:
         prefix = f"{one.name}." if one.name else ""
         if one.stream in plan.graph.sources:
-            yield _Port(prefix, plan.column_of_event(one.stream, ""), None)
+            whole = plan.column_of_event(one.stream, "")
+            yield _Port(prefix, whole, None, plan.graph.by_time)
         else:
             reads = plan.vertices[one.stream]
             yield _Port(prefix, None, _Rows(reads.emits, reads.many, plan.axes))
@@ -303,7 +319,7 @@ class _VertexReader:
     """Reads the event of a vertex.
 
     Its frame has the path of the run, and behind it one word for each input: the address of the
-    row that is read, of a source 1; 0: none.
+    row that is read, of a source 1 and the number of the event; 0: none.
     """
 
     def __init__(self, context: Any, builder: Any, event: VertexEventType, value: Value) -> None:
@@ -319,8 +335,10 @@ class _VertexReader:
 
     def column(self, name: str) -> Value:
         event = self.event
-        if name in ("timestamp", "source", "sequence") or numbers_of(name) is not None:
-            return event_column(self.run, event.whole, name)
+        if numbers_of(name) is not None:
+            return event_column(self.run, event.whole, name, self.number(0))
+        if name in ("timestamp", "source", "sequence"):
+            return dict(zip(("timestamp", "source", "sequence"), self.key(), strict=True))[name]
         of, _, asked = name.partition(".")
         if of in ASKED and asked:
             port, _ = event.port(f"{asked}.")
@@ -337,6 +355,12 @@ class _VertexReader:
         port, column = self.event.port(name)
         _, null = self.places(port, column)
         return self.now_or_last(port, lambda: self.null_now(port, column), null, "bool", BIT(1))
+
+    def key(self) -> list[Value]:
+        """Of the pipeline's event; of a phase its time."""
+        if not self.event.whole.schema.phases:
+            return order_key(self.run, self.event.whole)
+        return [event_column(self.run, self.event.whole, "timestamp"), I64(0), I64(0)]
 
     def seed(self) -> Value:
         """Of random numbers: those of two vertices, and of two paths, are independent."""
@@ -418,10 +442,18 @@ class _VertexReader:
         builder = self.builder
         return _pointer_at(builder, self.frame, self.event.axes + port)
 
+    def number(self, port: int) -> Value | None:
+        """Which event is read of a source that may have several; None: the only one."""
+        if not self.event.ports[port].counts:
+            return None
+        word = self.builder.load(_word(self.builder, self.frame, self.event.axes + port))
+        return self.builder.sub(word, I64(1))
+
     def now(self, port: int, column: str, kind: Kind) -> Value:
         of = self.event.ports[port]
         if of.source is not None:
-            return event_column(self.run, self.event.whole, of.source + column)
+            name = of.source + column
+            return event_column(self.run, self.event.whole, name, self.number(port))
         assert of.rows is not None
         number = of.rows.schema.names.index(column)
         bits = self.builder.load(_word(self.builder, self.row(port), 1 + number))
@@ -433,7 +465,7 @@ class _VertexReader:
             name = of.source + column
             if name not in self.event.whole.schema.nullable:
                 return BIT(0)
-            return event_null(self.run, self.event.whole, name)
+            return event_null(self.run, self.event.whole, name, self.number(port))
         assert of.rows is not None
         schema = of.rows.schema
         place = schema.null_bits.get(schema.names.index(column))
@@ -507,6 +539,19 @@ def phase_function(plan: Plan) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
+class _Sent:
+    """What a source sends in a phase.
+
+    Attributes:
+        count: how many events; None: always one.
+        first: number of the first of them; None: there is at most one, with no number.
+    """
+
+    count: Value | None
+    first: Value | None = None
+
+
+@dataclass(frozen=True)
 class _Compiled:
     """A vertex with the machine code of its operator, and the types of what that is given."""
 
@@ -524,6 +569,7 @@ class _Vertex:
         stream: its frame.
         streams: that of each input; None: it reads a source.
         counts: how many rows each input has in this phase; None: always one.
+        firsts: the number of the first, of a source that may have several.
         kept: the first word of what is kept of its inputs.
         salt: of its random numbers.
         moved: how far its fields are moved, by space.
@@ -533,6 +579,7 @@ class _Vertex:
     stream: Value
     streams: list[Value | None]
     counts: list[Value | None]
+    firsts: list[Value | None]
     kept: Value
     salt: Value
     moved: dict[Space, Value]
@@ -560,12 +607,11 @@ class _Phase:
             self.in_line(sources)
         else:
             _Waiting(self, sources).write()
-        for name, is_there in sources.items():
+        for name, sent in sources.items():
             for sink in self.plan.graph.sinks_of(name):
-                with self.where(is_there):
-                    self.sink_of_source(sink)
+                self.sink_of_source(sink, sent)
 
-    def in_line(self, sources: dict[str, Value | None]) -> None:
+    def in_line(self, sources: dict[str, _Sent]) -> None:
         """One vertex after the other."""
         builder, streams = self.builder, dict[str, Value]()
         for compiled in self.vertices:
@@ -576,12 +622,13 @@ class _Phase:
                 if one.stream in streams:
                     counts.append(builder.load(streams[one.stream]))
                 else:
-                    counts.append(self.as_count(sources[one.stream]))
+                    counts.append(sources[one.stream].count)
             vertex = _Vertex(
                 compiled,
                 streams[planned.name],
                 [streams.get(one.stream) for one in planned.inputs],
                 counts,
+                [self.first_of(sources, one.stream) for one in planned.inputs],
                 I64(_first_kept(planned, self.plan)),
                 I64(planned.salt),
                 {space: I64(words) for space, words in (planned.moved or {}).items()},
@@ -603,22 +650,32 @@ class _Phase:
             with self.builder.if_then(condition):
                 yield
 
-    def as_count(self, is_there: Value | None) -> Value | None:
-        return None if is_there is None else self.builder.zext(is_there, I64)
+    def where_some(self, count: Value | None) -> Any:
+        """The same for where there are some; None: always one."""
+        if count is None:
+            return self.where(None)
+        return self.where(self.builder.icmp_unsigned("!=", count, I64(0)))
 
-    def sources(self) -> dict[str, Value | None]:
-        """Of each source, whether the event is one of its own; None: it always is."""
-        names = list(self.plan.graph.sources)
+    def first_of(self, sources: dict[str, _Sent], stream: str) -> Value | None:
+        return sources[stream].first if stream in sources else None
+
+    def sources(self) -> dict[str, _Sent]:
+        """What each source sends in this phase."""
+        names, builder = list(self.plan.graph.sources), self.builder
+        if self.plan.graph.by_time:
+            return {
+                name: _Sent(phase_column(self.run, at + 1), phase_column(self.run, at))
+                for name, at in zip(names, itertools.count(len(RESERVED_COLUMNS), 2), strict=False)
+            }
         if len(names) == 1:
-            return {names[0]: None}
-        builder = self.builder
+            return {names[0]: _Sent(None)}
         given = event_column(self.run, self.event, SOURCE)
         found = {name: builder.icmp_unsigned("==", given, I64(string_code(name))) for name in names}
         known = BIT(0)
         for one in found.values():
             known = builder.or_(known, one)
         self.run.fault_if(builder.not_(known), ValueError)
-        return {**found}
+        return {name: _Sent(builder.zext(one, I64)) for name, one in found.items()}
 
     # -- a vertex --
 
@@ -630,7 +687,7 @@ class _Phase:
         if rows.many:
             builder.store(I64(0), _word(builder, vertex.stream, 1))
         frame = self.frame(axes + len(ports))
-        if any(port.rows is not None and port.rows.many for port in ports):
+        if any(port.many for port in ports):
             self.runs_by_path(vertex, frame)
         else:
             for axis in range(axes):
@@ -676,6 +733,8 @@ class _Phase:
             left.append(builder.icmp_unsigned("<", cursor, counts[number]))
             if port.rows is not None and port.rows.many:
                 paths.append(self.path_at(port.rows, vertex.streams[number], cursor, left[-1]))
+            elif port.counts:
+                paths.append([cursor] + [I64(0)] * (axes - 1))  # level 0 comes first
             else:
                 paths.append([I64(0)] * axes)
         least = [I64(-1)] * axes  # above all others
@@ -696,6 +755,9 @@ class _Phase:
             cursor = builder.load(at)
             builder.store(builder.add(cursor, builder.zext(takes, I64)), at)
             address = I64(1)
+            first = vertex.firsts[number]
+            if first is not None:
+                address = builder.add(builder.add(first, cursor), I64(1))
             if port.rows is not None:
                 row = port.rows.row(builder, vertex.streams[number], cursor)
                 address = builder.ptrtoint(port.rows.content(builder, row), I64)
@@ -804,15 +866,23 @@ class _Phase:
             forms[number] += [word(one) for one in range(at + 1, end)]
         self.put(sink, values, nulls, forms)
 
-    def sink_of_source(self, sink: Sink) -> None:
-        """An event to the output, as it came."""
+    def sink_of_source(self, sink: Sink, sent: _Sent) -> None:
+        """The events of a source to the output, as they came."""
+        if sent.first is None:
+            with self.where_some(sent.count):
+                self.put_event(sink, None)
+            return
+        with cgutils.for_range(self.builder, sent.count) as loop:
+            self.put_event(sink, self.builder.add(sent.first, loop.index))
+
+    def put_event(self, sink: Sink, row: Value | None) -> None:
         values, nulls = [], {}
         for number, (name, column) in enumerate(sink.columns):
             whole = self.plan.column_of_event(sink.stream, name)
-            value = event_column(self.run, self.event, whole)
+            value = event_column(self.run, self.event, whole, row)
             values.append(self.run.to_bits(column.kind, value))
             if column.nullable:
-                null = event_null(self.run, self.event, whole)
+                null = event_null(self.run, self.event, whole, row)
                 nulls[number] = self.builder.zext(null, I64)
         self.put(sink, values, nulls, {})
 
@@ -864,7 +934,7 @@ class _Waiting:
     _OWN = 7
     _INPUT = 2  # where the frame of the stream begins, and the number of its vertex
 
-    def __init__(self, phase: _Phase, sources: dict[str, Value | None]) -> None:
+    def __init__(self, phase: _Phase, sources: dict[str, _Sent]) -> None:
         self.phase, self.sources, self.plan = phase, sources, phase.plan
         self.builder, self.vertices = phase.builder, phase.vertices
         self.numbers = {one.planned.name: at for at, one in enumerate(self.vertices)}
@@ -910,8 +980,8 @@ class _Waiting:
         builder, phase = self.builder, self.phase
         builder.store(I64(0), self.active)
         builder.store(I64(0), self.used)
-        for name, is_there in self.sources.items():
-            with phase.where(is_there):
+        for name, sent in self.sources.items():
+            with phase.where_some(sent.count):
                 for number in self._readers_of(name):
                     self.wake(I64(number))
         search, found, after = map(builder.append_basic_block, ("search", "found", "done"))
@@ -970,13 +1040,14 @@ class _Waiting:
             at = self._OWN + self._INPUT * number
             if one.stream in self.sources:
                 streams.append(None)
-                counts.append(self.phase.as_count(self.sources[one.stream]))
+                counts.append(self.sources[one.stream].count)
                 continue
             streams.append(frame(at))
             count = builder.load(streams[-1])
             counts.append(builder.select(self.has_run(word(at + 1)), count, I64(0)))
         moved: dict[Space, Value] = {"state": word(3), "scratch": word(4)}
-        return _Vertex(compiled, frame(0), streams, counts, word(1), word(2), moved)
+        firsts = [self.phase.first_of(self.sources, one.stream) for one in planned.inputs]
+        return _Vertex(compiled, frame(0), streams, counts, firsts, word(1), word(2), moved)
 
     def wake_readers(self, row: Value) -> None:
         """Sets the bits of those that read a vertex."""

@@ -11,7 +11,14 @@ from typing import Any
 from specstream._native import lib
 from specstream.columns.strings import string_code
 from specstream.compiler.numbers import Int64
-from specstream.compiler.oracle import Draws, OracleEmit, OracleEvent, seed_of, strings_of
+from specstream.compiler.oracle import (
+    Draws,
+    OracleEmit,
+    OracleEvent,
+    OraclePhase,
+    seed_of,
+    strings_of,
+)
 from specstream.compiler.oracle_elements import LOAD
 from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
@@ -32,20 +39,33 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
     """What runs one phase; parameters (state, event, emit)."""
 
     def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
-        source = _source_of(plan, event)
         sent: dict[str, Rows] = {name: {} for name in plan.order}
-        is_sent = {name: name == source for name in plan.graph.sources}
+        events = _events_of(plan, event)
         for name, planned in plan.vertices.items():
-            _Run(plan, planned, state, event).phase(sent, is_sent)
+            _Run(plan, planned, state, event).phase(sent, events)
             for sink in plan.graph.sinks_of(name):
                 for path in sorted(sent[name]):
                     row = sent[name][path]
                     emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
-        for sink in plan.graph.sinks_of(source):
-            row = _row_of_event(plan, sink, event)
-            emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+        for source, of_source in events.items():
+            for sink in plan.graph.sinks_of(source):
+                for path in sorted(of_source):
+                    row = _row_of_event(plan, sink, of_source[path])
+                    emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
 
     return phase
+
+
+def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEvent]]:
+    """The events of a phase by their paths, of each source."""
+    names, zeros = list(plan.graph.sources), (0,) * plan.axes
+    if isinstance(event, OraclePhase):
+        return {
+            name: {(number, *zeros[1:]): one for number, one in enumerate(event.events(at))}
+            for at, name in enumerate(names)
+        }
+    source = _source_of(plan, event)
+    return {name: {zeros: event} if name == source else {} for name in names}
 
 
 def _source_of(plan: Plan, event: OracleEvent) -> str:
@@ -86,8 +106,10 @@ class _Event(Draws):
         path: Sequence[tuple[int, int]],
         values: dict[str, Any],
         nulls: set[str],
+        by_time: bool,
     ) -> None:
         self._whole, self._values, self._nulls = whole, values, nulls
+        self._by_time = by_time
         seed = (seed_of(whole) ^ salt) & (2**64 - 1)
         for level, number in path:
             if number:
@@ -99,6 +121,8 @@ class _Event(Draws):
         if name in values:
             return values[name]
         whole = self.__dict__["_whole"]
+        if self.__dict__["_by_time"] and name in ("source", "sequence"):
+            return Int64(0)  # as random numbers have it
         if name in _OF_EVENT or numbers_of(name) is not None:
             return getattr(whole, name)
         raise AttributeError(f"the event has no column {name!r}; it has {', '.join(values)}")
@@ -113,26 +137,20 @@ class _Run:
     def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
 
-    def phase(self, sent: dict[str, Rows], is_sent: dict[str, bool]) -> None:
-        planned, origin = self.planned, (0,) * self.plan.axes
-        rows: list[Rows | None] = []
-        paths: set[Path] = set()
-        for one in planned.inputs:
-            if one.stream in is_sent:
-                rows.append(None)
-                paths |= {origin} if is_sent[one.stream] else set()
-            else:
-                rows.append(sent[one.stream])
-                paths |= set(sent[one.stream])
+    def phase(
+        self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]
+    ) -> None:
+        planned, by_time = self.planned, self.plan.graph.by_time
+        rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
+        paths = {path for of in rows for path in of}
         state = _State(self.state, planned.name)
         for path in sorted(paths):
-            changed = [
-                path == origin and is_sent[one.stream] if of is None else path in of
-                for one, of in zip(planned.inputs, rows, strict=True)
-            ]
+            changed = [path in of for of in rows]
             values, nulls = self.read(path, rows, changed)
             by_level = list(zip(self.plan.levels, path, strict=True))
-            event = _Event(self.event, planned.salt, by_level, values, nulls)
+            # What is derived of an event is for a vertex that reads nothing else.
+            own = rows[0][path] if planned.inputs[0].stream in events and changed[0] else self.event
+            event = _Event(own, planned.salt, by_level, values, nulls, by_time)
             emit = OracleEmit(planned.emits, strings_of(self.event))
             try:
                 planned.program.oracle(state, event, emit)
@@ -150,7 +168,7 @@ class _Run:
                 sent[planned.name][tuple(own)] = row[1:]
 
     def read(
-        self, path: Path, rows: Sequence[Rows | None], changed: Sequence[bool]
+        self, path: Path, rows: Sequence[Any], changed: Sequence[bool]
     ) -> tuple[dict[str, Any], set[str]]:
         """The columns of this run, and which of them are null; and keeps the last values."""
         values: dict[str, Any] = {}
@@ -176,14 +194,14 @@ class _Run:
         return values, nulls
 
     def now(
-        self, port: int, path: Path, rows: Rows | None, name: str, column: Column
+        self, port: int, path: Path, rows: Any, name: str, column: Column
     ) -> tuple[Any, bool]:
         one = self.planned.inputs[port]
-        if rows is None:
-            whole = self.plan.column_of_event(one.stream, name)
+        if one.stream in self.plan.graph.sources:
+            whole, event = self.plan.column_of_event(one.stream, name), rows[path]
             is_nullable = whole in self.plan.event.nullable
-            null = is_nullable and column.nullable and self.event.is_null(whole)
-            return getattr(self.event, whole), null
+            null = is_nullable and column.nullable and event.is_null(whole)
+            return getattr(event, whole), null
         schema = self.plan.vertices[one.stream].emits
         number, row = schema.names.index(name), rows[path]
         place = schema.null_bits.get(number)

@@ -109,7 +109,7 @@ class Plan:
         layout: of its state.
         levels: a path has a number for each of these, as at others there is never a second row: a
             vertex is on level n where there are n vertices, itself counted, on the longest way
-            from a source to it.
+            from a source to it. A source is on level 0.
 
     Raises:
         DeclarationError: the graph is none that can be run.
@@ -125,6 +125,8 @@ class Plan:
         for vertex in vertices:
             levels[vertex.name] = 1 + max(levels[one.stream] for one in vertex.inputs)
         counting = {one.name for one in vertices if not emits_at_most_once(one.operator)}
+        of_time = set(graph.sources) if graph.by_time else set()
+        counting |= of_time
         self.levels = tuple(sorted({levels[name] for name in counting}))
         at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
@@ -138,7 +140,7 @@ class Plan:
         derived: tuple[Derived, ...] = ()
         shared: dict[tuple[Operator, bool], Program] = {}
         site = 1
-        many: set[str] = set()
+        many = of_time
         for vertex in vertices:
             name, operator = vertex.name, vertex.operator
             source = vertex.inputs[0].stream if not operator.inputs else ""
@@ -208,8 +210,9 @@ class Plan:
         return name if len(self.graph.sources) == 1 else column_of(source, name)
 
     def _events(self) -> Schema:
+        phases = tuple(self.graph.sources) if self.graph.by_time else ()
         if len(self.graph.sources) == 1:
-            return next(iter(self.graph.sources.values())).columns
+            return replace(next(iter(self.graph.sources.values())).columns, phases=phases)
         columns = {SOURCE: _NAME}
         for name, source in self.graph.sources.items():
             # Of another source's event they are null.
@@ -226,7 +229,8 @@ class Plan:
             )
             for name, source in self.graph.sources.items()
         )
-        return Schema(tuple(columns), tuple(columns.values()), one_of=OneOf(SOURCE, required))
+        kinds = OneOf(SOURCE, required)
+        return Schema(tuple(columns), tuple(columns.values()), one_of=kinds, phases=phases)
 
     def _of_source(self, source: str, derived: Derived) -> Derived:
         """A derived value with its inputs called as the pipeline's events have them."""
@@ -273,6 +277,7 @@ class Plan:
     def described(self) -> str:
         """Everything about it that decides what machine code does, beside its vertices' code."""
         told = [repr((self.order, self.levels, [*self.graph.sources.values()]))]
+        told += ["by time"] * self.graph.by_time
         for one in self.vertices.values():
             told.append(
                 repr((one.name, one.inputs, one.emits, one.many, one.axis, one.last, one.known))
