@@ -36,8 +36,9 @@ from specstream.columns.strings import StringTable
 from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
-from specstream.engine.segments import Block, Segment, SingleEvent, shifted
+from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
+from specstream.engine.time_phases import TimePhases
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
@@ -97,12 +98,16 @@ class PendingEvents:
         self.due = False  # timers wait for an open job, which has ended since
         self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
         self.batch_id: int | None = None  # of a feed, whose rows are read
+        # Of what the runtime is given phases by time; None: it is given the events.
+        self.phases = TimePhases(self, schema) if schema.phases else None
+        sources.whole_times = bool(schema.phases)
         self.has_ended = False  # timers have been told of the end of the sources that there are
 
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        return sum(segment.left for _, segment in list(self._ending))
+        left = sum(segment.left for _, segment in list(self._ending))
+        return left if self.phases is None else left - self.phases.applied
 
     @property
     def type(self) -> pa.DataType | None:
@@ -471,6 +476,8 @@ class PendingEvents:
         numbers = {source.name: number for number, source in enumerate(self.sources)}
         if not numbers:
             return b""
+        if self.phases is not None:
+            self.phases.note()
         pieces, segments = [], []
         for segment in self._segments:
             left = 0 if segment.is_released else segment.not_applied
@@ -604,26 +611,12 @@ class PendingEvents:
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The order-key columns of events, by their rows."""
-        starts = np.array([segment.first for segment in self._segments], np.int64)
-        where = np.searchsorted(starts, rows, side="right") - 1
-        timestamps, names, sequences = [], [], np.empty(len(rows), np.int64)
-        for number in np.unique(where):
-            segment = self._segments[number]
-            inside = np.flatnonzero(where == number)
-            local = rows[inside] - segment.first
-            timestamps.append(segment.events.keys[0].take(pa.array(local)))
-            names.append(segment.events.keys[1].take(pa.array(local)))
-            sequences[inside] = local + segment.first_sequence
-        # The pieces come segment by segment; this brings each row back to its place.
-        back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
-        return {
-            "timestamp": _joined(timestamps, self._type).take(back),
-            "source": _joined(names, self.sources.type).take(back),
-            "sequence": pa.array(sequences),
-        }
+        return keys_of_segments(self._segments, rows, self._type, self.sources)
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
+        if self.phases is not None:
+            self.phases.settle()
         while self._ending and self._ending[0][1].is_done:
             # First noted, then taken out: a signal handler may raise in between, and then it is
             # noted twice, which changes nothing.
@@ -632,6 +625,8 @@ class PendingEvents:
 
     def forget(self) -> None:
         """Lets go of what was applied when :meth:`settle` was called."""
+        if self.phases is not None:
+            self.phases.forget()
         if not self._applied:
             return
         for segment in self._applied:
@@ -719,7 +714,3 @@ def _by_source(
     for number, row in enumerate(first):
         name = events.keys[1][int(row)].as_py()
         yield name, None if len(codes) == 1 else np.flatnonzero(which == number)
-
-
-def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
-    return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())
