@@ -79,7 +79,8 @@ def profile(
             execution="speculate",
             profile=True,
         ) as engine:
-            engine.process(table, order_by=order_by, source=source)
+            whole = bool(operator.event.phases)  # as far as it goes
+            engine.process(table, order_by=order_by, source=source, end=whole)
             found = engine.profile()
         if plot is not None:
             found.plot(plot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
 from specstream.columns.phases import note_phase
-from specstream.columns.python_values import event_text
+from specstream.columns.python_values import event_text, phase_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
 from specstream.compiler.oracle_timers import plain
@@ -18,9 +17,6 @@ from specstream.engine.parts import Parts
 from specstream.errors import OperatorCrashError, Partial, SpecstreamError
 
 __all__ = ["raise_failure", "raise_timer_failure"]
-
-# Of each source of a phase.
-_SHOWN_EVENTS = 4
 
 
 def raise_failure(
@@ -175,13 +171,5 @@ def _note(parts: Parts, events: Events, row: int) -> str:
     if events.starts is None:
         text = event_text(schema, events, row, strings)
         return f"row {row} of the batch in order: {text}"
-    members = replace(events, columns=(*events.columns[:2], *events.columns[events.own :]))
-    shown = []
-    for number, name in enumerate(schema.phases):
-        first, count = (int(events.columns[2 + 2 * number + at][row]) for at in (0, 1))
-        for at in range(min(count, _SHOWN_EVENTS)):
-            shown.append(f"{name} {at}: {event_text(schema, members, first + at, strings)}")
-        if count > _SHOWN_EVENTS:
-            shown.append(f"... {count} of {name}")
-    time = time_at(events.keys[0], row)
-    return f"in the phase of time {time}, of {events.events_in(row)} event(s): {'; '.join(shown)}"
+    time, text = time_at(events.keys[0], row), phase_text(schema, events, row, strings)
+    return f"in the phase of time {time}, of {events.events_in(row)} event(s): {text}"

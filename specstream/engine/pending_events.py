@@ -99,7 +99,9 @@ class PendingEvents:
         self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
         self.batch_id: int | None = None  # of a feed, whose rows are read
         # Of what the runtime is given phases by time; None: it is given the events.
-        self.phases = TimePhases(self, schema) if schema.phases else None
+        self.phases: TimePhases | None = None
+        if schema.phases:
+            self.phases = TimePhases(sources, schema, lambda: self._type)
         sources.whole_times = bool(schema.phases)
         self.has_ended = False  # timers have been told of the end of the sources that there are
 

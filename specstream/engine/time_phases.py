@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,7 @@ from specstream.columns.lists import joined
 from specstream.columns.phases import phases_of
 from specstream.declarations.schema import Schema
 from specstream.engine.segments import Segment, keys_of_segments, shifted
-from specstream.engine.sources import Source
-
-if TYPE_CHECKING:
-    from specstream.engine.pending_events import PendingEvents
+from specstream.engine.sources import Source, Sources
 
 __all__ = ["TimePhases"]
 
@@ -40,12 +37,15 @@ class TimePhases:
     """The phases that the runtime was given, and the events that it was not.
 
     Args:
-        pending: has the events.
+        sources: of the events.
         schema: of the events.
+        times: gives the type of their times; None: no event has come.
     """
 
-    def __init__(self, pending: PendingEvents, schema: Schema) -> None:
-        self._pending, self._schema = pending, schema
+    def __init__(
+        self, sources: Sources, schema: Schema, times: Callable[[], pa.DataType | None]
+    ) -> None:
+        self._sources, self._schema, self._times = sources, schema, times
         self._source = Source("", 0, 0, None)  # of all phases
         self._waiting: list[_Waiting] = []  # a heap
         # Made and not yet noted: what waits behind it, and the events that are in it.
@@ -104,21 +104,21 @@ class TimePhases:
 
     def _phases(self, taken: list[_Taken]) -> Events:
         """The phases of events that are all there are of their times."""
-        pending = self._pending
         parts = [[column[a:b] for column in one.columns] for one, a, b in taken]
         columns = [joined(list(part)) for part in zip(*parts, strict=True)]
         lengths = [b - a for _, a, b in taken]
         ranks = np.repeat([one.source.rank for one, _, _ in taken], lengths)
         sequences = np.concatenate([np.arange(a, b) + one.first_sequence for one, a, b in taken])
         order = np.lexsort((sequences, ranks, columns[0]))
-        names = pa.array([one.source.name for one, _, _ in taken], pending.sources.type)
+        names = pa.array([one.source.name for one, _, _ in taken], self._sources.type)
         of = np.repeat(np.arange(len(taken)), lengths)[order]
         times = columns[0][order]
-        assert pending.type is not None
+        of_times = self._times()
+        assert of_times is not None
         events = Events(
             len(order),
             tuple(column[order] for column in columns),
-            (order_values(times, pending.type), names.take(pa.array(of))),
+            (order_values(times, of_times), names.take(pa.array(of))),
             np.arange(len(order)),
         )
         return phases_of(events, self._schema, sequences[order])
@@ -146,7 +146,7 @@ class TimePhases:
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The order-key columns of phases, by their rows: of the first event of each."""
-        return keys_of_segments(self._segments, rows, self._pending.type, self._pending.sources)
+        return keys_of_segments(self._segments, rows, self._times(), self._sources)
 
     def _reached(self, is_exact: bool) -> int | None:
         """The time of the first phase that is not applied, or above that of the last one."""

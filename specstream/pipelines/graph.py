@@ -203,7 +203,7 @@ class Graph:
             for one in ("source", "sequence"):
                 if one in read:
                     self.refuse(
-                        f"vertex {name!r} reads event.{one}, and with phases=\"time\" a phase is "
+                        f'vertex {name!r} reads event.{one}, and with phases="time" a phase is '
                         "all events of one time, which may be of several sources",
                         "read event.timestamp, or a column that the events have",
                     )

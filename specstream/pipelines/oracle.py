@@ -137,9 +137,7 @@ class _Run:
     def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
 
-    def phase(
-        self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]
-    ) -> None:
+    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> None:
         planned, by_time = self.planned, self.plan.graph.by_time
         rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
         paths = {path for of in rows for path in of}
@@ -193,9 +191,7 @@ class _Run:
                 values[f"changed.{one.name}"] = changed[port]
         return values, nulls
 
-    def now(
-        self, port: int, path: Path, rows: Any, name: str, column: Column
-    ) -> tuple[Any, bool]:
+    def now(self, port: int, path: Path, rows: Any, name: str, column: Column) -> tuple[Any, bool]:
         one = self.planned.inputs[port]
         if one.stream in self.plan.graph.sources:
             whole, event = self.plan.column_of_event(one.stream, name), rows[path]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from vertices import SOURCE, VERTICES, both
@@ -19,11 +19,12 @@ def random_pipeline(
     sources: int | None = None,
     of: list[ss.Operator] | None = None,
     least: int = 1,
+    phases: Literal["event", "time"] = "event",
 ) -> ss.Pipeline:
     """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
     where there are many."""
     draw = random.Random(seed)
-    p = ss.Pipeline(f"random_{seed}")
+    p = ss.Pipeline(f"random_{seed}", phases=phases)
     count = draw.choice([1, 1, 2, 3]) if sources is None else sources
     streams = [p.source(f"s{n}", SOURCE) for n in range(count)]
     unread = {one.name: one for one in streams}

@@ -72,6 +72,7 @@ class Phases:
     Attributes:
         rows: of each sink.
         states: of each vertex.
+        raised: of the phases that have raised the first event's number.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -94,23 +95,36 @@ class Phases:
         return self.levels[name]
 
     def phase(self, source: str, values: dict[str, Any]) -> None:
+        """One event."""
         # Of several sources' events it is the name, by its code.
         several = len(self.graph.sources) > 1
-        self.source = int(Text(source).code()) if several else 0
+        code = int(Text(source).code()) if several else 0
+        self.key = self.sequence, code, self.sequence
+        self._whole([(source, values)])
+
+    def phase_of_time(self, time: int, events: list[tuple[str, dict[str, Any]]]) -> None:
+        """All events of one time, those of each source in their order."""
+        self.key = time, 0, 0
+        self._whole(events)
+
+    def _whole(self, events: list[tuple[str, dict[str, Any]]]) -> None:
+        """Applied, or not at all."""
         saved = copy.deepcopy((self.states, self.last))
         done = {name: len(rows) for name, rows in self.rows.items()}
         try:
-            self._phase(source, values)
+            self._phase(events)
         except ValueError:
             self.states, self.last = saved
             for name, count in done.items():
                 del self.rows[name][count:]
             self.raised.append(self.sequence)
-        self.sequence += 1
+        self.sequence += len(events)
 
-    def _phase(self, source: str, values: dict[str, Any]) -> None:
+    def _phase(self, events: list[tuple[str, dict[str, Any]]]) -> None:
         sent: dict[str, dict[tuple[int, ...], dict[str, Any]]] = collections.defaultdict(dict)
-        sent[source][(0,) * self.depth] = values
+        for source, values in events:
+            number = len(sent[source])
+            sent[source][(number,) + (0,) * (self.depth - 1)] = values
         for name in sorted(self.graph.vertices, key=lambda one: self.levels[one]):
             vertex = self.graph.vertices[name]
             for path in sorted({path for one in vertex.inputs for path in sent[one.stream]}):
@@ -150,7 +164,7 @@ class Phases:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
+        event = Event(own, (seed, *self.key), changed, known)
         vertex.operator.function(self.states[vertex.name], event, emit)
         for number, row in enumerate(emitted):
             to = list(path)
