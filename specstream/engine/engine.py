@@ -425,8 +425,9 @@ class Engine:
 
         Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
         sequence number within the source), when the frontiers of all sources have passed them. The
-        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
-        :meth:`poll` gets what was emitted.
+        outcome is that of one sequential run in this order. Those of a pipeline with phases by time
+        run when the frontiers have passed them. :meth:`advance` moves a frontier, :meth:`poll` gets
+        what was emitted.
 
         Args:
             table: as for :meth:`process`.

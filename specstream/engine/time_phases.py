@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,21 @@ from specstream.engine.sources import Source, Sources
 
 __all__ = ["TimePhases"]
 
+_Times = npt.NDArray[np.int64]
 # Of the events of a segment: which is the first, and which the first that is not among them.
 _Taken = tuple[Segment, int, int]
 # The time of its first event that is not gathered, its first row, the number of that event.
 _Waiting = tuple[int, int, int, Segment]
+_Open = tuple[Segment, _Times]
+
+
+class _Phases(Segment):
+    """Some phases, and their times also when it is released: other threads may still ask."""
+
+    def __init__(self, first: int, source: Source, native: Any, kept: Any, phases: Events) -> None:
+        super().__init__(first, source, native, kept, phases)
+        self.times = phases.columns[0]
+        self.since, self.until = int(self.times[0]), int(self.times[-1])
 
 
 class TimePhases:
@@ -49,13 +61,13 @@ class TimePhases:
         self._source = Source("", 0, 0, None)  # of all phases
         self._waiting: list[_Waiting] = []  # a heap
         # Made and not yet noted: what waits behind it, and the events that are in it.
-        self._made: tuple[Segment, list[_Waiting], dict[int, Segment]] | None = None
-        self._segments: list[Segment] = []  # in order
+        self._made: tuple[_Phases, list[_Waiting], dict[int, _Open]] | None = None
+        self._segments: list[_Phases] = []  # in order
         self._done = 0  # so many of the first that a poll may let go of
         self._rows = 0
         self._next: int | None = None  # no later phase is below this time
-        # Segments of events that are gathered, at least the first, and not known to be applied.
-        self._open: dict[int, Segment] = {}
+        # By first row: events that are gathered, at least the first, and not known to be applied.
+        self._open: dict[int, _Open] = {}
 
     # ---- in ----
 
@@ -63,7 +75,7 @@ class TimePhases:
         """Events that are to be gathered. May be called again with the same."""
         heapq.heappush(self._waiting, (segment.since, segment.first, 0, segment))
 
-    def following(self, until: int) -> Segment | None:
+    def following(self, until: int) -> _Phases | None:
         """The phases below a time that the runtime is to be given next; None: there are none.
 
         May be begun anew.
@@ -86,7 +98,8 @@ class TimePhases:
                 heapq.heappush(waiting, (int(times[end]), first, end, segment))
             taken[first] = segment, begin, end
         made = self._segment(self._phases(list(taken.values())), [*taken.values()])
-        self._made = made, waiting, {first: one for first, (one, _, _) in taken.items()}
+        opened = {first: (one, one.columns[0]) for first, (one, _, _) in taken.items()}
+        self._made = made, waiting, opened
         self._note_made()
         return made
 
@@ -98,7 +111,7 @@ class TimePhases:
         if not self._segments or self._segments[-1] is not made:
             self._segments.append(made)
         self._open.update(events)
-        rows, following = made.first + made.events.count, made.until + 1
+        rows, following = made.first + len(made.times), made.until + 1
         # At one go.
         self._waiting, self._rows, self._next, self._made = waiting, rows, following, None
 
@@ -123,7 +136,7 @@ class TimePhases:
         )
         return phases_of(events, self._schema, sequences[order])
 
-    def _segment(self, phases: Events, kept: list[_Taken]) -> Segment:
+    def _segment(self, phases: Events, kept: list[_Taken]) -> _Phases:
         pointers = shifted(phases.columns, self._rows, phases.own)
         native = ffi.new("struct ss_segment *")
         native.columns = pointers
@@ -132,9 +145,7 @@ class TimePhases:
         native.source = self._source.rank
         native.first_sequence = -self._rows
         native.left = phases.count
-        made = Segment(self._rows, self._source, native, (pointers, kept), phases)
-        made.since, made.until = int(phases.columns[0][0]), int(phases.columns[0][-1])
-        return made
+        return _Phases(self._rows, self._source, native, (pointers, kept), phases)
 
     # ---- out ----
 
@@ -156,16 +167,15 @@ class TimePhases:
                 continue
             left = int(native.left - (native.ahead if is_exact else 0))
             if left:
-                times = segment.events.columns[0]
-                return int(times[segment.events.count - left])
+                return int(segment.times[len(segment.times) - left])
         return self._next
 
     def note(self) -> None:
         """Notes what of the events is applied; while nothing commits. May be begun anew."""
         self._note_made()
         reached = self._reached(is_exact=True)
-        for first, segment in list(self._open.items()):
-            left = _left(segment, reached)
+        for first, (segment, times) in list(self._open.items()):
+            left = _left(times, reached)
             segment.keep_last(left)
             if not left:
                 self._open.pop(first, None)
@@ -191,18 +201,17 @@ class TimePhases:
     def applied(self) -> int:
         """Events that are applied and not yet noted so; in any thread."""
         reached, count = self._reached(is_exact=False), 0
-        for segment in list(self._open.values()):
+        for segment, times in list(self._open.values()):
             native = segment.native
             if native is not None:
-                count += int(native.left) - _left(segment, reached)
+                count += int(native.left) - _left(times, reached)
         return count
 
 
-def _left(segment: Segment, reached: int | None) -> int:
-    """How many events of a segment are not applied, where all below a time are."""
-    count = segment.count
-    if reached is None or reached <= segment.since:
-        return count
-    if segment.until < reached:
+def _left(times: _Times, reached: int | None) -> int:
+    """How many events of these times are not applied, where all below one are."""
+    if reached is None:
+        return len(times)
+    if times[-1] < reached:
         return 0
-    return count - int(np.searchsorted(segment.columns[0], reached))
+    return len(times) - int(np.searchsorted(times, reached))

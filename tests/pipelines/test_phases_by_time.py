@@ -362,7 +362,7 @@ def test_late_events() -> None:
 def test_a_source_that_comes_after_the_end_does_not_come_into_a_phase_that_was() -> None:
     p = ss.Pipeline("single", phases="time")
     p.sink("out", p.add(always, p.source("s", SOURCE)))
-    values = {"x": 1, "y": 0.5, "s": "a", "n": None}
+    values: dict[str, Any] = {"x": 1, "y": 0.5, "s": "a", "n": None}
     with ss.Engine(p, late="drop") as engine:
         engine.submit_event(7, 1, **values)
         engine.advance(1)
@@ -428,7 +428,7 @@ def test_times_are_needed() -> None:
     table = {"x": [1], "y": [0.5], "s": ["a"], "n": [1]}
     for run in (p.run_sequential, ss.Engine(p).process):
         with pytest.raises(ss.InputError, match="has phases by the time of the events: give order"):
-            run(table)  # type: ignore[operator]
+            run(table)
 
 
 def test_hooks_are_refused() -> None:
@@ -446,6 +446,13 @@ def test_a_phase_has_no_sequence_number() -> None:
     p.sink("out", p.add(numbered, p.source("s", {"x": int})))
     with pytest.raises(ss.DeclarationError, match=r"'numbered' reads event\.sequence, and with"):
         ss.Engine(p)
+
+
+def test_it_is_described() -> None:
+    by_event, by_time = (meeting(phases).describe() for phases in ("event", "time"))
+    assert (by_event.by_time, by_time.by_time) == (False, True)
+    assert "a phase is all events of one time" in str(by_time)
+    assert (by_event.vertices[0].several_rows, by_time.vertices[0].several_rows) == (False, True)
 
 
 def test_there_are_two_kinds_of_phases() -> None:

@@ -69,9 +69,9 @@ def mixed(state, event, emit):
         )
 
 
-def desk(sinks: tuple[str, ...] = ("trades", "mixed")) -> ss.Pipeline:
+def desk(sinks: tuple[str, ...] = ("trades", "mixed"), phases: Any = "event") -> ss.Pipeline:
     """The pipeline, new."""
-    p = ss.Pipeline("desk")
+    p = ss.Pipeline("desk", phases=phases)
     ticks = p.source("ticks", {"symbol": int, "price": float})
     news = p.source("news", {"symbol": int, "text": ss.nullable(str)})
     trades = p.add(trade, ticks)
