@@ -28,6 +28,7 @@ from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
 __all__ = [
+    "ALL",
     "KEY_COLUMNS",
     "CheckTimes",
     "Events",
@@ -45,6 +46,7 @@ __all__ = [
 
 # Raises InputError where times may not be of a type, and says whose.
 CheckTimes = Callable[[pa.DataType, str], None]
+ALL = 2**31
 KEY_COLUMNS = ("timestamp", "source", "sequence")
 
 
@@ -95,8 +97,8 @@ class Events:
             None: there are none.
         starts: where they are phases: which of the events is the first of each, and behind that the
             number of all events; None: each is one event.
-        own: how many of the columns go by their number; others, behind them, by that of the events
-            that they are made of; None: all do.
+        own: how many of the columns go by their number; those behind them go by that of the events
+            that phases are made of. Of events it is more than there are columns.
         sequences: of the first event of each phase, where these do not run on.
     """
 
@@ -106,7 +108,7 @@ class Events:
     positions: npt.NDArray[np.int64]
     rejected: pa.Table | None = None
     starts: npt.NDArray[np.int64] | None = None
-    own: int | None = None
+    own: int = ALL
     sequences: npt.NDArray[np.int64] | None = None
 
     def events_before(self, row: int) -> int:

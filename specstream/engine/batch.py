@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream._native import ffi
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, keys_with_firings, rows_to_table
 from specstream.engine.interrupts import LatePartial, insist
@@ -17,7 +18,6 @@ from specstream.engine.lock_errors import lock_error
 from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
-from specstream.engine.segments import shifted
 from specstream.errors import EngineClosedError, Partial
 from specstream.predictors.checked import next_of
 from specstream.predictors.predictor import Measurement, Setting
@@ -143,7 +143,14 @@ class Batch:
     def _await_stretch(self, setting: Setting, ends_input: bool = False) -> None:
         """Runs events from the first that is not done on, until something cuts them short."""
         parts, events, begin = self._parts, self._events, self._done
-        self._columns = shifted(events.columns, -begin, events.own)
+        offsets = [begin if at < events.own else 0 for at in range(len(events.columns))]
+        self._columns = ffi.new(
+            "void *[]",
+            [
+                ffi.cast("void *", c.ctypes.data + offset * c.itemsize)
+                for c, offset in zip(events.columns, offsets, strict=True)
+            ],
+        )
         with parts.flight.between:
             parts.native.start(
                 columns=self._columns,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns.events import Events
+from specstream.columns.events import ALL, Events
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source, Sources
 
@@ -171,7 +171,7 @@ def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
     return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())
 
 
-def shifted(columns: Iterable[npt.NDArray[Any]], first: int, own: int | None = None) -> Any:
+def shifted(columns: Iterable[npt.NDArray[Any]], first: int, own: int = ALL) -> Any:
     """Columns as the C side wants them: such that row ``first`` is their first element; but only
     the first ``own`` of them."""
     return ffi.new(
@@ -179,8 +179,7 @@ def shifted(columns: Iterable[npt.NDArray[Any]], first: int, own: int | None = N
         [
             ffi.cast(
                 "void *",
-                (column.ctypes.data - (first if own is None or at < own else 0) * column.itemsize)
-                % 2**64,
+                (column.ctypes.data - (first if at < own else 0) * column.itemsize) % 2**64,
             )
             for at, column in enumerate(columns)
         ],
