@@ -8,10 +8,13 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from commands import invoke
 from graphs import events_of, random_pipeline
 from phases import Phases
 from test_phases import SETTINGS, assert_same_state, rows, salts, tables
@@ -468,6 +471,28 @@ def test_it_is_pickled() -> None:
 def test_check_takes_it() -> None:
     table, _ = timed(failing_pipeline(2), 60, 5, 20)
     assert ss.testing.check(failing_pipeline(2), table, order_by="time").raised
+
+
+def test_commands_take_it_or_refuse_it(tmp_path: Path) -> None:
+    (tmp_path / "day.py").write_text(
+        "import specstream as ss\n"
+        "class Seen(ss.State):\n    count = ss.scalar(int)\n"
+        '@ss.operator(state=Seen, event={"x": int}, emits={"x": int})\n'
+        "def count(state, event, emit):\n    state.count += 1\n    emit(event.x)\n"
+        'p = ss.Pipeline("day", phases="time")\n'
+        'p.sink("out", p.add(count, p.source("s", {"x": int})))\n'
+    )
+    (tmp_path / "events").mkdir()
+    table = pa.table({"time": [at // 3 for at in range(300)], "x": range(300)})
+    pq.write_table(table, tmp_path / "events" / "0.parquet")
+    given = [f"{tmp_path / 'day.py'}:p", "--input", tmp_path / "events", "--order-by", "time"]
+    profiled = invoke("profile", *given, "--json")
+    assert profiled.exit_code == 0, profiled.output
+    assert "count.count" in profiled.output
+    for command in ("tune", "bench"):
+        refused = invoke(command, *given)
+        assert refused.exit_code == 1
+        assert "pipeline 'day' has phases by time" in refused.output.replace("\n", " ")
 
 
 def test_it_goes_on_after_a_batch_of_its_own() -> None:

@@ -116,6 +116,14 @@ def test_without_a_watermark_a_feed_is_refused(session: Any) -> None:
         ss.spark.foreach_batch(engine, order_by="time", to=dict.fromkeys(SINKS, print))
 
 
+def test_shards_are_refused(session: Any, files: Path) -> None:
+    frame = session.readStream.schema("time bigint, x bigint").parquet(str(files / "news"))
+    p = ss.Pipeline("one", phases="time")
+    p.sink("out", p.source("s", {"x": int}))
+    with pytest.raises(ss.ConfigurationError, match=r"'one' has phases by time.*foreach_batch"):
+        ss.spark.sharded(frame, p, by="x", order_by="time")
+
+
 def test_a_back_test_has_whole_times(session: Any, files: Path, oracle: Any) -> None:
     """Whatever partitions Spark sorts the rows into."""
     frames = {name: session.read.parquet(str(files / name)) for name in ("ticks", "news")}
