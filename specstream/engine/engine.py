@@ -309,6 +309,8 @@ class Engine:
                 exception holds the output and number of the rows before it.
                 What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
                 ``specstream_timer`` on the exception, as (key, at); no event has failed.
+                Of a phase by time no event is applied; ``specstream_phase`` on the exception has
+                its time and their number.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was

@@ -57,7 +57,7 @@ def polled(engine: ss.Engine, parts: list[Any]) -> int:
             parts.append(engine.poll(timeout=None))
             return raised
         except RAISED as error:
-            parts.append(error.specstream_partial.output)  # type: ignore[attr-defined]
+            parts.append(error.specstream_partial.output)  # type: ignore[union-attr]
             raised += 1
 
 
@@ -71,8 +71,8 @@ def processed(p: ss.Pipeline, table: pa.Table, options: dict[str, Any]) -> tuple
                 parts.append(engine.process(rest, order_by="time", end=True))
                 return parts, engine.state
             except RAISED as error:
-                partial = error.specstream_partial  # type: ignore[attr-defined]
-                _, events = error.specstream_phase  # type: ignore[attr-defined]
+                partial = error.specstream_partial  # type: ignore[union-attr]
+                _, events = error.specstream_phase  # type: ignore[union-attr]
                 parts.append(partial.output)
                 rest = rest.slice(partial.consumed + events)
 
