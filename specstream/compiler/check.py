@@ -430,10 +430,15 @@ class Check:
             )
         if name.value not in event.nullable:
             declared = event.columns[event.names.index(name.value)]
+            what, way = f"column {name.value!r}", f"event={{{name.value!r}: ss.nullable(...)}}"
+            if name.value in self.analysis.of_inputs:
+                port, _, of = name.value.partition(".")
+                what = f"column {of!r} of input {port!r}"
+                way = f"inputs={{{port!r}: {{{of!r}: ss.nullable(...)}}}}"
             self.refuse(
                 node,
-                f"column {name.value!r} is not nullable: it is declared {declared}",
-                f"declare it as event={{{name.value!r}: ss.nullable(...)}}",
+                f"{what} is not nullable: it is declared {declared}",
+                f"declare it as {way}",
             )
 
     def attribute(self, node: ast.Attribute) -> None:

@@ -36,7 +36,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
-from specstream.compiler.inputs import flatten
+from specstream.compiler.inputs import Events, flatten
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
@@ -198,6 +198,7 @@ class _Analysis(Analysis):
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
         self.inputs = inputs
+        self.of_inputs = frozenset(event.names if inputs else ())
         arrays = [one for one in layout.fields if one.container is None and one.record is None]
         fields = [one for one in arrays if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
@@ -219,9 +220,13 @@ class _Analysis(Analysis):
         self.lifting.derived += place.derived
         self.look_ups: tuple[LookUp, ...] = ()
         self.lifts = place.lifts
+        self.events: Events | None = None
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
+        if self.inputs:
+            event = list(inspect.signature(function).parameters)[1]
+            self.events = Events(function, event, self.tree_as_written)
         called: list[Any] = [function]
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
@@ -328,13 +333,21 @@ class _Analysis(Analysis):
         except CompileError:
             return None
 
+    def tree_as_written(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """Likewise, before anything is done with it."""
+        try:
+            return self.written_as(function)[0]
+        except CompileError:
+            return None
+
     def parse(self, original: types.FunctionType) -> FunctionSource:
         """A function's source; raises CompileError where it cannot be read."""
         if original not in self.parsed:
             self.parsed[original] = self.read(original)
         return self.parsed[original]
 
-    def read(self, original: types.FunctionType) -> FunctionSource:
+    def written_as(self, original: types.FunctionType) -> tuple[ast.FunctionDef, str]:
+        """A function's syntax tree and text."""
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)
@@ -382,15 +395,19 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
+        return found[0], text
+
+    def read(self, original: types.FunctionType) -> FunctionSource:
+        tree, text = self.written_as(original)
         if original is self.of_operator:
-            _settle_defaults(original, found[0])
-        parameters = parameters_of(found[0].args).names
-        if self.inputs and self.of_operator is not None:
-            event = list(inspect.signature(self.of_operator).parameters)[1]
-            flatten(found[0], event, self.inputs, self.event, partial(self.refuse_at, original))
-        spelled = self.respell(original, found[0])
-        separate(found[0])
-        source = FunctionSource(original, found[0], code.co_filename, parameters, text)
+            _settle_defaults(original, tree)
+        parameters = parameters_of(tree.args).names
+        if self.events is not None:
+            names, refuse = self.events.names(original, tree), partial(self.refuse_at, original)
+            flatten(tree, names, self.inputs, self.event, refuse)
+        spelled = self.respell(original, tree)
+        separate(tree)
+        source = FunctionSource(original, tree, original.__code__.co_filename, parameters, text)
         source.spelled = spelled
         return source
 

@@ -20,10 +20,12 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, models, register_model
 
 from specstream.columns.strings import string_code
 from specstream.compiler.array_expressions import new_list
+from specstream.compiler.diagnosis import translate
 from specstream.compiler.emit import WRITERS, OutputRow
 from specstream.compiler.event import READERS, event_column, event_null
 from specstream.compiler.inputs import ASKED
@@ -489,9 +491,14 @@ def phase_function(plan: Plan) -> Callable[..., None]:
                 VertexEventType(planned, plan, event, run.variant),
                 StreamEmitType(planned, plan.axes),
             )
-            called = types.Dispatcher(process).get_call_type(typing_context, given, {})
-            if called.return_type != types.none:
-                raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
+            try:
+                called = types.Dispatcher(process).get_call_type(typing_context, given, {})
+                if called.return_type != types.none:
+                    raise refuse("the operator returns a value: emit(...) it instead")
+            except NumbaError as error:
+                told = translate(error, planned.program)
+                of = planned.vertex.operator.name, planned.name, plan.graph.name
+                raise told.in_vertex(*of) from None
             vertices.append(_Compiled(planned, process, given))
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

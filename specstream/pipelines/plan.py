@@ -22,6 +22,7 @@ from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema
 from specstream.declarations.state import Layout, Space, scalar
+from specstream.errors import CompileError
 from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
@@ -150,13 +151,16 @@ class Plan:
             if moved is None:
                 layout = self.layout.part(name, layout.name)
             if program is None:
-                program = operator.compiled_as(
-                    Place(site, derived, lifts),
-                    operator.event.declared,
-                    operator.emits.declared,
-                    layout,
-                    name if moved is None else None,
-                )
+                try:
+                    program = operator.compiled_as(
+                        Place(site, derived, lifts),
+                        operator.event.declared,
+                        operator.emits.declared,
+                        layout,
+                        name if moved is None else None,
+                    )
+                except CompileError as error:
+                    raise error.in_vertex(operator.name, name, graph.name) from None
                 own = program.derived[len(derived) :]
                 derived += tuple(self._of_source(source, one) for one in own)
                 site += sum(len(one.text.splitlines()) for one in program.written.values())
