@@ -301,6 +301,8 @@ class Check:
             known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
             near = difflib.get_close_matches(name, sorted(known), 1)
             meant = f", or write {near[0]!r} if that is meant" if near else ""
+            if name == "state" and not self.analysis.shapes and not self.analysis.has_records:
+                meant = "; of an operator, give it state= and a first parameter for it"
             self.refuse(
                 node, f"name {name!r} is not defined", f"define it before the operator{meant}"
             )

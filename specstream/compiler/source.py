@@ -55,6 +55,8 @@ from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["ALONE", "Place", "analyse"]
 
+# The parameter that a function without a state is given.
+_NO_STATE = "__ss_no_state"
 # The columns that a timer has, as an event, but for the words of its key.
 _TIMER = Schema(("at",), (Column("int", pa.int64()),))
 
@@ -103,14 +105,19 @@ def analyse(
 
     Raises:
         CompileError: a function has something that cannot be compiled; names line and way out.
-        DeclarationError: one is not a plain function of (state, event, emit); or there are timers
-            and nothing to run, or the other way round.
+        DeclarationError: one is not a plain function of (state, event, emit), or without a state of
+            (event, emit); or there are timers and nothing to run, or the other way round.
     """
     what = f"operator {operator!r}"
-    checked = _checked(function, what, "process", "event")
+    parameters = ("state", "event", "emit") if layout.fields else ("event", "emit")
+    checked = _checked(function, what, "process", parameters)
     timers = layout.timers
     if on_timer is not None:
-        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", "timer")
+        if not layout.fields:
+            raise DeclarationError(
+                f"{what} has on_timer=, and no state=: give it one that has timers = ss.timers(key)"
+            )
+        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", ("state", "timer", "emit"))
         if timers is None:
             raise DeclarationError(
                 f"{what} has on_timer=, and its state {layout.name!r} has no timers: declare a "
@@ -136,20 +143,25 @@ def analyse(
     return program
 
 
-def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType:
-    expected = f"(state, {of}, emit)"
+def _checked(
+    function: Any, what: str, name: str, parameters: tuple[str, ...]
+) -> types.FunctionType:
+    expected = f"({', '.join(parameters)})"
     if not isinstance(function, types.FunctionType):
         raise DeclarationError(
             f"{what} is {type(function).__name__}; expected a plain function: def {name}{expected}"
         )
-    _, more = parameters_by_use(function)
+    _, more = parameters_by_use(function, len(parameters))
     names = list(inspect.signature(function).parameters)
-    if len(names) - len(more) != 3:
+    if len(names) - len(more) != len(parameters):
+        is_bare = len(parameters) == 2
         raise DeclarationError(
-            f"{what} takes ({', '.join(names)}); expected exactly three parameters: {expected}, "
-            "and others with defaults that are numbers or strings"
+            f"{what} takes ({', '.join(names)}){' and has no state=' if is_bare else ''}; expected "
+            f"exactly {'two' if is_bare else 'three'} parameters: {expected}, and others with "
+            "defaults that are numbers or strings"
+            + ("; give state=, a class derived from ss.State, if there is one" if is_bare else "")
         )
-    order = ["state", of, "emit"]
+    order = list(parameters)
     if names != order and sorted(names) == sorted(order):
         raise DeclarationError(
             f"{what} takes ({', '.join(names)}); expected {expected}, in this order"
@@ -158,21 +170,25 @@ def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType
 
 
 def parameters_by_use(
-    function: types.FunctionType,
+    function: types.FunctionType, given: int
 ) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
-    """The parameters that an engine gives values to, and those that keep their defaults."""
+    """The parameters that an engine gives values to, and those that keep their defaults.
+
+    Args:
+        given: how many the engine has values for: without a state one less.
+    """
     every = list(inspect.signature(function).parameters.values())
     settled = [
         one
-        for one in every[3:]
+        for one in every[given:]
         if isinstance(one.default, int | float | str) and not isinstance(one.default, np.generic)
     ]
     return [one for one in every if one not in settled], settled
 
 
-def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef) -> None:
+def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef, given: int) -> None:
     """``def process(state, event, emit, *, rate=0.1)``: a name that has this value."""
-    _, settled = parameters_by_use(function)
+    _, settled = parameters_by_use(function, given)
     if not settled:
         return
     names = {one.name for one in settled}
@@ -224,8 +240,8 @@ class _Analysis(Analysis):
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
+        event = list(inspect.signature(function).parameters)[1 if self.layout.fields else 0]
         if self.inputs:
-            event = list(inspect.signature(function).parameters)[1]
             self.events = Events(function, event, self.tree_as_written)
         called: list[Any] = [function]
         for _, one in self.layout.operations:
@@ -234,7 +250,7 @@ class _Analysis(Analysis):
         self.catches = any(map(has_try, reached))
         self.tells = any(map(tells_text, reached))
         if self.lifts:
-            self.lifting.begin(function)
+            self.lifting.begin(function, event)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         self.fingerprint.append(self.errors.described())
@@ -400,7 +416,10 @@ class _Analysis(Analysis):
     def read(self, original: types.FunctionType) -> FunctionSource:
         tree, text = self.written_as(original)
         if original is self.of_operator:
-            _settle_defaults(original, tree)
+            _settle_defaults(original, tree, 3 if self.layout.fields else 2)
+            if not self.layout.fields:
+                # All behind knows functions of three parameters only.
+                tree.args.args.insert(0, ast.copy_location(ast.arg(_NO_STATE), tree))
         parameters = parameters_of(tree.args).names
         if self.events is not None:
             names, refuse = self.events.names(original, tree), partial(self.refuse_at, original)

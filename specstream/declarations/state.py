@@ -196,10 +196,17 @@ class State:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each field lies. Laid out once."""
+    """Where each field lies. Laid out once.
+
+    Attributes:
+        name: of the state.
+        fields: in the order of their declaration.
+        parts: names of those that :meth:`joined` has joined.
+    """
 
     name: str
     fields: tuple[Field, ...]
+    parts: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     first_operation: ClassVar[int] = 0
 
     @classmethod
@@ -252,7 +259,7 @@ class Layout:
         if used["state"] == 0:
             raise DeclarationError(
                 f"state {name!r} declares no state field; expected at least one ss.array(...) or "
-                "ss.scalar(...)"
+                "ss.scalar(...), or no state="
             )
         fields, words = _with_regions(fields, used["state"])
         if words > MOST_WORDS:
@@ -287,11 +294,17 @@ class Layout:
                 f"the states of {name} take {words} words of 8 bytes; together they hold less than "
                 "2**32: declare narrower types, shorter arrays, or smaller limits of containers"
             )
-        return cls(name, tuple(placed))
+        return cls(name, tuple(placed), tuple(parts))
 
-    def has_part(self, prefix: str) -> bool:
-        """Whether there are fields that are called ``prefix.field``."""
-        return any(one.name.startswith(f"{prefix}.") for one in self.fields)
+    def has_part(self, name: str) -> bool:
+        """Whether it is one of those that are joined, whose fields are called ``name.field``."""
+        return name in self.parts
+
+    def is_unread(self, name: str) -> bool:
+        """Whether a field's name is that of a last value, ``part.input.column``, which is not kept
+        because nobody reads it any more."""
+        part, _, rest = name.partition(".")
+        return "." in rest and part in self.parts and self.field(name) is None
 
     def part(self, prefix: str, name: str) -> Part:
         """One of those that :meth:`joined` has joined, where it lies now."""
@@ -502,7 +515,7 @@ class Layout:
                 if field["name"] in declared:
                     raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
                 declared[field["name"]] = _declared(field)
-            packed = cls.pack(name, declared)
+            packed = cls.pack(name, declared) if declared else cls(name, ())
         except DeclarationError as error:
             raise Malformed(str(error)) from None
         for found, given in zip(packed.describe(), description, strict=True):

@@ -116,14 +116,14 @@ class Operator:
     def __init__(
         self,
         function: Callable[..., None],
-        state: type[State],
+        state: type[State] | None,
         event: Record | None,
         emits: Record,
         name: str | None,
         on_timer: Callable[..., None] | None = None,
         inputs: Mapping[str, Record] | None = None,
     ) -> None:
-        if not (isinstance(state, type) and issubclass(state, State)):
+        if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
                 f"state= is {shown(state)}; expected a class: class MyState(ss.State): ..."
             )
@@ -139,7 +139,7 @@ class Operator:
         self._declare(
             function,
             name,
-            state.layout(),
+            Layout(name, ()) if state is None else state.layout(),
             flattened(of_inputs) if event is None else Schema.of(event, "event"),
             Schema.of(emits, "emits"),
             on_timer,
@@ -542,20 +542,21 @@ def _inputs(declared: Mapping[str, Record]) -> dict[str, Schema]:
 
 def operator(
     *,
-    state: type[State],
+    state: type[State] | None = None,
     event: Record | None = None,
     inputs: Mapping[str, Record] | None = None,
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
-    """Makes a plain function ``process(state, event, emit)`` an operator.
+    """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
+    function ``process(event, emit)``.
 
     The function is analysed at once: constants of its globals and closure are frozen, and what
     cannot be compiled is refused with its line.
 
     Args:
-        state: class of the state, derived from :class:`specstream.State`.
+        state: class of the state, derived from :class:`specstream.State`; None: it has none.
         event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
             ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
             ``ss.nullable(...)`` of one of these, which is also written ``float | None``. Or a

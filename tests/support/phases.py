@@ -151,7 +151,8 @@ class Phases:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
         event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
-        vertex.operator.function(self.states[vertex.name], event, emit)
+        state = [self.states[vertex.name]] if vertex.operator.layout.fields else []
+        vertex.operator.function(*state, event, emit)
         for number, row in enumerate(emitted):
             to = list(path)
             to[self.levels[vertex.name]] = number

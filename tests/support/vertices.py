@@ -147,7 +147,20 @@ def eight(state, event, emit):
         emit(total % 500, event.random(known), "eight", known)
 
 
+@ss.operator(event={"x": int, "y": float, "s": str}, emits=ROW)
+def passing(event, emit, step=4):
+    if event.x % step != 2:
+        emit(event.x, event.y + 1.0, event.s, None if event.x % 2 else event.x)
+
+
+@ss.operator(inputs={"a": {"x": int, "s": str}, "b": {"y": float}}, emits=ROW)
+def pairs(event, emit):
+    if event.known("b") and event.changed("a"):
+        for k in range(event.a.x % 3):
+            emit(event.a.x + k, event.b.y * k, event.a.s)
+
+
 VERTICES: list[ss.Operator] = [
-    *(always, sometimes, several, never, keyed, adding),
-    *(both, three, eight),
+    *(always, sometimes, several, never, keyed, adding, passing),
+    *(both, three, eight, pairs),
 ]
