@@ -209,6 +209,10 @@ class Layout:
     parts: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     first_operation: ClassVar[int] = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is kept of it to be found faster.
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+
     @classmethod
     def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
         """Fields one after the other, each space for itself, each from a whole word on; behind
@@ -287,7 +291,7 @@ class Layout:
                 for one in layout.fields
             ]
             for space in used:
-                used[space] = sum(one.words for one in fields if one.space == space)
+                used[space] += layout.fields_words(space)
         placed, words = _with_regions(fields, used["state"])
         if words > MOST_WORDS:
             raise DeclarationError(
@@ -308,21 +312,35 @@ class Layout:
 
     def part(self, prefix: str, name: str) -> Part:
         """One of those that :meth:`joined` has joined, where it lies now."""
-        found = [one for one in self.fields if one.name.rpartition(".")[0] == prefix]
-        before = self.fields[: self.fields.index(found[0])]
-        local = tuple(
-            dataclasses.replace(one, name=one.name.removeprefix(f"{prefix}.")) for one in found
-        )
-        return Part(
-            name=name,
-            fields=local,
-            first_container=sum(one.container is not None for one in before),
-            first_operation=sum(len(one.operations) for one in before),
-            first_change=self._first_change
-            + sum(one.container is not None and not one.container.is_keyed for one in before),
-        )
+        return dataclasses.replace(self._joined[prefix], name=name)
 
-    @property
+    @cached_property
+    def _joined(self) -> dict[str, Part]:
+        found: dict[str, Part] = {name: Part(name, ()) for name in self.parts}
+        fields: dict[str, list[Field]] = {name: [] for name in self.parts}
+        containers = operations = 0
+        changes = self._first_change
+        for one in self.fields:
+            part, _, own = one.name.rpartition(".")
+            if part in fields:
+                if not fields[part]:
+                    found[part] = Part(
+                        part,
+                        (),
+                        first_container=containers,
+                        first_operation=operations,
+                        first_change=changes,
+                    )
+                fields[part].append(dataclasses.replace(one, name=own))
+            containers += one.container is not None
+            operations += len(one.operations)
+            changes += one.container is not None and not one.container.is_keyed
+        return {
+            name: dataclasses.replace(part, fields=tuple(fields[name]))
+            for name, part in found.items()
+        }
+
+    @cached_property
     def _first_change(self) -> int:
         return self.words("scratch") - len(self._sequences)
 
@@ -408,10 +426,13 @@ class Layout:
     def words(self, space: Space) -> int:
         """Number of words of a space, without the regions of containers; of the space "locks",
         number of locks."""
-        used = sum(field.words for field in self.fields if field.space == space)
-        return used + (len(self._sequences) if space == "scratch" else 0)
+        return self.fields_words(space) + (len(self._sequences) if space == "scratch" else 0)
 
-    @property
+    def fields_words(self, space: Space) -> int:
+        """Of these those of the fields."""
+        return sum(field.words for field in self.fields if field.space == space)
+
+    @cached_property
     def _sequences(self) -> tuple[Field, ...]:
         return tuple(
             one for one in self.containers if one.container is None or not one.container.is_keyed
@@ -441,7 +462,11 @@ class Layout:
 
     def field(self, name: str) -> Field | None:
         """The field of that name, if there is one."""
-        return next((field for field in self.fields if field.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {one.name: one for one in reversed(self.fields)}
 
     def allocate(self) -> npt.NDArray[np.int64]:
         """New state words, filled as declared; aligned to a cache line of 64 bytes.
@@ -536,9 +561,9 @@ class Part(Layout):
         first_change: likewise the word of its first count of changes.
     """
 
-    first_container: int
-    first_operation: int  # type: ignore[misc]
-    first_change: int
+    first_container: int = 0
+    first_operation: int = 0  # type: ignore[misc]
+    first_change: int = 0
 
     @property
     def _first_change(self) -> int:

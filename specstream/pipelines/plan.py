@@ -9,6 +9,7 @@ events are those of the source; with several they have the columns of all, calle
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -125,7 +126,9 @@ class Plan:
         levels = dict.fromkeys(graph.sources, 0)
         for vertex in vertices:
             levels[vertex.name] = 1 + max(levels[one.stream] for one in vertex.inputs)
-        counting = {one.name for one in vertices if not emits_at_most_once(one.operator)}
+        operators = dict.fromkeys(one.operator for one in vertices)
+        once = {operator for operator in operators if emits_at_most_once(operator)}
+        counting = {one.name for one in vertices if one.operator not in once}
         self.levels = tuple(sorted({levels[name] for name in counting}))
         at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
@@ -249,7 +252,11 @@ class Plan:
 
     def first_column(self, sink: Sink) -> int:
         """Which of the pipeline's columns of rows the first one of a sink is."""
-        return self.emits.names.index(self.column_of_row(sink.name, sink.columns.names[0]))
+        return self._places[self.column_of_row(sink.name, sink.columns.names[0])]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.emits.names)}
 
     def _forms(self, sink: Sink) -> tuple[Form, ...]:
         planned = self.vertices.get(sink.stream)
@@ -257,8 +264,12 @@ class Plan:
 
     def first_form(self, sink: Sink) -> int:
         """Which of the pipeline's formatted strings the first one of a sink's stream is."""
-        sinks = list(self.graph.sinks.values())
-        return sum(len(self._forms(one)) for one in sinks[: sinks.index(sink)])
+        return self._first_forms[sink.name]
+
+    @cached_property
+    def _first_forms(self) -> dict[str, int]:
+        counts = [len(self._forms(one)) for one in self.graph.sinks.values()]
+        return dict(zip(self.graph.sinks, itertools.accumulate(counts, initial=0), strict=False))
 
     def _rows(self) -> Schema:
         sinks = self.graph.sinks.values()
