@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -37,10 +37,24 @@ from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "check_order", "operator"]
+__all__ = ["Operator", "SequentialRun", "VertexCounts", "check_order", "operator"]
 
 
 _SHOWN_ERRORS = 3
+_SHOWN_VERTICES = 20
+
+
+@dataclass(frozen=True)
+class VertexCounts:
+    """What a vertex of a pipeline did.
+
+    Attributes:
+        runs: of its function.
+        rows: that it emitted.
+    """
+
+    runs: int
+    rows: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,12 +68,14 @@ class SequentialRun:
             that raised the row is None, and ``specstream_timer`` on the exception its key and time.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
+        vertices: of a pipeline, what each vertex did in the phases that were applied.
     """
 
     output: pa.Table
     state: StateView
     raised: tuple[tuple[int | None, Exception], ...]
     rejected_rows: pa.Table | None = None
+    vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
 
     @property
     def bad_rows(self) -> pa.Table | None:
@@ -84,6 +100,10 @@ class SequentialRun:
                 (f"rows of sink {sink}" if sink else "emitted rows", f"{of.num_rows:,}"),
                 ("columns", ", ".join(f"{one.name}: {one.type}" for one in of.schema)),
             )
+        ]
+        facts += [
+            (f"vertex {name}", f"{of.runs:,} runs, {of.rows:,} rows")
+            for name, of in list(self.vertices.items())[:_SHOWN_VERTICES]
         ]
         facts += [
             ("events that raised", f"{len(self.raised):,}"),
@@ -448,6 +468,7 @@ class Operator:
             StateView(self.layout, words, strings.objects),
             tuple(raised),
             events.rejected,
+            {name: VertexCounts(*of) for name, of in oracle.by_vertex.items()},
         )
 
 

@@ -35,8 +35,9 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
         source = _source_of(plan, event)
         sent: dict[str, Rows] = {name: {} for name in plan.order}
         is_sent = {name: name == source for name in plan.graph.sources}
+        runs: dict[str, int] = {}
         for name, planned in plan.vertices.items():
-            _Run(plan, planned, state, event).phase(sent, is_sent)
+            runs[name] = _Run(plan, planned, state, event).phase(sent, is_sent)
             for sink in plan.graph.sinks_of(name):
                 for path in sorted(sent[name]):
                     row = sent[name][path]
@@ -44,6 +45,9 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
         for sink in plan.graph.sinks_of(source):
             row = _row_of_event(plan, sink, event)
             emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+        for name, count in runs.items():  # nothing has raised
+            ran, rows = emit.by_vertex.get(name, (0, 0))
+            emit.by_vertex[name] = ran + count, rows + len(sent[name])
 
     return phase
 
@@ -113,7 +117,8 @@ class _Run:
     def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
 
-    def phase(self, sent: dict[str, Rows], is_sent: dict[str, bool]) -> None:
+    def phase(self, sent: dict[str, Rows], is_sent: dict[str, bool]) -> int:
+        """All of its runs; how many there were."""
         planned, origin = self.planned, (0,) * self.plan.axes
         rows: list[Rows | None] = []
         paths: set[Path] = set()
@@ -148,6 +153,7 @@ class _Run:
                 if planned.axis is not None:
                     own[planned.axis] = number
                 sent[planned.name][tuple(own)] = row[1:]
+        return len(paths)
 
     def read(
         self, path: Path, rows: Sequence[Rows | None], changed: Sequence[bool]
