@@ -313,6 +313,11 @@ class Operator:
         return values
 
     @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Names of a pipeline's sources, and of their columns; empty: it is none."""
+        return {}
+
+    @property
     def sinks(self) -> tuple[str, ...]:
         """Names of a pipeline's sinks; empty: it is none, and has one output."""
         return ()
