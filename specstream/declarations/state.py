@@ -202,11 +202,13 @@ class Layout:
         name: of the state.
         fields: in the order of their declaration.
         parts: names of those that :meth:`joined` has joined.
+        reserved: words at the beginning of the scratch that are no field's.
     """
 
     name: str
     fields: tuple[Field, ...]
     parts: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    reserved: int = dataclasses.field(default=0, repr=False)
     first_operation: ClassVar[int] = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -274,14 +276,17 @@ class Layout:
         return cls(name, tuple(fields))
 
     @classmethod
-    def joined(cls, name: str, parts: Mapping[str, Layout], more: Layout | None) -> Layout:
+    def joined(
+        cls, name: str, parts: Mapping[str, Layout], more: Layout | None, reserved: int = 0
+    ) -> Layout:
         """Several layouts one after the other, as one; a field is called ``part.field`` there.
 
         Args:
             more: fields with names of their own, behind all others.
+            reserved: words of the scratch before all others.
         """
         fields: list[Field] = []
-        used: dict[Space, int] = {"state": 0, "scratch": 0, "locks": 0}
+        used: dict[Space, int] = {"state": 0, "scratch": reserved, "locks": 0}
         named = [(f"{part}.", layout) for part, layout in parts.items()]
         for prefix, layout in [*named, ("", more)] if more is not None else named:
             fields += [
@@ -298,7 +303,7 @@ class Layout:
                 f"the states of {name} take {words} words of 8 bytes; together they hold less than "
                 "2**32: declare narrower types, shorter arrays, or smaller limits of containers"
             )
-        return cls(name, tuple(placed), tuple(parts))
+        return cls(name, tuple(placed), tuple(parts), reserved)
 
     def has_part(self, name: str) -> bool:
         """Whether it is one of those that are joined, whose fields are called ``name.field``."""
@@ -426,7 +431,8 @@ class Layout:
     def words(self, space: Space) -> int:
         """Number of words of a space, without the regions of containers; of the space "locks",
         number of locks."""
-        return self.fields_words(space) + (len(self._sequences) if space == "scratch" else 0)
+        more = self.reserved + len(self._sequences) if space == "scratch" else 0
+        return self.fields_words(space) + more
 
     def fields_words(self, space: Space) -> int:
         """Of these those of the fields."""
@@ -437,6 +443,11 @@ class Layout:
         return tuple(
             one for one in self.containers if one.container is None or not one.container.is_keyed
         )
+
+    @property
+    def first_change_word(self) -> int:
+        """The first of the words of :meth:`changes_of`."""
+        return self._first_change
 
     def changes_of(self, sequence: Field) -> int:
         """The word of the scratch in which an event counts what it puts into a sequence and takes

@@ -35,6 +35,7 @@ from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
 from specstream.compiler.refusals import refuse
 from specstream.compiler.types import (
+    BASES,
     PROFILED,
     EmitType,
     EventType,
@@ -46,16 +47,14 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Field, Space
+from specstream.declarations.state import Field
 from specstream.pipelines.graph import Sink
-from specstream.pipelines.plan import SINK, SOURCE, TYPES, Plan, Planned
+from specstream.pipelines.plan import MOST_INLINED, SINK, SOURCE, TYPES, Plan, Planned
 
 __all__ = ["MOST_VERTICES", "phase_function"]
 
 _WORDS = I64.as_pointer()
 _FIRST_ROWS = 8
-# In so many places the code of an operator becomes part of the function that runs a phase.
-_MOST_INLINED = 4
 # So many vertices are looked at one after the other; among more, those that have a message are
 # found by their bits.
 _MOST_IN_LINE = 64
@@ -474,7 +473,7 @@ def phase_function(plan: Plan) -> Callable[..., None]:
     processes: dict[int, Any] = {}
     for planned in plan.vertices.values():
         key = id(planned.program)
-        inlines = {"forceinline": True} if uses[key] <= _MOST_INLINED else {}
+        inlines = {"forceinline": True} if uses[key] <= MOST_INLINED else {}
         make = numba.njit(pipeline_class=OperatorCompiler, **inlines, **COMPILE_OPTIONS)
         if key not in processes:
             processes[key] = make(planned.program.native)
@@ -533,7 +532,7 @@ class _Vertex:
         counts: how many rows each input has in this phase; None: always one.
         kept: the first word of what is kept of its inputs.
         salt: of its random numbers.
-        moved: how far its fields are moved, by space.
+        moved: how far its fields and containers are moved.
     """
 
     compiled: _Compiled
@@ -542,7 +541,7 @@ class _Vertex:
     counts: list[Value | None]
     kept: Value
     salt: Value
-    moved: dict[Space, Value]
+    moved: dict[str, Value]
 
 
 class _Phase:
@@ -591,7 +590,7 @@ class _Phase:
                 counts,
                 I64(_first_kept(planned, self.plan)),
                 I64(planned.salt),
-                {space: I64(words) for space, words in (planned.moved or {}).items()},
+                {what: I64(words) for what, words in (planned.moved or {}).items()},
             )
             self.vertex(vertex)
 
@@ -770,8 +769,13 @@ class _Phase:
 
     def state(self, vertex: _Vertex) -> Value:
         """The state of a vertex."""
-        if vertex.compiled.planned.moved is None:
+        planned = vertex.compiled.planned
+        if planned.moved is None:
             return self.run.pointer
+        if planned.layout.containers:
+            words = self.builder.bitcast(self.run.load_member("scratch", POINTER), _WORDS)
+            for at, base in enumerate(BASES):
+                self.builder.store(vertex.moved[base], _word(self.builder, words, at))
         of = cgutils.create_struct_proxy(vertex.compiled.given[1])(self.context, self.builder)
         of.run = self.run.pointer
         of.state, of.scratch = vertex.moved["state"], vertex.moved["scratch"]
@@ -867,8 +871,9 @@ class _Waiting:
     costs nothing. What sets vertices apart that share their instructions is in a table.
     """
 
-    # Words of a vertex in the table: where its frame begins, what is kept, salt, moved, readers.
-    _OWN = 7
+    # Words of a vertex in the table: where its frame begins, what is kept, salt, readers, moved.
+    _MOVED = ("state", "scratch", *BASES)
+    _OWN = 5 + len(_MOVED)
     _INPUT = 2  # where the frame of the stream begins, and the number of its vertex
 
     def __init__(self, phase: _Phase, sources: dict[str, Value | None]) -> None:
@@ -899,10 +904,10 @@ class _Waiting:
 
     def _row(self, compiled: _Compiled) -> list[int]:
         planned = compiled.planned
-        moved = planned.moved or {"state": 0, "scratch": 0}
+        moved = planned.moved or dict.fromkeys(self._MOVED, 0)
         readers = self._readers_of(planned.name)
         row = [self.begins[planned.name], _first_kept(planned, self.plan), planned.salt]
-        row += [moved["state"], moved["scratch"], len(self.readers), len(readers)]
+        row += [len(self.readers), len(readers), *(moved[one] for one in self._MOVED)]
         self.readers += readers
         for one in planned.inputs:
             is_vertex = one.stream in self.begins
@@ -982,13 +987,13 @@ class _Waiting:
             streams.append(frame(at))
             count = builder.load(streams[-1])
             counts.append(builder.select(self.has_run(word(at + 1)), count, I64(0)))
-        moved: dict[Space, Value] = {"state": word(3), "scratch": word(4)}
+        moved = {one: word(5 + at) for at, one in enumerate(self._MOVED)}
         return _Vertex(compiled, frame(0), streams, counts, word(1), word(2), moved)
 
     def wake_readers(self, row: Value) -> None:
         """Sets the bits of those that read a vertex."""
         builder = self.builder
-        first, count = (builder.load(_word(builder, row, at)) for at in (5, 6))
+        first, count = (builder.load(_word(builder, row, at)) for at in (3, 4))
         with cgutils.for_range(builder, count) as loop:
             at = builder.add(first, loop.index)
             self.wake(builder.load(builder.gep(self.of_readers, [at], inbounds=True)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,21 +20,25 @@ import pyarrow as pa
 from specstream.compiler.inputs import column_of, flattened
 from specstream.compiler.program import Program
 from specstream.compiler.source import Place
+from specstream.compiler.types import BASES
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema
-from specstream.declarations.state import Layout, Space, scalar
+from specstream.declarations.state import Layout, scalar
 from specstream.errors import CompileError
 from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
 
-__all__ = ["SINK", "SOURCE", "TYPES", "Last", "Plan", "Planned"]
+__all__ = ["MOST_INLINED", "SINK", "SOURCE", "TYPES", "Last", "Plan", "Planned"]
 
 SOURCE = "stream"
 """The column that names an event's source, where a pipeline has several."""
 SINK = "sink"
 """The column that names a row's sink, likewise."""
+
+MOST_INLINED = 4
+"""In so many places the code of an operator becomes part of the function that runs a phase."""
 
 _NAME = Column("str", pa.string())
 TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -61,7 +66,7 @@ class Planned:
         program: its operator's function, rewritten for this place; that of another vertex of the
             same operator, where both can have one.
         layout: of its state; where it is moved, as in a state of its own.
-        moved: how far behind that its fields lie, in words, by space; None: they do not.
+        moved: how far behind that its fields lie, see ``_moved``; None: they do not.
         many: whether more than one row may come of it in a phase.
         axis: of a path, that counts the rows of each of its runs; None: there is at most one.
         last: of each input, the columns whose last values are kept.
@@ -72,7 +77,7 @@ class Planned:
     vertex: Vertex
     program: Program
     layout: Layout
-    moved: dict[Space, int] | None
+    moved: dict[str, int] | None
     many: bool
     axis: int | None
     last: tuple[dict[str, Last], ...]
@@ -132,10 +137,13 @@ class Plan:
         self.levels = tuple(sorted({levels[name] for name in counting}))
         at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
+        uses = Counter(vertex.operator for vertex in vertices)
+        moves = {one for one in operators if _moves(one.layout, uses[one])}
         self.layout = Layout.joined(
             graph.name,
             {vertex.name: vertex.operator.layout for vertex in vertices},
             _layout_of([field for _, _, fields in kept.values() for field in fields.items()]),
+            len(BASES) if any(one.layout.containers for one in moves) else 0,
         )
         declared = self._events()
         self.vertices: dict[str, Planned] = {}
@@ -148,7 +156,7 @@ class Plan:
             source = vertex.inputs[0].stream if not operator.inputs else ""
             last, known, _ = kept[name]
             lifts = source in graph.sources
-            moved = _moved(self.layout, vertex)
+            moved = _moved(self.layout, vertex) if operator in moves else None
             program = shared.get((operator, lifts)) if moved is not None else None
             layout = operator.layout
             if moved is None:
@@ -298,16 +306,31 @@ class Plan:
         return "\n".join(told)
 
 
-def _moved(whole: Layout, vertex: Vertex) -> dict[Space, int] | None:
-    """How far the fields of a vertex are moved, where that is all that sets them apart."""
+def _moves(own: Layout, uses: int) -> bool:
+    """Whether vertices of an operator with such a state share its code. Where the containers are
+    has to be read then, so that few vertices rather have code of their own."""
+    if own.operations or own.timers or any(one.space == "locks" for one in own.fields):
+        return False
+    return not own.containers or uses > MOST_INLINED
+
+
+def _moved(whole: Layout, vertex: Vertex) -> dict[str, int]:
+    """How far the fields of a vertex are moved, which is all that sets them apart: in words by
+    space; and its containers, by what :data:`BASES` tells of them."""
     own = vertex.operator.layout
-    if own.containers or own.operations or any(one.space == "locks" for one in own.fields):
-        return None
-    moved: dict[Space, int] = {"state": 0, "scratch": 0}
+    moved = {"state": 0, "scratch": 0, **dict.fromkeys(BASES, 0)}
     for one in reversed(own.fields):
         placed = whole.field(f"{vertex.name}.{one.name}")
         assert placed is not None
         moved[one.space] = placed.offset - one.offset
+        if one.container is not None and placed.container is not None:
+            # Regions begin with pages, and so lie in the same distances from each other.
+            moved["region"] = placed.container.region - one.container.region
+    if own.containers:
+        part = whole.part(vertex.name, own.name)
+        moved["header"] = moved["state"]
+        moved["number"] = part.first_container
+        moved["change"] = part.first_change_word - own.first_change_word
     return moved
 
 
