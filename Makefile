@@ -87,10 +87,15 @@ quick: lint
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(QUICK)" tests $(PYTEST_ARGS)
 
+# It only saves time: Java's classes as they lie in memory.
+.pytest_cache/spark.jsa: tests/support/java_classes.py $(VENV)/installed-test
+	@mkdir -p $(@D)
+	$(WITH_JAVA) $(BIN)/python $<
+
 # What a construct of the language means does not depend on how far LLVM optimises, and compiling
 # without takes a third of the time; the corpus and the random operators of the engine's tests run
 # as users' operators do.
-test: lint
+test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" --ignore=tests/compiler $(PYTEST_ARGS)
 	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" tests/compiler $(PYTEST_ARGS)

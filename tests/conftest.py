@@ -10,6 +10,7 @@ from typing import Any
 
 import contents
 import hypothesis
+import java_classes
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -41,9 +42,8 @@ HERE = pathlib.Path(__file__).parent
 # The processes that tests start have it as well.
 os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" / "compiled"))
 
-# Tests start dozens of Sparks, and each lives for seconds: too short for a compiler that optimises
-# or a collector with threads of its own. Half the processor time of a start goes into those.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# The Sparks of tests live for seconds, and there are dozens.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options())
 
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {

@@ -365,7 +365,7 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
     # A process of its own, because a process has one Spark at a time.
     found = subprocess.run(
         [sys.executable, SUPPORT / "killing.py", str(tmp_path), str(SHARDS)],
-        capture_output=True, text=True, timeout=2 * WAIT_SECONDS,
+        capture_output=True, text=True, timeout=6 * WAIT_SECONDS,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]
     killed = {marker.read_text() for marker in tmp_path.glob("killed-*")}

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import java_classes
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from state_store import ROCKSDB, STATE_STORE
@@ -36,6 +37,7 @@ def main(directory: Path, shards: int) -> None:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.log.level", "OFF")
+        .config("spark.executor.extraJavaOptions", java_classes.options())
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config(STATE_STORE, ROCKSDB)
