@@ -12,16 +12,21 @@ PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+STRESS_SPARK_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
+BENCH_PIPELINES_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
+SECONDS ?= 60
+SEED ?=
 INPUTS ?= 25000
+STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs wheel compat clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,13 +36,15 @@ help:
 	@echo "make lint    lint, types and the order of the rooms only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
 	@echo "make stress-closing  engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at random"
-	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
+	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes; STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only"
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
+	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   compile times; speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
+	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
@@ -111,16 +118,31 @@ stress-closing: $(VENV)/installed-test
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
+	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT) $(STRESS_SPARK_ARGS)
 
-# The package once more, with the runtime under AddressSanitizer and its assertions compiled in.
+# The package once more, with the runtime under sanitizers and its assertions compiled in: where,
+# which ones, and other options.
+define sanitized
+	rm -rf build $(VENV)/$(1)
+	CFLAGS="-g -UNDEBUG -fsanitize=$(2) -fno-sanitize-recover=all -fno-omit-frame-pointer $(3)" \
+		LDFLAGS="-fsanitize=$(2)" $(PIP) install --quiet --no-deps --target $(VENV)/$(1) .
+	rm -rf build
+endef
+comma := ,
+
 stress-files: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	rm -rf build $(VENV)/address
-	CFLAGS="-g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
-		$(PIP) install --quiet --no-deps --target $(VENV)/address .
-	rm -rf build
+	$(call sanitized,address,address$(comma)undefined)
 	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
+
+# Of ThreadSanitizer's warning about fences see stm_native/tests/Makefile.
+stress-pipelines: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(call sanitized,address,address$(comma)undefined)
+	$(call sanitized,thread,thread,-Wno-tsan)
+	$(STRESS_PIPELINES)
+	$(STRESS_PIPELINES) --sanitizer address --package $(VENV)/address
+	$(STRESS_PIPELINES) --sanitizer thread --package $(VENV)/thread
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants
@@ -164,6 +186,10 @@ bench-containers: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.containers $(BENCH_CONTAINERS_ARGS)
 
+bench-pipelines: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.pipelines $(BENCH_PIPELINES_ARGS)
+
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.speed $(SPEED_ARGS)
@@ -178,7 +204,7 @@ pictures: $(VENV)/installed-test
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 compat: $(VENV)/installed-test
-	$(BIN)/python .ci/compat.py --json $(VENV)/compat.json $(COMPAT_ARGS)
+	$(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

@@ -6,6 +6,9 @@ pip resolves the requirements of the wheel of this checkout, so that what the wh
 tried as well. The tests run against the wheel, never against the sources beside them.
 
 Which Pythons there are: those on PATH, and pyenv's. What cannot be had is skipped, with a word.
+
+What was tried is kept in ``docs/versions-tried.json``, the last result of each combination, and the
+page that says it has its table from there; ``--draw`` only draws it anew.
 """
 
 from __future__ import annotations
@@ -22,11 +25,16 @@ import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST, NEWEST = "oldest", "newest"
+TRIED = ROOT / "docs" / "versions-tried.json"
+PAGE = ROOT / "docs" / "should-i-use-it.md"
+BEGIN, END = "<!-- by `make compat` -->\n", "<!-- end -->\n"
 MARKS = "not spark and not slow and not large"
 # What compiled code and columns do. Neither needs Spark, which has one version.
 TESTS = (
@@ -67,6 +75,8 @@ class Combination:
     result: str = ""
     """``passed``, ``failed`` or ``skipped``."""
     said: str = ""
+    passed: int = 0
+    failed: int = 0
     seconds: float = 0.0
 
     @property
@@ -174,6 +184,9 @@ def test(one: Combination, python: Path, tests: list[str], log: Path) -> None:
     status = run(command, log, NUMBA_OPT="0", PYTHONSAFEPATH="1", CI="1")
     one.result = "passed" if status == 0 else "failed"
     one.said = last_line(log, r"\d+ (passed|failed|error)")
+    counts = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed|error)", one.said)}
+    one.passed = counts.get("passed", 0)
+    one.failed = counts.get("failed", 0) + counts.get("error", 0)
 
 
 def try_out(one: Combination, to: Path, wheel: Path, tests: list[str], keep: bool) -> None:
@@ -215,16 +228,66 @@ def table(done: list[Combination]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
+def store(done: list[Combination], tests: str, to: Path = TRIED) -> None:
+    """Adds results to those that are stored."""
+    kept = json.loads(to.read_text()) if to.is_file() else {}
+    today = datetime.now(UTC).date().isoformat()
+    for one in done:
+        result = asdict(one)
+        del result["said" if one.result != "skipped" else "versions"], result["seconds"]
+        kept[one.name] = {**result, "tests": tests, "date": today}
+    order = [one.name for one in combinations()]
+    kept = {name: kept[name] for name in order if name in kept}
+    to.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def drawn(kept: dict[str, dict[str, Any]]) -> str:
+    """The table of the page."""
+    lines = [
+        "| Python | Numba | NumPy | pyarrow | tests | failed |",
+        "| --- | --- | --- | --- | ---: | ---: |",
+    ]
+    for one in kept.values():
+        if one["result"] == "skipped":
+            continue
+        versions = [one["versions"][name] for name in ("python", "numba", "numpy", "pyarrow")]
+        counts = one["passed"] + one["failed"], one["failed"]
+        lines.append(f"| {' | '.join([*versions, *map(str, counts)])} |")
+    tried = {one["python"] for one in kept.values() if one["result"] != "skipped"}
+    skipped = [one for one in kept.values() if one["result"] == "skipped"]
+    words = [
+        f"Not to be had: {one['numba']} Numba and {one['numpy']} NumPy for Python {one['python']}"
+        if one["python"] in tried
+        else f"Python {one['python']} was not tried"
+        for one in skipped
+    ]
+    days = sorted({one["date"] for one in kept.values()})
+    when = " to ".join(dict.fromkeys((days[0], days[-1])))
+    lines += ["", f"Run on {when}." + "".join(f" {one}." for one in dict.fromkeys(words))]
+    return "\n".join(lines) + "\n"
+
+
+def draw(page: Path = PAGE, tried: Path = TRIED) -> str:
+    """The text of the page with the table of what is stored."""
+    text = page.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{drawn(json.loads(tried.read_text()))}\n{END}{after}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few files of tests in each")
     parser.add_argument("--only", default="", help="names of combinations that have this in them")
     parser.add_argument("--list", action="store_true", help="name the combinations and end")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the results, as JSON")
+    parser.add_argument("--draw", action="store_true", help="draw the page's table, and end")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
     parser.add_argument("--to", type=Path, default=ROOT / ".venv" / "compat", help="where they are")
-    parser.add_argument("tests", nargs="*", help="other tests than the usual")
+    parser.add_argument("tests", nargs="*", help="other tests, of which nothing is stored")
     given = parser.parse_args()
+    if given.draw:
+        PAGE.write_text(draw())
+        return 0
     chosen = [one for one in combinations() if given.only in one.name]
     if given.list or not chosen:
         print("\n".join(one.name for one in (chosen or combinations())))
@@ -238,9 +301,9 @@ def main() -> int:
     for number, one in enumerate(chosen, 1):
         tell(f"[{number}/{len(chosen)}] {one.name}: installing")
         try_out(one, to, wheel, tests, given.keep)
-        if given.json is not None:  # after each: what was done is kept if the next is interrupted
-            results = [{"name": this.name, **asdict(this)} for this in chosen[:number]]
-            given.json.write_text(json.dumps({"tests": tests, "results": results}, indent=1) + "\n")
+        if not given.tests:  # after each: what was done is kept if the next is interrupted
+            store([one], "quick" if given.quick else "all")
+            PAGE.write_text(draw())
     print(table(chosen))
     # Where nothing could be had, nothing was tried.
     results = [one.result for one in chosen]

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
+from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
 from specstream.figures.style import save
@@ -73,6 +74,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/spark": draw_rates,
     "speed/containers": draw_speed,
     "speed/containers-skew": draw_skew,
+    "speed/pipelines": draw_pipelines,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-__all__ = ["print_table", "progress"]
+__all__ = ["print_table", "progress", "progress_bar"]
 
 
 def progress(text: str) -> None:
     """One line that replaces the one before; nothing where nobody looks."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def progress_bar(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """A bar on a terminal: what to call to say what is done, and when one step is."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeElapsedColumn as Elapsed
+    except ImportError:
+        yield (lambda text: None), (lambda: None)
+        return
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
+    # Redrawn only when something is said: a thread that redraws would take part in the race.
+    bar = Progress(
+        *columns,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=total)
+        yield (
+            lambda text: bar.update(task, description=text, refresh=True),
+            lambda: bar.update(task, advance=1, refresh=True),
+        )
 
 
 def print_table(

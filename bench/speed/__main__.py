@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.harness import BASELINE, Effort
-from bench.report import print_table
+from bench.report import print_table, progress_bar
 from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases, over_all
 from bench.speed.loads import LOADS, calibrated
 from bench.speed.plot import SHORT_LOADS, draw_short, draw_table
@@ -78,7 +76,7 @@ def main() -> int:
     rows: list[Row] = []
     automatic: list[AutoResult] = []
     phases: list[Phase] = []
-    with _progress(len(loads) + wanted("phases")) as (say, step):
+    with progress_bar(len(loads) + wanted("phases")) as (say, step):
         for load in loads:
             both, auto = measure_row(load, effort, say)
             rows += both
@@ -112,34 +110,6 @@ def _draw(measured: dict[str, Any], path: Path) -> None:
     save(draw_table(measured), path)
     if any(row["kind"] == "compiled" and row["name"] in SHORT_LOADS for row in measured["rows"]):
         save(draw_short(measured), path.with_stem(f"{path.stem}-short"))
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """A bar on a terminal: what to call to say what is done, and when one step is."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
-    except ImportError:
-        yield (lambda text: None), (lambda: None)
-        return
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
-    # Redrawn only when something is said: a thread that redraws would take part in the race.
-    bar = Progress(
-        *columns,
-        console=console,
-        transient=True,
-        auto_refresh=False,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=total)
-        yield (
-            lambda text: bar.update(task, description=text, refresh=True),
-            lambda: bar.update(task, advance=1, refresh=True),
-        )
 
 
 def _verdict(reached: bool) -> str:

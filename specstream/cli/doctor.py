@@ -13,8 +13,10 @@ from rich.text import Text
 
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
+from specstream.doctor.alone import printable, tell
+from specstream.doctor.beginning import began
 from specstream.doctor.examination import checks
-from specstream.doctor.finding import Finding, is_complete, run, summary
+from specstream.doctor.finding import Check, Finding, is_complete, run, summary
 from specstream.doctor.report import as_json as report
 
 __all__ = ["doctor"]
@@ -38,9 +40,9 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
     count. Of what is written only entries of the compile cache stay. No network is needed.
     """
     with reported_errors():
-        stderr = Console(stderr=True)
-        with stderr.status("looking") as status:
-            findings = list(run(checks(spark, checkpoint), say=lambda text: status.update(text)))
+        began()
+        printable((sys.stdout, sys.stderr))
+        findings = _looked(checks(spark, checkpoint))
         if as_json:
             click.echo(json.dumps(report(findings)))
         else:
@@ -49,8 +51,24 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
+def _looked(chosen: Sequence[Check]) -> list[Finding]:
+    """Makes the checks, and says meanwhile what is waited for."""
+    stderr = Console(stderr=True)
+    if not stderr.is_terminal:
+        return list(run(chosen, say=tell))
+    status = stderr.status("looking")
+    try:
+        status.start()
+    except RuntimeError:  # no thread is to be had
+        return list(run(chosen, say=tell))
+    with status:
+        return list(run(chosen, say=lambda text: status.update(text)))
+
+
 def show(findings: Sequence[Finding]) -> None:
     """A table of what was found, and below it what to do."""
+    if sys.stdout is None:  # closed by who started this
+        return
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)

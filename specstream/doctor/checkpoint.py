@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import fcntl
 import os
 import shutil
@@ -14,16 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specstream.doctor.filesystem import existing, kind
-from specstream.doctor.finding import Check, Finding
+from specstream.doctor.finding import Check, Finding, Verdict
 from specstream.doctor.machine import gigabytes
 
 if TYPE_CHECKING:
+    from specstream.checkpoint.checkpoint_files import CheckpointFiles
+    from specstream.checkpoint.restart import Newest
     from specstream.checkpoint.store import LocalStore
 
 __all__ = ["check"]
 
 NAME = "checkpoint"
 LEAST_ROOM = 256 << 20
+NOT_THERE = "not there yet, and can be made"
+COPY_BACK = "put a copy of the directory back, or begin a new stream with an empty one"
 # Not asked: a look at a bucket goes over the network.
 REMOTE = ("s3", "gs", "abfss", "hdfs")
 # What is in these goes with the machine, or with the container.
@@ -45,24 +49,39 @@ class _Broken(Exception):
     """An operation that checkpoint files need does not work; the text says which."""
 
 
+class _Unusable(Exception):
+    """What is there cannot be gone on from.
+
+    Attributes:
+        found: what is there.
+        advice: what to do.
+    """
+
+    def __init__(self, found: str, advice: str) -> None:
+        super().__init__(found)
+        self.found, self.advice = found, advice
+
+
 def check(place: str) -> Check:
     """Of a directory, or of a URI, that ``checkpoint=`` could get. Nothing of it is changed."""
     return Check(NAME, lambda say: _look(place))
 
 
 def _look(place: str) -> Finding:
-    from specstream.checkpoint.store import LocalStore, check_beside_spark
+    from specstream.checkpoint.store import LocalStore, check_beside_spark, store_of
     from specstream.errors import ConfigurationError
 
     scheme, is_uri, _ = place.partition("://")
-    if is_uri and scheme not in REMOTE:
+    if is_uri and scheme not in (*REMOTE, "file"):
         found = f"pyarrow reaches no {scheme}:// of {place}"
-        return Finding(NAME, "missing", found, "name a path, or " + ", ".join(REMOTE) + " (://)")
-    if is_uri:
+        advice = "name a path, or " + ", ".join(("file", *REMOTE)) + " (://)"
+        return Finding(NAME, "missing", found, advice)
+    if is_uri and scheme != "file":
         advice = "it is not locked: see to it that one query at a time writes there"
         return Finding(NAME, "warning", f"{place}, of which nothing was asked", advice)
-    store = LocalStore(place)
     try:
+        store = store_of(place)
+        assert isinstance(store, LocalStore)
         check_beside_spark(store.key, lambda paths: all(map(os.path.exists, paths)))
     except ConfigurationError as error:
         return Finding(NAME, "missing", str(error), "give another directory")
@@ -76,16 +95,27 @@ def _look(place: str) -> Finding:
     except _Broken as broken:
         advice = f"use a directory where {parent} is yours, on a filesystem that does this"
         return Finding(NAME, "missing", f"{where}: {broken}", advice)
-    content, advice = ("not there yet, and can be made", "") if parent != path else _content(store)
+    lock = path / "lock"
+    if os.path.lexists(lock) and not lock.is_file():
+        return Finding(NAME, "missing", f"{where}: {lock} is no file", f"remove {lock}")
+    verdict: Verdict = "ok"
+    try:
+        content, advice = _content(store) if parent == path else (NOT_THERE, "")
+        holder = _holder(lock)
+    except _Unusable as unusable:
+        content, advice, verdict, holder = unusable.found, unusable.advice, "missing", None
+    except PermissionError as error:
+        content, verdict, holder = f"{error.filename}: {error.strerror}", "missing", None
+        advice = "run as the user that the query has, or make the files that user's: chown -R"
     found = f"{where}: {content}"
-    if not advice and (holder := _holder(path / "lock")):
+    if not advice and holder:
         advice = "one query at a time: stop the one that runs before another one starts there"
         found += f", in use by process {holder}"
     if not advice and shutil.disk_usage(parent).free < LEAST_ROOM:
         advice = "make room: each checkpoint file may be as large as the state"
     if not advice and kind(path) in FLEETING:
         advice = f"what is there goes with {FLEETING[kind(path)]}: take a disk or a volume"
-    return Finding(NAME, "warning" if advice else "ok", found, advice)
+    return Finding(NAME, "warning" if advice and verdict == "ok" else verdict, found, advice)
 
 
 def _try_operations(directory: Path) -> None:
@@ -125,13 +155,15 @@ def _try_operations(directory: Path) -> None:
 
 
 def _holder(lock: Path) -> int | None:
-    """The process that holds a lock; None: nobody does. Asking takes none."""
+    """The process that holds a lock; None: nobody does. Asking takes none.
+
+    Raises:
+        PermissionError: it may not be read, or not be written.
+    """
     try:
-        file = os.open(lock, os.O_RDONLY)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return None
-        raise
+        file = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        return None
     try:
         asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         kind_of_lock, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
@@ -141,31 +173,51 @@ def _holder(lock: Path) -> int | None:
 
 
 def _content(store: LocalStore) -> tuple[str, str]:
-    """Whose files are there, and what to do where they cannot be used."""
-    from specstream.checkpoint.checkpoint_files import names_of, read_file
-    from specstream.errors import SpecstreamError
+    """Whose files are there, and what to do where they are somebody else's.
+
+    Raises:
+        _Unusable: no query can go on from what is there, or only from before its end.
+        PermissionError: a file cannot be read.
+    """
+    from specstream.checkpoint.checkpoint_files import CheckpointFiles, names_of
+    from specstream.errors import SnapshotError
 
     names = names_of(store)
+    for name in names:
+        path = store.path / str(name)
+        if path.exists() and not path.is_file():  # to open a pipe would wait for a writer
+            raise _Unusable(f"{name} is no file", f"remove {path}")
     if not names:
         others = [name for name in store.names() if name != "lock"]
         if others:
             advice = "give the query a directory of its own, beside Spark's checkpointLocation"
             return f"no checkpoint files, but others ({', '.join(sorted(others)[:3])})", advice
         return "empty", ""
-    damaged = []
-    for name in reversed(names):
-        try:
-            about = read_file(store, name, str(name)).about
-        except FileNotFoundError:
-            continue  # a query that runs has removed it
-        except SpecstreamError as error:
-            damaged.append(f"{name}: {error}")
-            continue
-        text = f"operator {about.operator!r}, state {about.state!r}, after batch {about.batch_id}"
-        text += f", {len(names)} checkpoint file(s)" + (", ended" if about.finished else "")
-        if damaged:
-            advice = "look at the disk; what a start does then: troubleshooting, Checkpoints"
-            return f"{text}; not usable: {damaged[0]}", advice
-        return text, ""
-    advice = "put a copy of the directory back, or begin a new stream with an empty one"
-    return f"{len(names)} checkpoint file(s), none of which can be used", advice
+    try:
+        found = _newest(CheckpointFiles(store, "checkpoint", keep_batches=0))
+    except SnapshotError as error:
+        raise _Unusable(f"{len(names)} checkpoint file(s): {error}", COPY_BACK) from None
+    broken = "; ".join(found.damaged)
+    if found.chain is None:
+        text = f"{found.files} checkpoint file(s), none of which can be used: "
+        raise _Unusable(text + (broken or "there is no full one"), COPY_BACK)
+    about = found.chain.last.about
+    text = f"operator {about.operator!r}, state {about.state!r}, after batch {about.batch_id}"
+    text += f", {len(names)} checkpoint file(s)" + (", ended" if about.finished else "")
+    if broken:
+        advice = (
+            f"put a copy of the directory back; without one a query begins after batch "
+            f"{about.batch_id}, and fails if Spark is further: troubleshooting, Checkpoints"
+        )
+        raise _Unusable(f"{text}; not usable: {broken}", advice)
+    return text, ""
+
+
+def _newest(files: CheckpointFiles) -> Newest:
+    """What a start would go on from, also while a query that runs removes files."""
+    from specstream.checkpoint.restart import newest_chain
+
+    for _ in range(3):
+        with contextlib.suppress(FileNotFoundError):
+            return newest_chain(files)
+    return newest_chain(files)

@@ -12,6 +12,7 @@ from pathlib import Path
 from specstream.doctor.filesystem import existing, kind
 from specstream.doctor.finding import Check, Finding
 from specstream.doctor.installation import install
+from specstream.doctor.limits import way_out
 from specstream.doctor.machine import gigabytes
 from specstream.doctor.trial import TrialFailed, attempt
 
@@ -40,15 +41,19 @@ def _way_out(told: str) -> str:
             "that you have (pip wheel), or take a newer system"
         )
     if "_native" in told:
-        return (
-            "the C extension is not there, or is of another version. In a checkout: pip install "
-            f"-e . ; else, with --force-reinstall, {install()}"
-        )
+        return "the C extension is not there, or is of another version: " + install(
+            again=True
+        ).replace("reinstall .", "reinstall -e .")
     if os.environ.get("NUMBA_DISABLE_JIT"):
         return "unset NUMBA_DISABLE_JIT: operators are compiled by Numba"
-    return (
-        "correct first what else is missing here; if nothing is, install it again "
-        "(pip install --force-reinstall), and if that does not help, report it"
+    if told.startswith("crashed") and not way_out(told):
+        return (
+            "a library is damaged, or not made for this processor (SIGILL): "
+            f"{install(again=True)}; if that does not help, report it"
+        )
+    return way_out(told) or (
+        f"correct first what else is missing here; if nothing is, {install(again=True)}; if that "
+        "does not help, report it"
     )
 
 
@@ -70,7 +75,10 @@ def _cache(say: Callable[[str], None]) -> Finding:
             what = f"{path} is a symbolic link"
             return Finding(name, "warning", what, f"name the directory itself, {instead}")
         if problem := cache.not_ours(status):
-            advice = f"look at what is in it, and then chmod go-w {path}, {instead}"
+            advice = instead.removeprefix("or ")
+            # What is another's, or shared by all as /tmp, is not to be changed.
+            if status.st_uid == os.getuid() and not status.st_mode & stat.S_ISVTX:
+                advice = f"look at what is in it, and then chmod go-w {path}, {instead}"
             return Finding(name, "warning", f"{path} {problem}", advice)
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(b"specstream")

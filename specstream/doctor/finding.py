@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Check", "Finding", "is_complete", "run", "summary"]
+from specstream.doctor.limits import way_out
+from specstream.doctor.requirements import requirement
+
+__all__ = ["LOOK_ABOVE", "Check", "Finding", "Verdict", "is_complete", "run", "summary"]
+
+LOOK_ABOVE = "look at what is missing above; if nothing is, report it as a bug"
+Verdict = Literal["ok", "warning", "missing"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Finding:
     """
 
     name: str
-    verdict: Literal["ok", "warning", "missing"]
+    verdict: Verdict
     found: str
     advice: str = ""
 
@@ -32,11 +38,13 @@ class Check:
 
     Attributes:
         name: of its finding.
-        look: does it; it may say meanwhile, by the function that it is given, what is going on.
+        look: does it; by the function that it is given it may say what it waits for.
+        is_required: what it looks at is needed: that it cannot be looked at is a fault, too.
     """
 
     name: str
     look: Callable[[Callable[[str], None]], Finding]
+    is_required: bool = True
 
 
 def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding]:
@@ -44,16 +52,24 @@ def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding
 
     >>> list(run([Check("x", lambda say: Finding("x", "ok", str(1 / 0)))], say=print))
     x
-    [Finding(name='x', verdict='warning', found='the check itself failed: ZeroDivisionError: ...
+    [Finding(name='x', verdict='missing', found='cannot be looked at: ZeroDivisionError: ...
     """
     for check in checks:
-        say(check.name)
+        name = check.name
+        say(name)
         try:
-            yield check.look(say)
+            yield check.look(lambda text, name=name: say(f"{name}: {text}"))  # type: ignore[misc]
         except Exception as error:
-            what = f"the check itself failed: {type(error).__name__}: {error}"
-            advice = "look at what is missing above; if nothing is, report it as a bug"
-            yield Finding(check.name, "warning", what, advice)
+            what = f"cannot be looked at: {type(error).__name__}: {error}"
+            verdict: Verdict = "missing" if check.is_required else "warning"
+            yield Finding(check.name, verdict, what, _way_out(error))
+
+
+def _way_out(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"pip install {requirement(error.name.partition('.')[0])}"
+    told = f"{type(error).__name__}: {error}"
+    return way_out(told) or LOOK_ABOVE
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:

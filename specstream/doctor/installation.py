@@ -19,14 +19,18 @@ EXTRAS = ("spark", "cli", "plot", "metrics", "delta", "testing")
 MACHINES = ("x86_64", "aarch64")
 
 
-def install(*extras: str) -> str:
-    """The command that installs specstream with extras.
+def install(*extras: str, again: bool = False) -> str:
+    """The command that installs specstream with extras; ``again``: and all that it needs, anew.
 
     >>> install("spark")
     'pip install "specstream[spark]" (in a checkout: pip install ".[spark]")'
+    >>> install(again=True)
+    'pip install --force-reinstall specstream (in a checkout: pip install --force-reinstall .)'
     """
     listed = f"[{','.join(extras)}]" if extras else ""
-    return f'pip install "{PACKAGE}{listed}" (in a checkout: pip install ".{listed}")'
+    here, there = (f'"{name}{listed}"' if listed else name for name in (".", PACKAGE))
+    command = "pip install --force-reinstall" if again else "pip install"
+    return f"{command} {there} (in a checkout: {command} {here})"
 
 
 def has_spark() -> bool:
@@ -71,10 +75,12 @@ def _package(say: Callable[[str], None]) -> Finding:
         return Finding(PACKAGE, "missing", f"{here}, not installed", advice)
     native = util.find_spec(f"{PACKAGE}._native")
     if native is None:
-        advice = (
-            "the C extension is not built: this is a checkout (working directory, PYTHONPATH). Go "
-            "to another directory, or build in place: pip install -e ."
-        )
+        advice = f"the C extension is not there: {install(again=True)}"
+        if (here.parent / "stm_native").is_dir():
+            advice = (
+                "the C extension is not built: this is a checkout (working directory, PYTHONPATH). "
+                "Go to another directory, or build in place: pip install -e ."
+            )
         return Finding(PACKAGE, "missing", f"{version}, {here}, without _native", advice)
     return Finding(PACKAGE, "ok", f"{version}, {here}")
 
@@ -98,6 +104,7 @@ def _extras(say: Callable[[str], None]) -> Finding:
         found += f"; not installed: {', '.join(absent)}"
     there = [package for extra in EXTRAS for package in needed[extra] if package.version]
     if wrong := [package for package in there if not package.fits]:
+        found += f"; {', '.join(map(str, dict.fromkeys(wrong)))}"
         return Finding("extras", "warning", found, pip_install(wrong))
     return Finding("extras", "ok", found)
 
@@ -107,5 +114,5 @@ CHECKS = (
     Check("system", _system),
     Check(PACKAGE, _package),
     Check("packages", _packages),
-    Check("extras", _extras),
+    Check("extras", _extras, is_required=False),
 )

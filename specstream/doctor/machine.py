@@ -14,6 +14,7 @@ from pathlib import Path
 
 from specstream.doctor.finding import Check, Finding
 from specstream.doctor.installation import has_spark
+from specstream.doctor.limits import LEAST_FILES, LEAST_PROCESSES
 
 __all__ = ["CHECKS", "gigabytes", "memory_limit", "quota"]
 
@@ -21,9 +22,6 @@ ROOT = Path("/")
 GIB = 1 << 30
 # Spark's heap is 1 GiB if nothing else is said, and the engine has its memory outside of it.
 LEAST_WITH_SPARK, LEAST = 2 * GIB, GIB // 2
-# A JVM with Spark has a hundred threads and more; each executor core and the engine add theirs.
-LEAST_PROCESSES = 1024
-LEAST_FILES = 1024
 LEAST_ROOM = 256 << 20
 
 
@@ -158,8 +156,8 @@ def _temporary(say: Callable[[str], None]) -> Finding:
 
 
 CHECKS = (
-    Check("cores", _cores),
-    Check("memory", _memory),
-    Check("limits", _process_limits),
-    Check("temporary files", _temporary),
+    Check("cores", _cores, is_required=False),
+    Check("memory", _memory, is_required=False),
+    Check("limits", _process_limits, is_required=False),
+    Check("temporary files", _temporary, is_required=False),
 )

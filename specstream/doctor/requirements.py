@@ -6,11 +6,13 @@ imported where it is used: where it is missing, the doctor's other checks run al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 
-__all__ = ["PACKAGE", "Installed", "installed", "pip_install", "satisfies", "version_of"]
+__all__ = ["PACKAGE", "Installed", "installed", "pip_install", "requirement",
+           "satisfies", "version_of"]  # fmt: skip
 
 PACKAGE = "specstream"
 
@@ -73,6 +75,26 @@ def satisfies(version: str, versions: str) -> bool:
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(versions).contains(version, prereleases=True)
+
+
+def requirement(module: str) -> str:
+    """What pip is to be asked for where a module is missing, in a version that fits.
+
+    >>> requirement("packaging")
+    '"packaging>=22"'
+    >>> requirement("click_of_another")
+    'click_of_another'
+    """
+    for asking in (PACKAGE, "pyspark"):
+        try:
+            declared = metadata.requires(asking) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for text in declared:
+            name = re.match(r"[\w.-]+", text)
+            if name is not None and name[0] == module:
+                return f'"{text.partition(";")[0].strip()}"'
+    return module
 
 
 def pip_install(packages: list[Installed]) -> str:

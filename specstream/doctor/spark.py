@@ -13,6 +13,7 @@ from pathlib import Path
 
 from specstream.doctor.finding import Check, Finding
 from specstream.doctor.installation import has_spark, install
+from specstream.doctor.limits import way_out
 from specstream.doctor.requirements import installed, pip_install, version_of
 from specstream.doctor.trial import TrialFailed, attempt
 
@@ -53,16 +54,14 @@ def _pyspark(say: Callable[[str], None]) -> Finding:
 
 
 def _java(say: Callable[[str], None]) -> Finding:
-    from specstream.errors import ConfigurationError
     from specstream.spark import java
 
-    try:
-        there = java.find_java()
-    except ConfigurationError as error:
-        found = str(error).removesuffix(f": {java.WAY_OUT}")
-        return Finding("Java", "missing", found, java.WAY_OUT)
-    text = f"{there.version}, {there.executable}"
-    if there.version not in TRIED:
+    found = java.look_for_java(say=say)
+    if isinstance(found, java.NoJava):
+        limit = way_out(found.reason) if "does not start" in found.reason else ""
+        return Finding("Java", "missing", found.reason, limit or found.way_out)
+    text = f"{found.version}, {found.executable}"
+    if found.version not in TRIED:
         return Finding("Java", "warning", text, "Spark 4 is made for Java 17 and 21: take one")
     return Finding("Java", "ok", text)
 
@@ -120,7 +119,9 @@ def _session(say: Callable[[str], None]) -> Finding:
     try:
         found = attempt("specstream.doctor.spark_trial", SECONDS, say)
     except TrialFailed as failed:
-        advice = "correct first what is missing above; the message is the last line of Spark's"
+        advice = way_out(str(failed)) or (
+            "correct first what is missing above; the message is the last line of Spark's"
+        )
         return Finding(name, "missing", str(failed), advice)
     if not found["same"]:
         advice = "this is a bug: report it, with all of this table"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from specstream.columns.events import column, read_events
 from specstream.columns.rejected_rows import Policy
-from specstream.declarations.deprecated import renamed
+from specstream.declarations.deprecated import by_old_name, renamed, takes_old_name
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
@@ -126,6 +126,7 @@ class Engine:
     [1, 3, 6]
     """
 
+    @takes_old_name("Engine", "bad_rows", "rejected_rows")
     def __init__(
         self,
         operator: Operator,
@@ -153,9 +154,6 @@ class Engine:
         on_post_commit: Hook | None = None,
         bad_rows: Policy | None = None,
     ) -> None:
-        if bad_rows is not None:
-            renamed("Engine(bad_rows=)", "Engine(rejected_rows=)")
-            rejected_rows = bad_rows
         self._lifetime: Lifetime | None = None  # until there is something to close
         options = Options(
             operator=operator,
@@ -689,8 +687,8 @@ class Engine:
         (2.0, 1)
         """
         if image is not None:
-            renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
-            snapshot = image
+            old, new = "Engine.restore(image=)", "Engine.restore(snapshot=)"
+            snapshot = by_old_name(old, new, image, snapshot != b"")
         if snapshot is None:
             raise refused("snapshot", snapshot, "what snapshot() returned", SnapshotError)
         checked_snapshot("snapshot", snapshot, migrate)

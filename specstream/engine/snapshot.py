@@ -115,7 +115,13 @@ class Snapshot:
         Raises:
             SnapshotError: it is damaged, or no snapshot although its checksum is right.
         """
-        if not isinstance(content, bytes | bytearray | memoryview) or not SNAPSHOT.is_in(content):
+        is_bytes = isinstance(content, bytes | bytearray | memoryview)
+        if is_bytes and not memoryview(content).nbytes:
+            raise SnapshotError(
+                f"{what}: no snapshot is given, or an empty one (0 bytes): give what snapshot() "
+                "returned; a file of 0 bytes was never written to its end"
+            )
+        if not is_bytes or not SNAPSHOT.is_in(content):
             raise SnapshotError(
                 f"{what}: these bytes are no snapshot: give what snapshot() returned"
             )

@@ -27,7 +27,7 @@ from specstream.compiler.oracle import Oracle
 from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import ALONE, Place, analyse
-from specstream.declarations.deprecated import renamed
+from specstream.declarations.deprecated import renamed, takes_old_name
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
@@ -369,6 +369,7 @@ class Operator:
         """
         return explained(self.program, self.layout, self.event, self.emits)
 
+    @takes_old_name("run_sequential", "bad_rows", "rejected_rows")
     def run_sequential(
         self,
         table: Any,
@@ -429,9 +430,6 @@ class Operator:
         column("source", source)
         if progress is not None:
             function("progress", progress, "a function of the number of events done")
-        if bad_rows is not None:
-            renamed("bad_rows=", "rejected_rows=")
-            rejected_rows = bad_rows
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         words = self.layout.allocate()

@@ -29,7 +29,7 @@ from specstream.checkpoint.delivery import Sink
 from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.prefetch import Prefetch, catch_up
 from specstream.checkpoint.stream_options import StreamOptions
-from specstream.declarations.deprecated import renamed
+from specstream.declarations.deprecated import by_old_name
 from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError
@@ -266,8 +266,8 @@ def _takes(
         def call(*args: Any, **given: Any) -> BatchFeed:
             for old, new in FORMER_NAMES.items():
                 if old in given:
-                    renamed(f"{function.__name__}({old}=)", f"{function.__name__}({new}=)")
-                    given[new] = given.pop(old)
+                    former, now = (f"{function.__name__}({name}=)" for name in (old, new))
+                    given[new] = by_old_name(former, now, given.pop(old), new in given)
             try:
                 bound = listed.bind(*args, **given)
             except TypeError as error:

@@ -275,6 +275,10 @@ def test_functions_of_numpy_are_numpys(name: str, count: int) -> None:
         given = [float(one) for one in values]
         with np.errstate(all="ignore"):
             expected = numpys(*given)
+        if name == "clip" and np.__version__.startswith("1."):
+            # Of equal zeros it takes the bound, NumPy 2 the value; all else is the same.
+            assert bits(function(*given) + 0.0) == bits(expected + 0.0), given
+            continue
         assert bits(function(*given)) == bits(float(expected) if name == "float32" else expected), (
             given
         )

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -44,7 +46,7 @@ def test_the_old_name_of_what_is_restored() -> None:
         assert told[0].filename == __file__
         assert engine.state.n == 2
         engine.restore(snapshot=snapshot)
-        with pytest.raises(ss.SnapshotError, match="no snapshot"):
+        with pytest.raises(ss.SnapshotError, match="0 bytes"):
             engine.restore()
 
 
@@ -67,6 +69,29 @@ def test_the_old_names_of_rejected_rows() -> None:
     assert sequential.rejected_rows is not None
     assert rejected is not None
     assert rejected.equals(sequential.rejected_rows)
+
+
+@contextmanager
+def both_names() -> Iterator[None]:
+    """The old name is warned of, and the call is refused."""
+    with (
+        pytest.warns(DeprecationWarning, match="is now called"),
+        pytest.raises(ss.ConfigurationError, match="both are given"),
+    ):
+        yield
+
+
+def test_old_and_new_name_of_an_option_are_not_both_given() -> None:
+    for policy in ("side", "error"):
+        both: dict[str, Any] = {"rejected_rows": policy, "bad_rows": "side"}
+        with both_names():
+            ss.Engine(count, horizon=0, **both)
+        with both_names():
+            count.run_sequential({"x": [1]}, **both)
+    with ss.Engine(count, horizon=0) as engine:
+        snapshot = engine.snapshot()
+        with both_names():
+            engine.restore(snapshot, image=snapshot)
 
 
 def test_the_version_that_old_names_go_with_has_not_come() -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke
 from fed import Fed
 
 import specstream as ss
-from specstream.doctor import checkpoint, engine, installation, machine, spark
+from specstream.doctor import checkpoint, engine, installation, limits, machine, spark, trial
 from specstream.doctor.finding import Check, Finding, run
 from specstream.doctor.requirements import satisfies
 
@@ -33,10 +38,13 @@ def look_at(place: object) -> Finding:
     return checkpoint.check(str(place)).look(lambda text: None)
 
 
-def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def command(
+    *arguments: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "specstream.cli", "doctor", *arguments],
+        cwd=cwd,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -82,8 +90,24 @@ def test_what_is_missing_is_in_the_table_with_what_to_do(
     assert done.exit_code == 1
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["missing", "Java", "no", "Java", "at"] in [words[:5] for words in lines]
-    assert ["Java", "install", "Java", "17", "or", "21"] in [words[:6] for words in lines]
+    assert any(words[:2] in (["Java", "unset"], ["Java", "install"]) for words in lines)
     assert done.stdout.splitlines()[-1].startswith("Missing or broken: Java")
+
+
+@pytest.mark.slow
+def test_what_a_check_itself_needs_is_missing(tmp_path: Path) -> None:
+    for module in ("packaging", "py4j"):
+        text = f'raise ModuleNotFoundError("No module named {module!r}", name="{module}")\n'
+        (tmp_path / f"{module}.py").write_text(text)
+    done = command("--json", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    checks = by_name(done.stdout)
+    assert checks["packages"]["verdict"] == "missing"
+    assert checks["packages"]["advice"] == 'pip install "packaging>=22"'
+    assert checks["extras"]["verdict"] == "warning"
+    if installation.has_spark():
+        assert checks["Java"]["verdict"] == "missing"
+        assert checks["Java"]["advice"].startswith('pip install "py4j')
 
 
 @pytest.mark.slow
@@ -102,9 +126,11 @@ def test_a_check_that_raises_says_so_and_the_next_is_made() -> None:
 
     fine = Finding("second", "ok", "1")
     found = list(run([Check("first", crash), Check("second", lambda say: fine)], say=print))
-    assert found[0].verdict == "warning"
-    assert found[0].found == "the check itself failed: OSError: no /proc here"
+    assert found[0].verdict == "missing"
+    assert found[0].found == "cannot be looked at: OSError: no /proc here"
     assert found[1] == fine
+    beside = Check("third", crash, is_required=False)
+    assert [one.verdict for one in run([beside], say=print)] == ["warning"]
 
 
 @pytest.mark.slow
@@ -140,6 +166,256 @@ def test_a_failed_import_names_the_doctor(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "ImportError: Numba needs another NumPy\n" in done.stderr
     assert "specstream doctor" in done.stderr.splitlines()[-1]
+
+
+def test_the_version_needs_no_click(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError('no click', name='click')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "specstream.cli", "--version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"specstream, version {ss.__version__}\n")
+
+
+# ---- where it is printed, and what ends it ----
+
+# The command, with other checks than the usual, which take their time.
+WITH = {
+    "click": """
+from specstream import cli
+from specstream.cli import doctor as printing
+run = lambda: cli.main(["doctor"], prog_name="specstream")
+""",
+    "alone": """
+import sys
+from specstream.doctor import alone as printing
+run = lambda: sys.exit(printing.main([]))
+""",
+}
+ONE = """
+from specstream.doctor.finding import Check, Finding
+def look(say):
+    return Finding("x", "ok", "caf\\xe9-\\udcff " + 100_000 * "y")
+printing.checks = lambda *_: [Check("x", look)]
+run()
+"""
+WAITING = """
+from specstream.doctor.finding import Check
+from specstream.doctor.trial import attempt
+printing.checks = lambda *_: [Check("x", lambda say: attempt("waiting_module", 1000, say))]
+run()
+"""
+WAITING_MODULE = """
+import subprocess, time
+def main():
+    print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("way", WITH)
+def test_nobody_reads_what_it_prints(way: str) -> None:
+    """The pipe holds less than what is printed, and its other end is closed."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", WITH[way] + ONE], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("way", WITH)
+def test_there_is_no_standard_output(way: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, WITH[way] + ONE],
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("way", WITH)
+def test_standard_output_is_full(way: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", WITH[way] + ONE],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "standard output: No space left on device" in line
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+@pytest.mark.parametrize("way", WITH)
+def test_what_cannot_be_shown_is_escaped(way: str, encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITH[way] + ONE],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    accented = "caf\\xe9" if encoding == "ascii" else "caf\xe9"
+    assert f"{accented}-\\udcff".encode() in done.stdout
+
+
+def interrupted(command: list[str], line: str, **environment: str) -> tuple[int, str, str]:
+    """Ctrl-C after a line: the status, that line, and what follows on standard error."""
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stderr is not None
+        told = next(told for told in process.stderr if told.startswith(line))
+        os.killpg(process.pid, signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    return process.returncode, told.strip(), rest
+
+
+@pytest.mark.parametrize("way", WITH)
+def test_interrupted_while_it_waits(way: str, tmp_path: Path) -> None:
+    (tmp_path / "waiting_module.py").write_text(WAITING_MODULE)
+    code = [sys.executable, "-c", WITH[way] + WAITING]
+    status, told, rest = interrupted(code, "x: ", PYTHONPATH=str(tmp_path))
+    assert (status, rest) == (130, "interrupted\n")
+    assert is_gone(int(told.removeprefix("x: ")))
+
+
+def test_interrupted_while_it_imports(tmp_path: Path) -> None:
+    text = "import sys, time\nprint('importing', file=sys.stderr, flush=True)\ntime.sleep(1000)\n"
+    (tmp_path / "numpy.py").write_text(text)
+    code = [sys.executable, "-m", "specstream.cli", "doctor"]
+    status, _, rest = interrupted(code, "importing", PYTHONPATH=str(tmp_path))
+    assert (status, rest) == (130, "")
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process is no more, or will not be in a moment: its parent may reap it late."""
+    for _ in range(500):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_trial_that_is_given_up_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "waiting_module.py").write_text(WAITING_MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(trial, "_PATIENCE", 0.5)
+    said: list[str] = []
+    with pytest.raises(trial.TrialFailed, match="not done after 3 s"):
+        trial.attempt("waiting_module", 3, said.append)
+    process, *waited = said
+    assert is_gone(int(process))
+    assert waited
+    assert waited[0].startswith("not done after 1 s, of 3")
+
+
+def test_it_needs_no_thread(tmp_path: Path) -> None:
+    """Stacks of threads are larger than all that may be addressed: none can be started."""
+    (tmp_path / "quick_module.py").write_text("def main(): print('{}')\n")
+    code = """
+import resource, threading
+from specstream.doctor.finding import Check, Finding
+from specstream.doctor.trial import attempt
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+threading.stack_size(8 << 30)
+def look(say):
+    return Finding("x", "ok", str(attempt("quick_module", 60, say)))
+printing.checks = lambda *_: [Check("x", look)]
+run()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", WITH["click"] + code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "FORCE_COLOR": "1", "TERM": "xterm"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "{}" in done.stdout
+
+
+def test_limits_that_something_has_run_into() -> None:
+    assert limits.way_out("OSError: [Errno 24] Too many open files") == (
+        "lift the limit: ulimit -n 1024"
+    )
+    none = [Check("x", lambda say: Finding("x", "ok", str(os.open("/nowhere", os.O_RDONLY))))]
+    (found,) = run(none, say=print)
+    assert found.advice == "look at what is missing above; if nothing is, report it as a bug"
+
+    def start(say: Any) -> Finding:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    (found,) = run([Check("x", start)], say=print)
+    assert found.advice == "lift the limit: ulimit -u 1024"
+
+
+@pytest.mark.slow
+def test_where_no_library_gets_memory() -> None:
+    """Libraries end the process then, some of them by themselves."""
+    code = [sys.executable, "-m", "specstream.cli", "doctor", "--json"]
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh", *code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    checks = by_name(done.stdout)
+    assert "ulimit -v unlimited" in checks["limits"]["advice"]
+    assert checks["engine"]["advice"] == "lift the limit: ulimit -v unlimited"
+
+
+@pytest.mark.slow
+def test_a_damaged_library_is_a_finding(tmp_path: Path) -> None:
+    """Of a file that ends too early, the pages behind its end are a bus error."""
+    package = Path(ss.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__", "_native*")
+    shutil.copytree(package, tmp_path / "specstream", ignore=ignored)
+    native = Path(ss._native.__file__)
+    (tmp_path / "specstream" / native.name).write_bytes(native.read_bytes()[:4096])
+    done = command("--json", cwd=tmp_path)
+    assert done.returncode == 1
+    checks = by_name(done.stdout)
+    assert checks["engine"]["found"] == "crashed: SIGBUS"
+    assert "pip install --force-reinstall specstream (" in checks["engine"]["advice"]
+    assert checks["compile cache"]["verdict"] == "missing"
+    assert checks["limits"]["verdict"] != "missing"
+
+    (tmp_path / "specstream" / native.name).unlink()
+    # Without `site`, by which an editable installation finds the library of its checkout.
+    packages = Path(np.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "specstream.cli", "doctor", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    checks = by_name(done.stdout)
+    assert checks["specstream"]["verdict"] == "missing"
+    assert "pip install --force-reinstall specstream (" in checks["specstream"]["advice"]
 
 
 # ---- the installation ----
@@ -264,6 +540,24 @@ def test_a_cache_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "is a symbolic link" in of(tmp_path / "link").found
 
 
+def test_a_cache_that_is_not_this_users_to_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /tmp, which all may write to; and, where a test may make one, another user's."""
+    common = tmp_path / "common"
+    common.mkdir()
+    common.chmod(0o1777)
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", str(common))
+    kinds = ["shared", "another's"] if os.geteuid() == 0 else ["shared"]
+    for kind in kinds:
+        if kind == "another's":
+            common.chmod(0o755)
+            os.chown(common, 65534, -1)
+        found = look("compile cache")
+        assert found.verdict == "warning"
+        assert found.advice.startswith("name another directory in SPECSTREAM_CACHE_DIR")
+
+
 def test_an_entry_that_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
@@ -362,6 +656,22 @@ def test_java_of_another_version_on_the_path(
     assert "JAVA_HOME is not set and there is no java on PATH" in look("Java").found
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     assert f"JAVA_HOME={tmp_path}/gone" in look("Java").found
+
+
+def test_a_wrong_java_home_beside_a_good_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = program(tmp_path / "java", "#!/bin/sh\necho 'openjdk version \"17.0.2\"'\n")
+    program(tmp_path / "old" / "bin" / "java", "#!/bin/sh\necho 'version \"11.0.2\"'\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    for home in ("gone", "old"):
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
+        found = look("Java")
+        assert found.verdict == "missing"
+        assert found.advice.startswith(f"unset JAVA_HOME, as {good} is Java 17; or install Java")
+    good.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert look("Java").advice.startswith("install Java")
 
 
 def test_workers_of_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,15 +801,56 @@ def test_whose_files_are_there(tmp_path: Path) -> None:
     assert "operator 'totals', state 'Total', after batch 2, 3 checkpoint file(s)" in found.found
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
+    uri = tmp_path.as_uri()
+    assert look_at(uri) == found
     newest = max(tmp_path.glob("*2.*"))
     newest.write_bytes(newest.read_bytes()[:-1])
     found = look_at(tmp_path)
-    assert found.verdict == "warning"
+    assert found.verdict == "missing"
     assert "after batch 1" in found.found
-    assert f"not usable: {newest.name}: " in found.found
-    for path in tmp_path.glob("0*"):
-        path.write_bytes(b"")
-    assert "none of which can be used" in look_at(tmp_path).found
+    assert f"not usable: {newest.name}, because " in found.found
+    assert "begins after batch 1" in found.advice
+    newest.unlink()
+    assert look_at(tmp_path).verdict == "ok"
+    # The increment that is left cannot be used without the file that it builds on.
+    (tmp_path / "0000000000.full").write_bytes(b"")
+    found = look_at(tmp_path)
+    assert found.verdict == "missing"
+    assert "2 checkpoint file(s), none of which can be used: 0000000000.full" in found.found
+    assert found.advice.startswith("put a copy of the directory back")
+
+
+def test_a_uri_of_this_machine(tmp_path: Path) -> None:
+    assert str(tmp_path / "a b") in look_at(f"{tmp_path.as_uri()}/a%20b").found
+    found = look_at("file://elsewhere/cp")
+    assert found.verdict == "missing"
+    assert "'file://elsewhere/cp'" in found.found
+
+
+def test_what_has_the_name_of_a_file_and_is_none(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.mkdir()
+    found = look_at(tmp_path)
+    assert (found.verdict, found.advice) == ("missing", f"remove {lock}")
+    lock.rmdir()
+    full = tmp_path / "0000000003.full"
+    os.mkfifo(full)  # nobody will write to it
+    found = look_at(tmp_path)
+    assert (found.verdict, found.advice) == ("missing", f"remove {full}")
+    full.unlink()
+    full.mkdir()
+    assert look_at(tmp_path) == found
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_files_of_another_user(tmp_path: Path) -> None:
+    for name in ("lock", "0000000003.full"):
+        (tmp_path / name).write_bytes(b"")
+        (tmp_path / name).chmod(0)
+        found = look_at(tmp_path)
+        assert found.verdict == "missing"
+        assert f"{name}: Permission denied" in found.found
+        assert "chown" in found.advice
 
 
 def test_who_uses_it(tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_snapshots_of_the_first_format_are_read() -> None:
         assert engine.snapshot() == snapshot
 
 
+@pytest.mark.parametrize("nothing", [b"", bytearray(), memoryview(b"")])
+def test_no_bytes_are_said_to_be_none(nothing: Any) -> None:
+    for use in (ss.describe_snapshot, lambda given: ss.Engine(old, restore=given)):
+        with pytest.raises(ss.SnapshotError, match=r"empty one \(0 bytes\): give what snapshot\("):
+            use(nothing)
+
+
 @pytest.mark.parametrize("length", [0, 5, 12, 19, 20, 21, 200, -1])
 def test_a_damaged_snapshot_is_refused(length: int) -> None:
     snapshot, _ = snapshot_of()

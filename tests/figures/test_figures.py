@@ -27,6 +27,7 @@ from bench import pictures
 from bench.chapter4.figures_4_7_4_8 import APART, APART_LOOK
 from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
+from bench.pipelines.plot import LOOKS as PIPELINES
 from bench.spark.plot import LOOKS as SPARK
 from specstream.demo.plot import Batch, draw_demo
 from specstream.figures import palette
@@ -125,7 +126,7 @@ def test_every_picture_of_the_documentation_is_drawn_from_data_beside_it() -> No
 
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
-    others |= {**CONTAINERS, **SPARK, **WAITING, APART: APART_LOOK}
+    others |= {**CONTAINERS, **PIPELINES, **SPARK, **WAITING, APART: APART_LOOK}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from graphs import events_of, random_pipeline
-from phases import Phases
+from phases import Phases, salts
 from vertices import SOURCE, adding, always, both, eight, failing, keyed, sometimes
 
 import specstream as ss
@@ -19,12 +18,6 @@ SETTINGS: list[dict[str, Any]] = [
     {"threads": 3, "horizon": 6, "chunk": 2},
     {"threads": 2, "horizon": 8, "chunk": 1, "protocol": "eager"},
 ]
-
-
-def salts(p: ss.Pipeline) -> dict[str, int]:
-    """What the random numbers of vertices differ by, from their names alone."""
-    digests = {name: hashlib.sha256(name.encode()).digest() for name in p._graph.vertices}
-    return {name: int.from_bytes(digest[:8], "little") for name, digest in digests.items()}
 
 
 def tables(p: ss.Pipeline, output: Any) -> dict[str, pa.Table]:

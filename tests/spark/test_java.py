@@ -8,6 +8,7 @@ import pytest
 import specstream as ss
 
 pyspark = pytest.importorskip("pyspark")
+java = pytest.importorskip("specstream.spark.java")
 
 
 def java_that(directory: Path, script: str) -> dict[str, str]:
@@ -46,3 +47,34 @@ def test_a_java_that_does_not_answer_is_given_up(
     # Stands for a Java on a file system that hangs; it is ended after the time above.
     with pytest.raises(ss.ConfigurationError, match=r"does not start: no answer within 0\.2 s"):
         ss.spark.find_java(java_that(tmp_path, "exec sleep 1000"))
+
+
+def test_the_java_behind_a_wrapper_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "SECONDS", 2)
+    monkeypatch.setattr(java, "PATIENCE", 0.5)
+    said: list[str] = []
+    environment = java_that(tmp_path, f"sleep 1000 & echo $! >{tmp_path}/process; wait")
+    environment["PATH"] = str(tmp_path)
+    found = java.look_for_java({**os.environ, **environment}, said.append)
+    assert isinstance(found, java.NoJava)
+    assert found.reason.endswith("does not start: no answer within 2 s")
+    assert said == [f"{tmp_path}/bin/java has not answered within 0.5 s, and gets 2 s"]
+    stat = Path("/proc", (tmp_path / "process").read_text().strip(), "stat")
+    # It has got SIGKILL; whoever it belongs to then reaps it.
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_wrong_java_home_beside_a_good_java(tmp_path: Path) -> None:
+    wrong = java_that(tmp_path, "exit 1")
+    good = java_that(tmp_path / "good", """echo 'openjdk version "21.0.2"'""")
+    path = f"{good['JAVA_HOME']}/bin:{os.defpath}"
+    with pytest.raises(ss.ConfigurationError, match=r"start: .*: unset JAVA_HOME, as .* Java 21"):
+        ss.spark.find_java({**wrong, "PATH": path})
+
+
+def test_a_java_that_crashes_says_why(tmp_path: Path) -> None:
+    script = "printf '#\\n# There is insufficient memory.\\n# /tmp/hs_err.log\\n'; exit 1"
+    with pytest.raises(ss.ConfigurationError, match=r"start: There is insufficient memory\.:"):
+        ss.spark.find_java(java_that(tmp_path, script))

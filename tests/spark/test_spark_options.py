@@ -181,3 +181,13 @@ def test_an_option_that_nobody_has_is_named(taker: str, session: Any, tmp_path: 
     entry = Places(session, tmp_path).entry(taker)
     with pytest.raises(ss.ConfigurationError, match=f"{taker} got zzz=.*expected one of threads"):
         entry(zzz=1)
+
+
+def test_old_and_new_name_of_an_option_are_not_both_given() -> None:
+    with ss.Engine(running_total, threads=1) as engine:
+        both: dict[str, Any] = {"to": nothing, "ahead": True, "prefetch": False}
+        with (
+            pytest.warns(DeprecationWarning, match=r"foreach_batch\(prefetch=\)"),
+            pytest.raises(ss.ConfigurationError, match="both are given"),
+        ):
+            ss.spark.foreach_batch(engine, **both)

@@ -6,36 +6,69 @@ import random
 from typing import Any
 
 import pyarrow as pa
-from vertices import SOURCE, VERTICES, both
+from vertices import MULTIPLYING, RAISING, SOURCE, VERTICES, always, both
 
 import specstream as ss
 
 __all__ = ["events_of", "random_pipeline"]
 
 
+# Multipliers one behind the other.
+MOST_MULTIPLIED = 4
+READERS = 8
+
+
 def random_pipeline(
-    seed: int,
+    seed: int | random.Random,
     most: int = 8,
     sources: int | None = None,
     of: list[ss.Operator] | None = None,
     least: int = 1,
+    raising: bool = False,
 ) -> ss.Pipeline:
     """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
-    where there are many."""
-    draw = random.Random(seed)
-    p = ss.Pipeline(f"random_{seed}")
+    where there are many.
+
+    Args:
+        seed: or what to draw from.
+        most: vertices.
+        sources: how many; by default one to three.
+        of: operators to choose from.
+        least: vertices.
+        raising: up to two vertices raise now and then.
+    """
+    draw = random.Random(seed) if isinstance(seed, int) else seed
+    p = ss.Pipeline(f"random_{seed}" if isinstance(seed, int) else "random")
     count = draw.choice([1, 1, 2, 3]) if sources is None else sources
     streams = [p.source(f"s{n}", SOURCE) for n in range(count)]
     unread = {one.name: one for one in streams}
-    for n in range(draw.randint(least, most)):
-        operator = draw.choice(VERTICES if of is None else of)
+    multiplied = dict.fromkeys(unread, 0)
+    size = draw.randint(least, most)
+    raises = {draw.randrange(size) for _ in range(draw.randint(0, 2))} if raising else set()
+    # A stream that many read, from here on.
+    hub_from, hub = draw.randrange(2 * size), None
+    readers = 0
+    for n in range(size):
+        operator = draw.choice(RAISING if n in raises else VERTICES if of is None else of)
         # The later ones more often, so that there are long ways as well.
         chosen = [
             streams[max(draw.randrange(len(streams)), draw.randrange(len(streams)))]
             for _ in range(max(len(operator.inputs), 1))
         ]
+        if len(chosen) > 3 and len(streams) >= len(chosen) and draw.random() < 0.5:
+            chosen = draw.sample(streams, len(chosen))
         if unread and draw.random() < (0.5 if least == 1 else 0.9):
             chosen[0] = draw.choice(list(unread.values()))
+        if n == hub_from:
+            hub = draw.choice(streams)
+        if hub is not None and readers < READERS and draw.random() < 0.8:
+            chosen[-1] = hub
+            readers += 1
+        times = max(multiplied[one.name] for one in chosen) + (operator in MULTIPLYING)
+        if times > MOST_MULTIPLIED:
+            few = [one for one in of or VERTICES if not one.inputs and one not in MULTIPLYING]
+            operator = draw.choice(few or [always])
+            chosen, times = chosen[:1], multiplied[chosen[0].name]
         name = f"v{n}"
         if operator.inputs:
             given = dict(zip(operator.inputs, chosen, strict=True))
@@ -46,6 +79,7 @@ def random_pipeline(
             unread.pop(one.name, None)
         streams.append(made)
         unread[name] = made
+        multiplied[name] = times
     while least > 1 and len(unread) > 3:
         first, second = list(unread.values())[:2]
         del unread[first.name], unread[second.name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import hashlib
 from typing import Any
 
 from witness import Text
@@ -63,6 +64,19 @@ class Event(Row):
         return int(drawn[0])
 
 
+def source_number(name: str) -> int:
+    """What stands for the name of a source in order keys."""
+    return int(Text(name).code())
+
+
+def salts(pipeline: ss.Pipeline) -> dict[str, int]:
+    """What the random numbers of vertices differ by, from their names alone."""
+    digests = {name: hashlib.sha256(name.encode()).digest() for name in pipeline._graph.vertices}
+    return {name: int.from_bytes(digest[:8], "little") for name, digest in digests.items()}
+
+
+# What vertices raise.
+RAISED = (ValueError, IndexError, ZeroDivisionError)
 NOTHING = {"int": 0, "float": 0.0, "bool": False, "str": ""}
 
 
@@ -72,6 +86,10 @@ class Phases:
     Attributes:
         rows: of each sink.
         states: of each vertex.
+        last: values of each input of a vertex that has several, by column.
+        raised: numbers of phases.
+        runs: of vertices, in all phases together.
+        emitted: of each vertex, how many rows came of each run.
     """
 
     def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
@@ -81,6 +99,8 @@ class Phases:
         self.states = {n: initial(v.operator.layout) for n, v in self.graph.vertices.items()}
         self.last: dict[tuple[str, str], dict[str, Any]] = {}
         self.sequence = 0
+        self.runs = 0
+        self.emitted: dict[str, list[int]] = collections.defaultdict(list)
         self.raised: list[int] = []
         self.levels: dict[str, int] = {}
         for name in self.graph.names:
@@ -93,15 +113,27 @@ class Phases:
             self.levels[name] = 1 + max(map(self.level, before)) if before else 0
         return self.levels[name]
 
-    def phase(self, source: str, values: dict[str, Any]) -> None:
-        # Of several sources' events it is the name, by its code.
-        several = len(self.graph.sources) > 1
-        self.source = int(Text(source).code()) if several else 0
+    def phase(
+        self, source: str, values: dict[str, Any], key: tuple[int, int, int] | None = None
+    ) -> None:
+        """Runs one.
+
+        Args:
+            source: where the event comes in.
+            values: of its columns.
+            key: of the event; by default that of an event in the order of its table.
+        """
+        if key is None:
+            # Of several sources' events it is the name, by its code.
+            several = len(self.graph.sources) > 1
+            number = source_number(source) if several else 0
+            key = self.sequence, number, self.sequence
+        self.key = key
         saved = copy.deepcopy((self.states, self.last))
         done = {name: len(rows) for name, rows in self.rows.items()}
         try:
             self._phase(source, values)
-        except ValueError:
+        except RAISED:
             self.states, self.last = saved
             for name, count in done.items():
                 del self.rows[name][count:]
@@ -150,9 +182,11 @@ class Phases:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, self.sequence, self.source, self.sequence), changed, known)
+        event = Event(own, (seed, *self.key), changed, known)
+        self.runs += 1
         state = [self.states[vertex.name]] if vertex.operator.layout.fields else []
         vertex.operator.function(*state, event, emit)
+        self.emitted[vertex.name].append(len(emitted))
         for number, row in enumerate(emitted):
             to = list(path)
             to[self.levels[vertex.name]] = number

@@ -11,15 +11,15 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import mmap
-import os
 import random
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 import traceback
 from pathlib import Path
+
+import sanitizers
 
 # A hang is one that no busy machine explains.
 STUCK_SECONDS = 300
@@ -53,27 +53,6 @@ def work(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def environment(package: Path | None) -> dict[str, str]:
-    """Of a worker: under AddressSanitizer, with every allocation in its hands."""
-    found = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONMALLOC": "malloc"}
-    if package is not None:
-        found["PYTHONPATH"] = str(package)
-        compiler = sysconfig.get_config_var("CC").split()[0]
-        # C++'s library as well: AddressSanitizer looks once, at its start, for what throws.
-        libraries = [
-            subprocess.run(
-                [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for name in ("libasan.so", "libstdc++.so")
-        ]
-        found["LD_PRELOAD"] = ":".join(map(os.path.realpath, libraries))
-        # What is asked for beyond two gigabytes was never needed for inputs of some kilobytes.
-        found["ASAN_OPTIONS"] = (
-            "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048"
-        )
-    return found
-
-
 def try_all(name: str, arguments: argparse.Namespace, progress: Path) -> int:
     """Runs one reader's inputs, on after each that ends its process; how many those are."""
     first, last, wrong, taken = arguments.first, arguments.first + arguments.count, 0, 0
@@ -84,7 +63,10 @@ def try_all(name: str, arguments: argparse.Namespace, progress: Path) -> int:
         command += ["--seed", str(arguments.seed), "--first", str(first)]
         command += ["--count", str(last - first), "--directory", str(arguments.directory)]
         done = subprocess.run(
-            command, env=environment(arguments.address), capture_output=True, text=True
+            command,
+            env=sanitizers.environment("address", arguments.address),
+            capture_output=True,
+            text=True,
         )
         content = progress.read_bytes()
         taken += int.from_bytes(content[TAKEN], "little")

@@ -87,6 +87,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="kills (default 100)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--pipelines",
+        action="store_true",
+        help="every stream is of a pipeline with two sinks, not every third one",
+    )
     options = parser.parse_args()
     chance = random.Random(options.seed)
     kills, streams, wrong = 0, 0, 0
@@ -102,7 +107,7 @@ def main() -> int:
                 ROWS,
                 seed,
                 watermark=streams % 2 == 1,
-                pipeline=streams % 3 == 2,
+                pipeline=options.pipelines or streams % 3 == 2,
             )
             while one_life(directory, kills < options.count, chance) == "killed":
                 kills += 1

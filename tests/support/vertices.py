@@ -160,7 +160,30 @@ def pairs(event, emit):
             emit(event.a.x + k, event.b.y * k, event.a.s)
 
 
+@ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)
+def many(state, event, emit):
+    state.count += 1
+    if event.x % 11 == 3:
+        for k in range(state.count % 20):
+            emit(event.x % 7 + k, event.y, "many", k if k % 2 else None)
+
+
+@ss.operator(
+    state=Table,
+    inputs={"a": {"x": int}, "b": {"x": int, "y": float}},
+    emits=ROW,
+)
+def breaking(state, event, emit):
+    state.sums[7] += 1
+    emit(event.a.x % 100, event.b.y, "breaks", 100 // (event.b.x % 31 - 30))
+    state.sums[max(event.a.x % 40 - 31, 0)] += 1  # of eight
+    state.small[0] = 1
+
+
 VERTICES: list[ss.Operator] = [
-    *(always, sometimes, several, never, keyed, adding, passing),
+    *(always, sometimes, several, many, never, keyed, adding, passing),
     *(both, three, eight, pairs),
 ]
+RAISING: list[ss.Operator] = [failing, breaking]
+# More than one row may come of these: behind a few of them there are thousands for one event.
+MULTIPLYING: list[ss.Operator] = [several, many, three, pairs]

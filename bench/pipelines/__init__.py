@@ -1,0 +1,1 @@
+"""How fast pipelines are: beside their vertices as separate engines, and beside one function."""

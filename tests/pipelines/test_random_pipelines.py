@@ -1,0 +1,179 @@
+"""Random pipelines have all that rule PL-1 asks for, and what looks at them sees what is wrong."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import hypothesis
+import instrumented
+import numpy as np
+import pytest
+import stress_pipelines
+from graphs import events_of, random_pipeline
+from hypothesis import strategies as st
+from numba.core.codegen import CPUCodeLibrary
+from phases import Phases, salts
+from vertices import RAISING, VERTICES
+
+import specstream as ss
+
+
+def test_they_have_everything() -> None:
+    found: dict[str, Counter[Any]] = {
+        what: Counter() for what in ("vertices", "in", "out", "sources", "sinks", "operators")
+    }
+    for seed in range(200):
+        draw = random.Random(seed)
+        p = random_pipeline(draw, draw.choice(stress_pipelines.SIZES), raising=True)
+        graph = p._graph
+        readers: Counter[str] = Counter()
+        for vertex in graph.vertices.values():
+            streams = {one.stream for one in vertex.inputs}
+            found["in"][len(streams)] += 1
+            found["operators"][vertex.operator.name] += 1
+            readers.update(streams)
+        found["out"][max(readers.values())] += 1
+        for what in ("vertices", "sources", "sinks"):
+            found[what][len(getattr(graph, what))] += 1
+    assert set(range(1, 9)) <= set(found["vertices"])
+    assert max(found["vertices"]) > 35
+    assert set(found["in"]) == set(range(1, 9))
+    assert set(range(1, 9)) <= set(found["out"])
+    assert set(found["sources"]) == {1, 2, 3}
+    assert len(found["sinks"]) > 5
+    assert set(found["operators"]) == {one.name for one in [*VERTICES, *RAISING]}
+    assert min(found["operators"].values()) > 50
+
+
+@pytest.mark.slow
+def test_operators_emit_never_sometimes_always_and_many_and_raise() -> None:
+    """Of rows for one run of a vertex, over all graphs."""
+    rows: dict[str, set[int]] = {}
+    raised = 0
+    for seed in range(30):
+        p = random_pipeline(seed, most=8, raising=True)
+        seen = Phases(p, salts(p))
+        for source, values in events_of(p, 60, seed)[1]:
+            seen.phase(source, values)
+        for name, counts in seen.emitted.items():
+            rows.setdefault(p._graph.vertices[name].operator.name, set()).update(counts)
+        raised += len(seen.raised)
+    assert rows["never"] == {0}
+    assert rows["sometimes"] == {0, 1}
+    assert rows["always"] == {1}
+    assert rows["several"] == {0, 1, 2, 3}
+    assert max(rows["many"]) > 9
+    assert raised > 20
+
+
+@hypothesis.settings(max_examples=25)
+@hypothesis.given(st.randoms(use_true_random=False), st.integers(0, 1000))
+def test_the_oracle_and_the_witness_agree(draw: random.Random, seed: int) -> None:
+    p = random_pipeline(draw, most=10, raising=True)
+    table, each = events_of(p, 12, seed)
+    seen = Phases(p, salts(p))
+    for source, values in each:
+        seen.phase(source, values)
+    expected = p.run_sequential(table, on_error="skip")
+    told = stress_pipelines.Told(p)
+    told.add(expected.output)
+    stress_pipelines.same_rows(told.rows, seen)
+    stress_pipelines.same_state(expected.state.to_dict(), seen)
+    assert [row for row, _ in expected.raised] == seen.raised
+
+
+@pytest.mark.slow
+@hypothesis.settings(max_examples=4, phases=[hypothesis.Phase.generate])
+@hypothesis.given(st.integers(0, 10**9))
+def test_engines_agree_with_them(seed: int) -> None:
+    """In all settings; `make stress-pipelines` goes on with this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPECSTREAM_CACHE_DIR", "")  # what is met once need not be kept
+        stress_pipelines.attempt(seed, engines=6, most=4)
+
+
+def test_a_row_or_a_field_that_differs_is_found() -> None:
+    p = random_pipeline(3, most=6)
+    table, each = events_of(p, 30, 3)
+    seen = Phases(p, salts(p))
+    for source, values in each:
+        seen.phase(source, values)
+    state = p.run_sequential(table).state.to_dict()
+    stress_pipelines.same_state(state, seen)
+    for name, value in state.items():
+        if isinstance(value, np.ndarray) and value.shape == () and value:
+            with pytest.raises(AssertionError, match=name):
+                stress_pipelines.same_state({**state, name: value * 0}, seen)
+    rows = {name: list(of) for name, of in seen.rows.items()}
+    stress_pipelines.same_rows(rows, seen)
+    name = max(rows, key=lambda one: len(rows[one]))
+    rows[name].pop()
+    with pytest.raises(AssertionError, match=f"sink {name} has"):
+        stress_pipelines.same_rows(rows, seen)
+
+
+CODE = """\
+define i64 @f(ptr %a, ptr %b) {
+  %x = load i64, ptr %a, align 8, !noalias !0
+  store i16 %y, ptr %b, align 2
+  %z = load atomic i64, ptr %a monotonic, align 8
+  store atomic i64 %z, ptr %b release, align 8
+  call void @llvm.memset.p0.i64(ptr nonnull align 8 %a, i8 0, i64 24, i1 false)
+"""
+
+
+def test_machine_code_tells_its_accesses() -> None:
+    counted: Counter[str] = Counter()
+    told = instrumented.instrumented(CODE, "thread", counted).split("\n")
+    assert counted == {"read": 1, "write": 1, "atomic": 2, "block": 1}
+    assert told[1] == "  call void @__tsan_read8(ptr %a)"
+    assert told[3] == "  call void @__tsan_write2(ptr %b)"
+    assert told[5] == "  %z = call i64 @__tsan_atomic64_load(ptr %a, i32 0)"
+    assert told[6] == "  call void @__tsan_atomic64_store(ptr %b, i64 %z, i32 3)"
+    assert told[7] == "  call void @__tsan_write_range(ptr %a, i64 24)"
+    told = instrumented.instrumented(CODE, "address").split("\n")
+    assert [line for line in told if "__asan" in line and "declare" not in line] == [
+        "  call void @__asan_load8(ptr %a)",
+        "  call void @__asan_store2(ptr %b)",
+        "  call void @__asan_load8(ptr %a)",
+        "  call void @__asan_store8(ptr %b)",
+        "  call void @__asan_storeN(ptr %a, i64 24)",
+    ]
+
+
+def test_what_is_compiled_has_no_access_that_is_not_told() -> None:
+    """But Numba's own atomics, which count references."""
+    counted: Counter[str] = Counter()
+    before = CPUCodeLibrary._finalize_final_module
+    texts: list[str] = []
+
+    def noted(self: Any) -> None:
+        texts.append(str(self._final_module))
+        before(self)
+
+    class State(ss.State):
+        cells = ss.array(int, 8)
+        small = ss.array(bool, 8)
+        keyed = ss.dict(int, float)
+
+    @ss.operator(state=State, event={"x": int}, emits={"x": int})
+    def fresh(state, event, emit):  # type: ignore[no-untyped-def]
+        state.cells[event.x % 8] += 1
+        state.small[event.x % 8] = True
+        state.keyed[event.x] = 0.5
+        emit(state.cells[0])
+
+    CPUCodeLibrary._finalize_final_module = noted
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SPECSTREAM_CACHE_DIR", "")
+            with ss.Engine(fresh, threads=2, horizon=4, chunk=1) as engine:
+                engine.process({"x": [1, 2]})
+    finally:
+        CPUCodeLibrary._finalize_final_module = before
+    for text in texts:
+        instrumented.instrumented(text, "thread", counted)
+    assert counted["left"] == 0
+    assert min(counted[what] for what in ("read", "write", "atomic")) > 10
