@@ -24,11 +24,12 @@ from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.lists import joined
+from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_events import PendingEvents
-from specstream.engine.sources import Name, Sources
+from specstream.engine.sources import END, Name, Sources
 from specstream.operator.operator import Operator
 
 __all__ = ["Committing", "committing", "first_difference_of_waiting"]
@@ -39,8 +40,8 @@ class Committing:
     """What a batch commits.
 
     Attributes:
-        events: in the order in which they commit.
-        sequences: number of each within its source (int64).
+        events: in the order in which they commit; or their phases, where these are by time.
+        sequences: number of each within its source (int64); of a phase that of its first event.
         pending: the events that wait afterwards, as the engine packs them.
         waiting: how many events that are.
         frontier: the time that it has reached; None: none yet.
@@ -103,7 +104,7 @@ def committing(
 
 
 def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
-    """The events that the frontier has passed, in order; those beyond it stay."""
+    """The events that the frontier has passed, in order, or their phases; those beyond it stay."""
     frontier = pending.sources.frontier()
     dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
     parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype)] for dtype in dtypes]
@@ -116,6 +117,8 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         if frontier is not None:
             # An event at the frontier counts, if its source is the frontier's or comes before it.
             side = "right" if rank <= frontier[1] else "left"
+            if operator.event.phases and frontier != (END, END):
+                side = "left"  # another source may have more of that time
             done = int(np.searchsorted(columns[0], frontier[0], side))  # type: ignore[call-overload]
         segment.keep_last(count - done)
         waiting += count - done
@@ -134,8 +137,13 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         (keys["timestamp"], keys["source"]),
         order,
     )
+    sequence = sequence[order]
+    if operator.event.phases:
+        events = phases_of(events, operator.event, sequence)
+        assert events.sequences is not None
+        sequence = events.sequences
     reached = None if frontier is None else frontier[0]
-    return Committing(events, sequence[order], pending.to_bytes(), waiting, reached)
+    return Committing(events, sequence, pending.to_bytes(), waiting, reached)
 
 
 def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference | None:

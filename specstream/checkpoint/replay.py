@@ -38,11 +38,11 @@ from specstream.columns.events import (
     Events,
     keys_of,
     keys_with_firings,
-    plain_value,
     read_events,
     rows_to_table,
 )
 from specstream.columns.lifetimes import check_unit, settle_unit
+from specstream.columns.python_values import event_text, phase_text
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
@@ -63,7 +63,8 @@ class Replay:
         batch_id: the micro-batch.
         operator: that was run.
         events: how many the batch has; with a watermark, how many it commits: of those that waited
-            before it, and of its own.
+            before it, and of its own. Of a pipeline with phases by time it is phases that are
+            counted, here and below.
         done: how many of them were applied.
         output: emitted rows; of a pipeline with several sinks those of all of them in one table,
             with a column ``sink`` and columns ``sink.column``.
@@ -338,13 +339,10 @@ class _Run:
             return "the batch has no events"
         assert self.events is not None
         schema, keys = self.operator.event, self.events.keys
-        nulls = dict(zip(schema.nullable, self.events.columns[2 + len(schema) :], strict=False))
-        values = ", ".join(
-            f"{name}=None"
-            if name in nulls and nulls[name][row]
-            else f"{name}={plain_value(column[row], of, self.strings)!r}"
-            for (name, of), column in zip(schema, self.events.columns[2:], strict=False)
-        )
+        if schema.phases:
+            shown = phase_text(schema, self.events, row, self.strings)
+            return f"phase {row}, of time {time_at(keys[0], row)}: {shown}"
+        values = event_text(schema, self.events, row, self.strings)
         return (
             f"event {row}, (timestamp, source, sequence) = "
             f"({time_at(keys[0], row)}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): "

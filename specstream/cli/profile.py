@@ -67,7 +67,7 @@ def profile(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator, order_by, source)
+        check_input(input_, operator.event.names, operator, order_by, source)
         check_plot(plot)
         table = _read(input_, operator, order_by, source, events)
         with ss.Engine(
@@ -79,7 +79,8 @@ def profile(
             execution="speculate",
             profile=True,
         ) as engine:
-            engine.process(table, order_by=order_by, source=source)
+            whole = bool(operator.event.phases)  # as far as it goes
+            engine.process(table, order_by=order_by, source=source, end=whole)
             found = engine.profile()
         if plot is not None:
             found.plot(plot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from specstream.columns.forms import formed_texts
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 
-__all__ = ["event_text", "event_values", "row_tuples"]
+__all__ = ["event_text", "event_values", "phase_text", "row_tuples"]
+
+# Of each source of a phase.
+_SHOWN_EVENTS = 4
 
 
 def event_values(schema: Schema, events: Events, row: int, strings: StringTable) -> dict[str, Any]:
@@ -30,6 +34,21 @@ def event_text(schema: Schema, events: Events, row: int, strings: StringTable) -
     """The same, for a message."""
     values = event_values(schema, events, row, strings)
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def phase_text(schema: Schema, phases: Events, row: int, strings: StringTable) -> str:
+    """The events of a phase, by source: of each the first few."""
+    members = replace(phases, columns=(*phases.columns[:2], *phases.columns[phases.own :]))
+    shown = []
+    for number, name in enumerate(schema.phases):
+        first, count = (int(phases.columns[2 + 2 * number + at][row]) for at in (0, 1))
+        shown += [
+            f"{name} {at}: {event_text(schema, members, first + at, strings)}"
+            for at in range(min(count, _SHOWN_EVENTS))
+        ]
+        if count > _SHOWN_EVENTS:
+            shown.append(f"... {count} of {name}")
+    return "; ".join(shown)
 
 
 def row_tuples(

@@ -15,6 +15,7 @@ from numba.extending import (
     lower_getattr_generic,
 )
 
+from specstream.columns.phases import first_column
 from specstream.compiler.event_lists import list_type, write_list
 from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
@@ -31,7 +32,7 @@ from specstream.declarations.schema import Kind
 
 __all__ = [
     *("METHODS", "READERS", "column_number", "draw_key", "event_column", "event_is_null"),
-    *("event_null", "null_bit"),
+    *("event_null", "null_bit", "order_key", "phase_column"),
 ]
 
 
@@ -46,6 +47,11 @@ class _EventAttribute(AttributeTemplate):
         if place is not None:
             return _derived_type(place)
         kind = event.schema.kind(name)
+        if kind is None and (own := [one for one in event.names if one.startswith(f"{name}.")]):
+            raise refuse(
+                f"input {name!r} is read of the event where that is not called by a name; write "
+                f"event.{own[0]}, where event is a parameter or a name for it"
+            )
         if kind is None:
             raise refuse(f"{event.lacks} {name!r}; {names_it_has(name, event.names)}")
         return NUMBA_KINDS[kind]
@@ -53,7 +59,7 @@ class _EventAttribute(AttributeTemplate):
 
 READERS: dict[type, Any] = {}
 """What is done for an event of another kind, by its type. Each is made of (context, builder, type,
-value), and has ``run``, ``column``, ``null`` and ``seed``."""
+value), and has ``run``, ``column``, ``null``, ``seed`` and ``key``."""
 
 
 @lower_getattr_generic(EventType)
@@ -65,10 +71,13 @@ def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, n
     return event_column(Run(context, builder, value), event, name)
 
 
-def event_column(run: Run, event: EventType, name: str) -> Value:
-    """A column, or a derived value, of the running row of the batch."""
+def event_column(run: Run, event: EventType, name: str, row: Value | None = None) -> Value:
+    """A column, or a derived value, of the running row of the batch; where that is a phase, of one
+    of its events, whose ``row`` is given."""
     place = event.schema.derived_place(name)
-    return _event_column(run, event, name) if place is None else _derived(run, place)
+    if place is None:
+        return _event_column(run, event, name, row)
+    return _derived(run, event, place, row)
 
 
 def _derived_type(place: Place) -> types.Type:
@@ -80,10 +89,10 @@ def _derived_type(place: Place) -> types.Type:
     return types.Optional(kind) if place.part.nullable else kind
 
 
-def _derived(run: Run, place: Place) -> Value:
+def _derived(run: Run, event: EventType, place: Place, row: Value | None) -> Value:
     """A derived value, or false where only that there is one is asked; a fault where there is
     none, but an exception."""
-    first, row = len(RESERVED_COLUMNS), run.load_member("event")
+    first, row = first_column(event.schema), run.load_member("event") if row is None else row
     raised = _element(run, row, first + place.raised, "int")
     with run.builder.if_then(run.builder.icmp_unsigned("!=", raised, I64(0)), likely=False):
         if place.tells:
@@ -108,16 +117,22 @@ def _derived(run: Run, place: Place) -> Value:
 
 def column_number(event: EventType, name: str) -> int:
     """Which of the run's columns a column of the event is."""
-    return len(RESERVED_COLUMNS) + event.schema.names.index(name)
+    return first_column(event.schema) + event.schema.names.index(name)
 
 
-def _event_column(run: Run, event: EventType, name: str) -> Value:
+def phase_column(run: Run, number: int) -> Value:
+    """One of the numbers that a phase has in front of the columns of its events."""
+    return _element(run, run.load_member("event"), number, "int")
+
+
+def _event_column(run: Run, event: EventType, name: str, row: Value | None = None) -> Value:
     builder = run.builder
-    row = run.load_member("event")
+    if name in RESERVED_COLUMNS:
+        return phase_column(run, RESERVED_COLUMNS.index(name))
+    if row is None:
+        row = run.load_member("event")
     if name == "sequence":
         return builder.add(row, run.load_member("first_sequence", invariant=True))
-    if name in RESERVED_COLUMNS:
-        return _element(run, row, RESERVED_COLUMNS.index(name), "int")
     number = event.schema.names.index(name)
     return _element(run, row, column_number(event, name), event.schema.kinds[number])
 
@@ -160,11 +175,11 @@ def null_bit(context: Any, builder: Any, event: EventType, pointer: Value, name:
     return event_null(Run(context, builder, pointer), event, name)
 
 
-def event_null(run: Run, event: EventType, name: str) -> Value:
-    """The same of the running row of the batch."""
+def event_null(run: Run, event: EventType, name: str, row: Value | None = None) -> Value:
+    """The same of the running row of the batch, or of an event of the phase."""
     schema = event.schema
-    number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name)
-    return _element(run, run.load_member("event"), number, "bool")
+    number = first_column(schema) + len(schema) + schema.nullable.index(name)
+    return _element(run, run.load_member("event") if row is None else row, number, "bool")
 
 
 def _random_word(
@@ -181,18 +196,15 @@ def draw_key(
     reader = READERS.get(type(event))
     if reader is not None:
         of = reader(context, builder, event, pointer)
-        run, seed = of.run, of.seed()
-    else:
-        run = Run(context, builder, pointer)
-        seed = run.load_member("seed", invariant=True)
-    return [
-        run,
-        seed,
-        _event_column(run, event, "timestamp"),
-        _event_column(run, event, "source"),
-        _event_column(run, event, "sequence"),
-        draw,
-    ]
+        return [of.run, of.seed(), *of.key(), draw]
+    run = Run(context, builder, pointer)
+    seed = run.load_member("seed", invariant=True)
+    return [run, seed, *order_key(run, event), draw]
+
+
+def order_key(run: Run, event: EventType) -> list[Value]:
+    """The key of the running row of the batch."""
+    return [_event_column(run, event, name) for name in ("timestamp", "source", "sequence")]
 
 
 def _check_draw(event: types.Type, draw: types.Type) -> None:

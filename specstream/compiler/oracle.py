@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.columns.derived import item_again, raise_again
+from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
 from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.event_lists import oracle_list
@@ -43,7 +44,8 @@ from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
 
 __all__ = [
-    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleTimer", "field_of", "seed_of"),
+    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OraclePhase", "OracleTimer", "field_of"),
+    "seed_of",
     "strings_of",
 ]
 
@@ -348,6 +350,43 @@ class OracleEvent(Draws):
         return bool(self._nulls[name][self._row])
 
 
+class OraclePhase(OracleEvent):
+    """The events of one timestamp under Python; see :mod:`specstream.columns.phases`."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        columns: Sequence[npt.NDArray[Any]],
+        first_sequence: int,
+        seed: int,
+        sequences: npt.NDArray[np.int64] | None,
+        strings: StringTable | None,
+    ) -> None:
+        first = first_column(schema)
+        own = columns[len(RESERVED_COLUMNS) : first]
+        times = np.repeat(columns[0], sum(own[1::2]))
+        members = (times, np.zeros(len(times), np.int64), *columns[first:])
+        super().__init__(schema, members, first_sequence, seed, sequences, strings)
+        self._columns[0] = elements_of(columns[0])  # of the phases
+        self._numbers = [elements_of(column) for column in own]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "timestamp":
+            return Int64(self._columns[0][self._row])
+        raise AttributeError(f"a phase has no column {name!r}: its events have")
+
+    def events(self, source: int) -> list[OracleEvent]:
+        """Those of a source, by its number, in the phase that runs."""
+        first, count = (of[self._row] for of in self._numbers[2 * source : 2 * source + 2])
+        made = []
+        for row in range(first, first + count):
+            one = object.__new__(OracleEvent)
+            one.__dict__.update(self.__dict__)
+            one._row = row
+            made.append(one)
+        return made
+
+
 def seed_of(event: Draws) -> int:
     """The seed of an event's random numbers; a column may have that name."""
     return event._seed
@@ -397,6 +436,8 @@ class OracleEmit:
         self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
+        # Of a pipeline: how often each vertex ran, and how many rows it emitted.
+        self.by_vertex: dict[str, tuple[int, int]] = {}
 
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema
@@ -505,7 +546,8 @@ class Oracle:
             words.texts = strings
         self._state.__dict__["_texts"] = strings
         self._seed = seed
-        self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
+        make = OraclePhase if event.phases else OracleEvent
+        self._event = make(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits, strings)
 
     def settle(self) -> None:
@@ -544,6 +586,11 @@ class Oracle:
             undo(self._journal, 0)
             del self._emit.rows[emitted:]
             raise
+
+    @property
+    def by_vertex(self) -> dict[str, tuple[int, int]]:
+        """Of a pipeline: how often each vertex ran, and how many rows it emitted."""
+        return self._emit.by_vertex
 
     # ---- timers ----
 

@@ -251,6 +251,9 @@ class Schema:
             are no columns to anybody else; a batch has their arrays behind all others.
         forms: formatted strings among the emitted rows; a row has their parts behind all others.
         one_of: where the rows are of several kinds, what these are.
+        phases: where a batch has all events of a timestamp together: the names of the sources, of
+            each of which it has the number of the first such event and of how many there are (see
+            :mod:`specstream.columns.phases`). Empty: it has each event by itself.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -261,6 +264,7 @@ class Schema:
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
     one_of: OneOf | None = None
+    phases: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:

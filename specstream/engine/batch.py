@@ -143,9 +143,13 @@ class Batch:
     def _await_stretch(self, setting: Setting, ends_input: bool = False) -> None:
         """Runs events from the first that is not done on, until something cuts them short."""
         parts, events, begin = self._parts, self._events, self._done
+        offsets = [begin if at < events.own else 0 for at in range(len(events.columns))]
         self._columns = ffi.new(
             "void *[]",
-            [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
+            [
+                ffi.cast("void *", c.ctypes.data + offset * c.itemsize)
+                for c, offset in zip(events.columns, offsets, strict=True)
+            ],
         )
         with parts.flight.between:
             parts.native.start(
@@ -203,12 +207,15 @@ class Batch:
         reached = committed.reached
         if self._ordered and self._done:
             reached = time_at(self._events.keys[0], self._done - 1)
-        self.partial.tell(output, self._done)
-        failed_event = self._failed and not self._outcome.timer_failed
+        done = self._events.events_before(self._done)
+        self.partial.tell(output, done)
+        failed = 0
+        if self._failed and not self._outcome.timer_failed:
+            failed = self._events.events_in(self._done)
         with flight.between:
             # No call from here to the end: all of it, or none.
             # The failing event keeps its own number.
-            committed.next_sequence = self._first + self._done + (1 if failed_event else 0)
+            committed.next_sequence = self._first + done + failed
             committed.reached = reached
             flight.counted = flight.batch = None
             self._is_settled = True

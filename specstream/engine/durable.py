@@ -100,6 +100,8 @@ class Durable:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()
                 done += 0 if outcome.job == counted else outcome.consumed
+                if flight.batch is not None:  # of phases there are fewer than events
+                    done = flight.batch[0].events_before(done)
             unheard = self._hold_rows()
             return self._parts.committed.content(done, state, unheard)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.events import column, read_events
+from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import by_old_name, renamed, takes_old_name
 from specstream.declarations.limits import Limits
@@ -37,11 +38,11 @@ from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
-from specstream.errors import ConfigurationError, SnapshotError
+from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
-from specstream.profiling import Profile, profile_of
+from specstream.profiling import Profile, conflicts_by_vertex, profile_of
 from specstream.profiling.container_parts import part_of
 
 __all__ = ["Amount", "Engine", "Savepoint", "check_engine_options"]
@@ -292,14 +293,15 @@ class Engine:
             source: column that names each event's source: integers or strings. Of a pipeline with
                 several sources those are the names.
             end: no event follows: the timers that are left fire, in order, and not those that they
-                set.
+                set. A pipeline with phases by time takes whole timestamps, and so only this.
 
         Returns:
             A table with the columns of ``emits``, and the order key with ``keys=True``. Of a
             pipeline with several sinks a dict of tables, by sink.
 
         Raises:
-            InputError: the table does not fit; nothing was run.
+            InputError: the table does not fit, or could end in the midst of a phase by time;
+                nothing was run.
             ConfigurationError: ``order_by`` or ``source`` is no name.
             EngineClosedError: the engine is closed, or was closed during the call.
             Exception: what the operator raised. Its event is not applied, the rows after it are
@@ -307,6 +309,8 @@ class Engine:
                 exception holds the output and number of the rows before it.
                 What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
                 ``specstream_timer`` on the exception, as (key, at); no event has failed.
+                Of a phase by time no event is applied; ``specstream_phase`` on the exception has
+                its time and their number.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was
@@ -329,6 +333,12 @@ class Engine:
         column("source", source)
         end = flag("end", end)
         check_order(self.operator, order_by)
+        if self.operator.event.phases and not end:
+            raise InputError(
+                f"pipeline {self.name!r} has phases by time, and a batch could cut a timestamp in "
+                "two: submit() the events and advance() their sources; in Spark give watermark=; "
+                "of a table that has all events of its times say end=True"
+            )
         batch: Batch | None = None
         try:
             with self._parts.lifetime.exclusive():
@@ -368,6 +378,8 @@ class Engine:
         except BaseException:
             committed.strings.truncate(known)
             raise
+        if operator.event.phases:
+            events = phases_of(events, operator.event)
         return Batch(parts, events, ordered=order_by is not None, ends_input=end)
 
     def rejected_rows(self) -> pa.Table | None:
@@ -413,8 +425,9 @@ class Engine:
 
         Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
         sequence number within the source), when the frontiers of all sources have passed them. The
-        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
-        :meth:`poll` gets what was emitted.
+        outcome is that of one sequential run in this order. Those of a pipeline with phases by time
+        run when the frontiers have passed them. :meth:`advance` moves a frontier, :meth:`poll` gets
+        what was emitted.
 
         Args:
             table: as for :meth:`process`.
@@ -586,6 +599,17 @@ class Engine:
             options.profile,
             lambda field, word: part_of(field, word, committed.words, committed.strings.objects),
         )
+
+    def conflicts_by_vertex(self) -> dict[str, int]:
+        """Of a pipeline: speculative runs that were dropped for what a vertex keeps, at least.
+
+        The vertex with the most comes first, and those without any are left out. As of
+        :meth:`profile`, what is counted costs nothing where runs commit.
+        """
+        if not self.operator.layout.parts:
+            return {}
+        self._counted.look_at_places()
+        return conflicts_by_vertex(self.operator.layout, self._counted.hot_places)
 
     def snapshot(self) -> bytes:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
@@ -777,6 +801,11 @@ def _parts(
         raise ConfigurationError(
             f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
             "on_commit and on_post_commit out"
+        )
+    if hooks and operator.event.phases:
+        raise ConfigurationError(
+            f"pipeline {name!r} has phases by time, and hooks are told of single events: leave "
+            "on_abort, on_commit and on_post_commit out"
         )
     config, _kept = configuration(
         operator,

@@ -8,7 +8,8 @@ import numpy as np
 
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
-from specstream.columns.python_values import event_text
+from specstream.columns.phases import note_phase
+from specstream.columns.python_values import event_text, phase_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
 from specstream.compiler.oracle_timers import timer_key, timer_text
@@ -51,18 +52,22 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
         parts.options.seed,
         strings=parts.committed.strings,
     )
-    key = _key(events, row, first)
     try:
         oracle.run(row)
     except Exception as error:
-        error.add_note(
-            f"raised by operator {parts.name!r} at event (timestamp, source, sequence) = {key}, "
-            f"row {row} of the batch in order: {_text(parts, events, row)}"
-        )
+        if events.starts is not None:
+            note_phase(error, events, row)
+            error.add_note(f"raised by pipeline {parts.name!r} {_note(parts, events, row)}")
+        else:
+            error.add_note(
+                f"raised by operator {parts.name!r} at event (timestamp, source, sequence) = "
+                f"{_key(events, row, first)}, {_note(parts, events, row)}"
+            )
         error.specstream_partial = partial  # type: ignore[attr-defined]
         raise
     failure = SpecstreamError(
-        f"operator {parts.name!r}: compiled code raised at event {key}, and Python does not; "
+        f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, and "
+        "Python does not; "
         "the event is not applied. Please report the operator and the event"
     )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
@@ -132,7 +137,7 @@ def _raise_crash(
         address=fault.address if fault.has_address else None,
         undone=parts.options.is_ordered,
     )
-    error.add_note(f"row {row} of the batch in order: {_text(parts, events, row)}")
+    error.add_note(_note(parts, events, row))
     error.specstream_partial = partial
     raise error
 
@@ -153,7 +158,7 @@ def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial
         f"operator {parts.name!r}: no memory for what it stores and emits{at}. {effect}. Give the "
         "process more memory, or let an event store and emit less"
     )
-    error.add_note(f"row {row} of the batch in order: {_text(parts, events, row)}")
+    error.add_note(_note(parts, events, row))
     error.specstream_partial = partial  # type: ignore[attr-defined]
     raise error
 
@@ -162,5 +167,11 @@ def _key(events: Events, row: int, first: int) -> str:
     return f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
 
 
-def _text(parts: Parts, events: Events, row: int) -> str:
-    return event_text(parts.operator.event, events, row, parts.committed.strings)
+def _note(parts: Parts, events: Events, row: int) -> str:
+    """Which event it was, or which phase, with the first of its events by source."""
+    schema, strings = parts.operator.event, parts.committed.strings
+    if events.starts is None:
+        text = event_text(schema, events, row, strings)
+        return f"row {row} of the batch in order: {text}"
+    time, text = time_at(events.keys[0], row), phase_text(schema, events, row, strings)
+    return f"in the phase of time {time}, of {events.events_in(row)} event(s): {text}"

@@ -24,9 +24,10 @@ from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
-from specstream.engine.pending_events import Before
+from specstream.engine.pending_events import Before, PendingEvents
 from specstream.engine.segments import Segment
 from specstream.engine.sources import END, Name
+from specstream.engine.time_phases import TimePhases
 from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
@@ -199,6 +200,12 @@ class OutOfOrder:
         with self._lifetime.exclusive():
             return self._committed.pending.take_late()
 
+    @property
+    def _given(self) -> PendingEvents | TimePhases:
+        """What the runtime has the rows of: events, or phases of them."""
+        pending = self._committed.pending
+        return pending.phases or pending
+
     def _send(self) -> None:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
         if self._timers is not None and self._is_over():
@@ -213,20 +220,31 @@ class OutOfOrder:
             if self._reached() < self._frontier:
                 self._move_frontier()
             self._joined = len(self._committed.pending.sources)
-        unsent = self._committed.pending.unsent
+        unsent, phases = self._committed.pending.unsent, self._committed.pending.phases
         while unsent:
             segment = unsent[-1]
             source, until = segment.source, segment.until
-            if not segment.native.submitted:
-                self._check((segment.since, source.rank), self._frontier, "an event")
-                self._native.submit(segment.native)
-            last = (until, source.rank)
-            if last > self._highest:
-                self._highest = last
+            if phases is None:
+                self._give(segment)
+            else:
+                phases.take(segment)
             if segment.is_ordered and (source.frontier is None or source.frontier < until):
                 source.frontier = until
             unsent.pop()
+        if phases is not None:
+            reached = self._reached()
+            below = reached[0] if reached != (END, END) else END + 1
+            while (made := phases.following(below)) is not None:
+                self._give(made)
         self._move_frontier()
+
+    def _give(self, segment: Segment) -> None:
+        """Gives the runtime a segment, if it has not got it. May be begun anew."""
+        rank = segment.source.rank
+        if not segment.native.submitted:
+            self._check((segment.since, rank), self._frontier, "an event")
+            self._native.submit(segment.native)
+        self._highest = max(self._highest, (segment.until, rank))
 
     def _is_over(self) -> bool:
         """Whether the input has ended and nothing is left to do. A job that would begin now would
@@ -299,7 +317,12 @@ class OutOfOrder:
             self._send()
 
     def _reached(self) -> tuple[int, int]:
-        return self._committed.pending.sources.frontier() or NO_FRONTIER
+        """What may commit ends there; of whole timestamps no source's comes before another's."""
+        pending = self._committed.pending
+        reached = pending.sources.frontier() or NO_FRONTIER
+        if pending.phases is not None and reached != (END, END):
+            return reached[0], NO_FRONTIER[1]
+        return reached
 
     def _move_frontier(self) -> None:
         frontier = self._reached()
@@ -449,7 +472,7 @@ class OutOfOrder:
         keys = None
         if self._parts.options.keys:
             firings = list(self._firings.items())
-            keys = keys_with_firings(rows[:, 0], self._committed.pending.keys, firings)
+            keys = keys_with_firings(rows[:, 0], self._given.keys, firings)
         output = rows_to_table(rows, self._emits, self._committed.strings, keys)
         return self._committed.pending.with_held(output)
 
@@ -472,7 +495,7 @@ class OutOfOrder:
                 if error is None and outcome.timer_failed:
                     raise_timer_failure(self._parts, outcome, told)
                 if error is None and outcome.failed_row >= 0:
-                    segment, row = self._committed.pending.find(outcome.failed_row)
+                    segment, row = self._given.find(outcome.failed_row)
                     first = segment.first_sequence
                     raise_failure(self._parts, outcome, segment.events, row, first, told)
                 error = error or MemoryError(

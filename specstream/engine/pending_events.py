@@ -24,6 +24,7 @@ from specstream.columns.derived import derived_columns
 from specstream.columns.events import (
     CheckTimes,
     Events,
+    called,
     check_int64,
     order_key,
     read_events,
@@ -34,10 +35,11 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import shown
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
-from specstream.engine.segments import Block, Segment, SingleEvent, shifted
+from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
+from specstream.engine.time_phases import TimePhases
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
@@ -98,12 +100,18 @@ class PendingEvents:
         # If so: only the first so many, at an end that has begun; 0: it has not. See Waiting.
         self.ending: int | list[tuple[str, int]] = 0
         self.batch_id: int | None = None  # of a feed, whose rows are read
+        # Of what the runtime is given phases by time; None: it is given the events.
+        self.phases: TimePhases | None = None
+        if schema.phases:
+            self.phases = TimePhases(sources, schema, lambda: self._type)
+        sources.whole_times = bool(schema.phases)
         self.has_ended = False  # timers have been told of the end of the sources that there are
 
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        return sum(segment.left for _, segment in list(self._ending))
+        left = sum(segment.left for _, segment in list(self._ending))
+        return left if self.phases is None else left - self.phases.applied
 
     @property
     def type(self) -> pa.DataType | None:
@@ -360,17 +368,36 @@ class PendingEvents:
             ):
                 pass  # the common cases, which need no conversion
             else:
-                value, null = read_value(value, name, column, self._strings, self._what)
+                of = self._schema.one_of
+                value, null = read_value(value, name, column, self._strings, self._what, of)
             fitting.append(value)
             if column.nullable:
                 nulls.append(null)
         if len(values) > len(fitting):
             unknown = next(name for name in values if name not in self._schema.names)
+            whose, shown = called(self._what, unknown, self._schema.one_of)
+            whole = [called("", name, self._schema.one_of) for name in self._schema.names]
+            known = [name for of, name in whole if self._what + of == whose]
             raise InputError(
-                f"{self._what}: the event has a value for {unknown!r}, which the operator does not "
-                f"declare; it declares {', '.join(self._schema.names)}"
+                f"{whose}: the event has a value for {shown!r}, which the operator does not "
+                f"declare; it declares {', '.join(known)}"
             )
+        if self._schema.one_of is not None:
+            self._check_required(self._schema.one_of, values, nulls)
         return fitting + nulls
+
+    def _check_required(self, of: OneOf, values: Mapping[str, Any], nulls: list[bool]) -> None:
+        """Whether an event of one of several kinds has what that requires."""
+        null = dict(zip(self._schema.nullable, nulls, strict=True))
+        for name in dict(of.required).get(values[of.tag], ()):
+            if null[name]:
+                whose, shown = called(self._what, name, of)
+                raise RowError(
+                    f"{whose}: column {shown!r} gets None: give it a value, declare the column "
+                    'ss.nullable(...), or use rejected_rows="side"',
+                    np.ones(1, np.bool_),
+                    f"column {name!r} is null",
+                )
 
     def _row(self, timestamp: Any, source: Name, values: Mapping[str, Any]) -> pa.Table:
         """A single event that is put aside, as a table."""
@@ -472,6 +499,8 @@ class PendingEvents:
         numbers = {source.name: number for number, source in enumerate(self.sources)}
         if not numbers:
             return b""
+        if self.phases is not None:
+            self.phases.note()
         pieces, segments = [], []
         for segment in self._segments:
             left = 0 if segment.is_released else segment.not_applied
@@ -605,26 +634,12 @@ class PendingEvents:
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The order-key columns of events, by their rows."""
-        starts = np.array([segment.first for segment in self._segments], np.int64)
-        where = np.searchsorted(starts, rows, side="right") - 1
-        timestamps, names, sequences = [], [], np.empty(len(rows), np.int64)
-        for number in np.unique(where):
-            segment = self._segments[number]
-            inside = np.flatnonzero(where == number)
-            local = rows[inside] - segment.first
-            timestamps.append(segment.events.keys[0].take(pa.array(local)))
-            names.append(segment.events.keys[1].take(pa.array(local)))
-            sequences[inside] = local + segment.first_sequence
-        # The pieces come segment by segment; this brings each row back to its place.
-        back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
-        return {
-            "timestamp": _joined(timestamps, self._type).take(back),
-            "source": _joined(names, self.sources.type).take(back),
-            "sequence": pa.array(sequences),
-        }
+        return keys_of_segments(self._segments, rows, self._type, self.sources)
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
+        if self.phases is not None:
+            self.phases.settle()
         while self._ending and self._ending[0][1].is_done:
             # First noted, then taken out: a signal handler may raise in between, and then it is
             # noted twice, which changes nothing.
@@ -633,6 +648,8 @@ class PendingEvents:
 
     def forget(self) -> None:
         """Lets go of what was applied when :meth:`settle` was called."""
+        if self.phases is not None:
+            self.phases.forget()
         if not self._applied:
             return
         for segment in self._applied:
@@ -720,7 +737,3 @@ def _by_source(
     for number, row in enumerate(first):
         name = events.keys[1][int(row)].as_py()
         yield name, None if len(codes) == 1 else np.flatnonzero(which == number)
-
-
-def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
-    return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())

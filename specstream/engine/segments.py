@@ -5,7 +5,7 @@ The C side refers to their columns until all of them are applied, so each segmen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns.events import Events
+from specstream.columns.events import ALL, Events
 from specstream.declarations.schema import Schema
-from specstream.engine.sources import Source
+from specstream.engine.sources import Source, Sources
 
-__all__ = ["Block", "Segment", "SingleEvent", "shifted"]
+__all__ = ["Block", "Segment", "SingleEvent", "keys_of_segments", "shifted"]
 
 
 class Segment:
@@ -52,8 +52,18 @@ class Segment:
         assert self._events is not None
         return self._events
 
+    @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """Those of the events."""
+        return self.events.columns
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return self.events.count
+
     def keep_last(self, count: int) -> None:
-        """Takes its events for applied, but for so many; of a segment that no engine has."""
+        """Takes its events for applied, but for so many; of a segment that no runtime has."""
         self.native.left = count
 
     @property
@@ -89,11 +99,18 @@ class SingleEvent(Segment):
         self.at = at
 
     @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return tuple(column[self.at : self.at + 1] for column in self.kept.columns)
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    @property
     def events(self) -> Events:
         block: Block = self.kept
-        columns = tuple(column[self.at : self.at + 1] for column in block.columns)
         keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
-        return Events(1, columns, keys, np.zeros(1, np.int64))
+        return Events(1, self.columns, keys, np.zeros(1, np.int64))
 
 
 class Block:
@@ -117,12 +134,53 @@ class Block:
         return self.used < self.SIZE and row == self.first + self.used and of == self.type
 
 
-def shifted(columns: Iterable[npt.NDArray[Any]], first: int) -> Any:
-    """Columns as the C side wants them: such that row ``first`` is their first element."""
+def keys_of_segments(
+    segments: Sequence[Segment],
+    rows: npt.NDArray[np.int64],
+    of: pa.DataType | None,
+    sources: Sources,
+) -> dict[str, pa.Array]:
+    """The order-key columns of what is in segments, by the rows.
+
+    Args:
+        segments: by row.
+        rows: of events.
+        of: type of their times; None: there are none.
+        sources: those of the engine.
+    """
+    starts = np.array([segment.first for segment in segments], np.int64)
+    where = np.searchsorted(starts, rows, side="right") - 1
+    timestamps, names, sequences = [], [], np.empty(len(rows), np.int64)
+    for number in np.unique(where):
+        segment = segments[number]
+        inside = np.flatnonzero(where == number)
+        local = rows[inside] - segment.first
+        timestamps.append(segment.events.keys[0].take(pa.array(local)))
+        names.append(segment.events.keys[1].take(pa.array(local)))
+        sequences[inside] = segment.events.sequence_at(local, segment.first_sequence)
+    # The pieces come segment by segment; this brings each row back to its place.
+    back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
+    return {
+        "timestamp": _joined(timestamps, of).take(back),
+        "source": _joined(names, sources.type).take(back),
+        "sequence": pa.array(sequences),
+    }
+
+
+def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
+    return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())
+
+
+def shifted(columns: Iterable[npt.NDArray[Any]], first: int, own: int = ALL) -> Any:
+    """Columns as the C side wants them: such that row ``first`` is their first element; but only
+    the first ``own`` of them."""
     return ffi.new(
         "void *[]",
         [
-            ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
-            for column in columns
+            ffi.cast(
+                "void *",
+                (column.ctypes.data - (first if at < own else 0) * column.itemsize) % 2**64,
+            )
+            for at, column in enumerate(columns)
         ],
     )

@@ -93,6 +93,7 @@ class Sources:
         self._what = what
         self._known: dict[Name, Source] = {}
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
+        self.whole_times = False  # events of one timestamp are applied together
         self.lowest: int | None = None  # timestamp of all events
         self.late = 0  # events of sources that have not joined with another one
         # The last (timestamp, rank) that the frontier of all came to before the end. What timers
@@ -156,6 +157,8 @@ class Sources:
         if reached == (END, END):
             # All sources have ended; what comes after their last event is still to be applied.
             reached = self._highest
+            if reached is not None and self.whole_times:
+                reached = reached[0], END
         rank = self._rank(name)
         code = name if isinstance(name, int) else self._strings.add(name)
         start = None

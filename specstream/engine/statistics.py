@@ -35,7 +35,7 @@ class Statistics:
     is in flight they differ by what happens in a few microseconds.
 
     Attributes:
-        events: events applied.
+        events: events applied; of a pipeline with phases by time the phases.
         commits: transactions committed.
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: transactions run speculatively.

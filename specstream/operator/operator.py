@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import (
+    Events,
     column,
     keys_of,
     keys_with_firings,
@@ -19,6 +20,7 @@ from specstream.columns.events import (
 )
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, settle_unit
+from specstream.columns.phases import note_phase, phases_of
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
@@ -37,10 +39,24 @@ from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "check_order", "operator"]
+__all__ = ["Operator", "SequentialRun", "VertexCounts", "check_order", "operator"]
 
 
 _SHOWN_ERRORS = 3
+_SHOWN_VERTICES = 20
+
+
+@dataclass(frozen=True)
+class VertexCounts:
+    """What a vertex of a pipeline did.
+
+    Attributes:
+        runs: of its function.
+        rows: that it emitted.
+    """
+
+    runs: int
+    rows: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,15 +67,18 @@ class SequentialRun:
         output: emitted rows; of a pipeline with several sinks a dict of their tables.
         state: the state after the last event.
         raised: (row, exception) of the events that raised, with ``on_error="skip"``; of a timer
-            that raised the row is None, and ``specstream_timer`` on the exception its key and time.
+            that raised the row is None, and ``specstream_timer`` on the exception its key and time;
+            of a phase by time it is that of the first event.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
+        vertices: of a pipeline, what each vertex did in the phases that were applied.
     """
 
     output: pa.Table
     state: StateView
     raised: tuple[tuple[int | None, Exception], ...]
     rejected_rows: pa.Table | None = None
+    vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
 
     @property
     def bad_rows(self) -> pa.Table | None:
@@ -84,6 +103,10 @@ class SequentialRun:
                 (f"rows of sink {sink}" if sink else "emitted rows", f"{of.num_rows:,}"),
                 ("columns", ", ".join(f"{one.name}: {one.type}" for one in of.schema)),
             )
+        ]
+        facts += [
+            (f"vertex {name}", f"{of.runs:,} runs, {of.rows:,} rows")
+            for name, of in list(self.vertices.items())[:_SHOWN_VERTICES]
         ]
         facts += [
             ("events that raised", f"{len(self.raised):,}"),
@@ -116,14 +139,14 @@ class Operator:
     def __init__(
         self,
         function: Callable[..., None],
-        state: type[State],
+        state: type[State] | None,
         event: Record | None,
         emits: Record,
         name: str | None,
         on_timer: Callable[..., None] | None = None,
         inputs: Mapping[str, Record] | None = None,
     ) -> None:
-        if not (isinstance(state, type) and issubclass(state, State)):
+        if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
                 f"state= is {shown(state)}; expected a class: class MyState(ss.State): ..."
             )
@@ -139,7 +162,7 @@ class Operator:
         self._declare(
             function,
             name,
-            state.layout(),
+            Layout(name, ()) if state is None else state.layout(),
             flattened(of_inputs) if event is None else Schema.of(event, "event"),
             Schema.of(emits, "emits"),
             on_timer,
@@ -298,6 +321,11 @@ class Operator:
         return values
 
     @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Names of a pipeline's sources, and of their columns; empty: it is none."""
+        return {}
+
+    @property
     def sinks(self) -> tuple[str, ...]:
         """Names of a pipeline's sinks; empty: it is none, and has one output."""
         return ()
@@ -427,6 +455,8 @@ class Operator:
             rejected_rows=checked_policy(rejected_rows),
             check_times=partial(check_unit, self.layout, words, what=what),
         )
+        if self.event.phases:
+            events = phases_of(events, self.event)
         settle_unit(self.layout, words, events.keys[0].type)
         oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
@@ -442,21 +472,22 @@ class Operator:
                 rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
-        raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
+        raised = _run_all(oracle, events, on_error == "skip", output, progress)
         if end and self.has_timers:
-            raised += _end(oracle, events.count, on_error == "skip", output)
+            raised += _end(oracle, events.events_before(events.count), on_error == "skip", output)
         oracle.settle()
         return SequentialRun(
             output(),
             StateView(self.layout, words, strings.objects),
             tuple(raised),
             events.rejected,
+            {name: VertexCounts(*of) for name, of in oracle.by_vertex.items()},
         )
 
 
 def _run_all(
     oracle: Oracle,
-    count: int,
+    events: Events,
     skip: bool,
     output: Callable[[], Any],
     progress: Callable[[int], None] | None,
@@ -467,17 +498,20 @@ def _run_all(
     """
     raised: list[tuple[int | None, Exception]] = []
     row = 0
-    while row < count:
+    while row < events.count:
         try:
             oracle.run(row)
         except Exception as error:
+            if events.starts is not None:
+                note_phase(error, events, row)
             if not skip or isinstance(error, CompileError):
-                error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
+                done = events.events_before(row)
+                error.specstream_partial = Partial(output(), done)  # type: ignore[attr-defined]
                 raise
             if oracle.failed_timer is not None:
                 raised.append((None, error))
                 continue  # the event is still to run
-            raised.append((row, error))
+            raised.append((events.events_before(row), error))
         if progress is not None and row % 1024 == 1023:
             progress(row + 1)
         row += 1
@@ -506,8 +540,10 @@ def check_order(operator: Operator, order_by: str | None) -> None:
     Raises:
         InputError: it says how to give them.
     """
-    if operator.layout.goes_by_time and order_by is None:
+    by_time = bool(operator.event.phases)
+    if (operator.layout.goes_by_time or by_time) and order_by is None:
         what = "timers, which fire" if operator.has_timers else "entries that expire"
+        what = "phases" if by_time else what
         raise InputError(
             f"operator {operator.name!r} has {what} by the time of the events: give order_by=, the "
             "column that has it"
@@ -545,20 +581,21 @@ def _inputs(declared: Mapping[str, Record]) -> dict[str, Schema]:
 
 def operator(
     *,
-    state: type[State],
+    state: type[State] | None = None,
     event: Record | None = None,
     inputs: Mapping[str, Record] | None = None,
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
-    """Makes a plain function ``process(state, event, emit)`` an operator.
+    """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
+    function ``process(event, emit)``.
 
     The function is analysed at once: constants of its globals and closure are frozen, and what
     cannot be compiled is refused with its line.
 
     Args:
-        state: class of the state, derived from :class:`specstream.State`.
+        state: class of the state, derived from :class:`specstream.State`; None: it has none.
         event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
             ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
             ``ss.nullable(...)`` of one of these, which is also written ``float | None``. Or a

@@ -186,8 +186,10 @@ def at_most_one_row(graph: Graph) -> set[str]:
 
 
 def several_rows(graph: Graph) -> set[str]:
-    """The vertices of which more than one row may come in a phase, as far as the graph goes."""
+    """The vertices of which more than one row may come in a phase, as far as the graph goes; of
+    phases by time the sources as well."""
     found = set(graph.vertices) - at_most_one_row(graph)
+    found |= set(graph.sources) if graph.by_time else set()
     while True:
         more = {
             name

@@ -81,12 +81,14 @@ class Description:
         sources: as they were declared.
         vertices: in the order in which a phase runs them.
         sinks: as they were declared.
+        by_time: whether a phase is all events of one timestamp.
     """
 
     name: str
     sources: tuple[DescribedSource, ...]
     vertices: tuple[DescribedVertex, ...]
     sinks: tuple[DescribedSink, ...]
+    by_time: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -97,6 +99,8 @@ class Description:
 
     def rows(self) -> Iterator[str]:
         """The lines behind the first."""
+        if self.by_time:
+            yield "a phase is all events of one time"
         yield from ("", "sources")
         for source in self.sources:
             yield f"  {source.name}: {_columns(source.columns)}"
@@ -158,4 +162,5 @@ def described(graph: Graph) -> Description:
             DescribedSink(n, of.stream, tuple(of.columns.describe()))
             for n, of in graph.sinks.items()
         ),
+        graph.by_time,
     )

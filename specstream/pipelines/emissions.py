@@ -36,19 +36,20 @@ def emits_at_most_once(operator: Operator) -> bool:
     """
     program: Program | None = operator.program
     functions: list[Any] = [operator.function, operator.on_timer]
+    has_state = bool(operator.layout.fields)
     while program is not None:
-        if not _emits_at_most_once(program.written[functions.pop(0)].text):
+        if not _emits_at_most_once(program.written[functions.pop(0)].text, has_state):
             return False
         program = program.on_timer
     return True
 
 
-def _emits_at_most_once(text: str) -> bool:
+def _emits_at_most_once(text: str, has_state: bool) -> bool:
     tree = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):
         return False
     arguments = [*tree.args.posonlyargs, *tree.args.args]
-    counted = _Counted(arguments[2].arg)
+    counted = _Counted(arguments[2 if has_state else 1].arg)
     return counted.only_called(tree) and counted.statements(tree.body).most <= 1
 
 

@@ -12,6 +12,7 @@ inputs. Machine code of its operator is called once for each distinct path among
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,12 +21,20 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, models, register_model
 
 from specstream.columns.strings import string_code
 from specstream.compiler.array_expressions import new_list
+from specstream.compiler.diagnosis import translate
 from specstream.compiler.emit import WRITERS, OutputRow
-from specstream.compiler.event import READERS, event_column, event_null
+from specstream.compiler.event import (
+    READERS,
+    event_column,
+    event_null,
+    order_key,
+    phase_column,
+)
 from specstream.compiler.inputs import ASKED
 from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.local_types import kinds_of
@@ -33,8 +42,10 @@ from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
 from specstream.compiler.program import Program
 from specstream.compiler.refusals import refuse
+from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.state_timers import TimerType, timer_place
 from specstream.compiler.types import (
+    BASES,
     PROFILED,
     EmitType,
     EventType,
@@ -46,16 +57,14 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Field, Space
+from specstream.declarations.state import Field
 from specstream.pipelines.graph import Sink
-from specstream.pipelines.plan import SINK, SOURCE, TYPES, Plan, Planned
+from specstream.pipelines.plan import MOST_INLINED, SINK, SOURCE, TYPES, Plan, Planned
 
 __all__ = ["MOST_VERTICES", "phase_functions"]
 
 _WORDS = I64.as_pointer()
 _FIRST_ROWS = 8
-# In so many places the code of an operator becomes part of the function that runs a phase.
-_MOST_INLINED = 4
 # So many vertices are looked at one after the other; among more, those that have a message are
 # found by their bits.
 _MOST_IN_LINE = 64
@@ -197,11 +206,18 @@ class _Port:
         source: of the pipeline's event, where it reads a source: the prefix of its columns there;
             else None.
         rows: of its stream, where it reads a vertex.
+        counts: it reads a source of which a phase may have several events.
     """
 
     prefix: str
     source: str | None
     rows: _Rows | None
+    counts: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Whether there may be several rows in a phase."""
+        return self.counts or (self.rows is not None and self.rows.many)
 
 
 @dataclass(frozen=True)
@@ -287,7 +303,8 @@ def _ports(planned: Planned, plan: Plan) -> Iterator[_Port]:
     for one in planned.inputs:
         prefix = f"{one.name}." if one.name else ""
         if one.stream in plan.graph.sources:
-            yield _Port(prefix, plan.column_of_event(one.stream, ""), None)
+            whole = plan.column_of_event(one.stream, "")
+            yield _Port(prefix, whole, None, plan.graph.by_time)
         else:
             reads = plan.vertices[one.stream]
             yield _Port(prefix, None, _Rows(reads.emits, reads.many, plan.axes))
@@ -305,7 +322,7 @@ class _VertexReader:
     """Reads the event of a vertex.
 
     Its frame has the path of the run, and behind it one word for each input: the address of the
-    row that is read, of a source 1; 0: none.
+    row that is read, of a source 1 and the number of the event; 0: none.
     """
 
     def __init__(self, context: Any, builder: Any, event: VertexEventType, value: Value) -> None:
@@ -321,8 +338,10 @@ class _VertexReader:
 
     def column(self, name: str) -> Value:
         event = self.event
-        if name in ("timestamp", "source", "sequence") or numbers_of(name) is not None:
-            return event_column(self.run, event.whole, name)
+        if numbers_of(name) is not None:
+            return event_column(self.run, event.whole, name, self.number(0))
+        if name in ("timestamp", "source", "sequence"):
+            return dict(zip(("timestamp", "source", "sequence"), self.key(), strict=True))[name]
         of, _, asked = name.partition(".")
         if of in ASKED and asked:
             port, _ = event.port(f"{asked}.")
@@ -339,6 +358,12 @@ class _VertexReader:
         port, column = self.event.port(name)
         _, null = self.places(port, column)
         return self.now_or_last(port, lambda: self.null_now(port, column), null, "bool", BIT(1))
+
+    def key(self) -> list[Value]:
+        """Of the pipeline's event; of a phase its time."""
+        if not self.event.whole.schema.phases:
+            return order_key(self.run, self.event.whole)
+        return [event_column(self.run, self.event.whole, "timestamp"), I64(0), I64(0)]
 
     def seed(self) -> Value:
         """Of random numbers: those of two vertices, and of two paths, are independent."""
@@ -420,10 +445,18 @@ class _VertexReader:
         builder = self.builder
         return _pointer_at(builder, self.frame, self.event.axes + port)
 
+    def number(self, port: int) -> Value | None:
+        """Which event is read of a source that may have several; None: the only one."""
+        if not self.event.ports[port].counts:
+            return None
+        word = self.builder.load(_word(self.builder, self.frame, self.event.axes + port))
+        return self.builder.sub(word, I64(1))
+
     def now(self, port: int, column: str, kind: Kind) -> Value:
         of = self.event.ports[port]
         if of.source is not None:
-            return event_column(self.run, self.event.whole, of.source + column)
+            name = of.source + column
+            return event_column(self.run, self.event.whole, name, self.number(port))
         assert of.rows is not None
         number = of.rows.schema.names.index(column)
         bits = self.builder.load(_word(self.builder, self.row(port), 1 + number))
@@ -435,7 +468,7 @@ class _VertexReader:
             name = of.source + column
             if name not in self.event.whole.schema.nullable:
                 return BIT(0)
-            return event_null(self.run, self.event.whole, name)
+            return event_null(self.run, self.event.whole, name, self.number(port))
         assert of.rows is not None
         schema = of.rows.schema
         place = schema.null_bits.get(schema.names.index(column))
@@ -492,6 +525,9 @@ class _TimerReader:
     def column(self, name: str) -> Value:
         return event_column(self.run, self.timer, name)
 
+    def key(self) -> list[Value]:
+        return order_key(self.run, self.timer)
+
     def seed(self) -> Value:
         """Of random numbers: those of two vertices are independent."""
         seed = self.run.load_member("seed", invariant=True)
@@ -512,7 +548,7 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
     uses = collections.Counter(map(id, programs))
     processes: dict[int, Any] = {}
     for program in programs:
-        inlines = {"forceinline": True} if uses[id(program)] <= _MOST_INLINED else {}
+        inlines = {"forceinline": True} if uses[id(program)] <= MOST_INLINED else {}
         make = numba.njit(pipeline_class=OperatorCompiler, **inlines, **COMPILE_OPTIONS)
         if id(program) not in processes:
             processes[id(program)] = make(program.native)
@@ -528,9 +564,14 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
             event,
             StreamEmitType(planned, plan.axes),
         )
-        called = types.Dispatcher(process).get_call_type(typing_context, given, {})
-        if called.return_type != types.none:
-            raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
+        try:
+            called = types.Dispatcher(process).get_call_type(typing_context, given, {})
+            if called.return_type != types.none:
+                raise refuse("the operator returns a value: emit(...) it instead")
+        except NumbaError as error:
+            told = translate(error, program)
+            of = planned.vertex.operator.name, planned.name, plan.graph.name
+            raise told.in_vertex(*of) from None
         return _Code(process, given)
 
     def compiled(typing_context: Any, planned: Planned, run: Any, event: EventType) -> _Compiled:
@@ -582,6 +623,19 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
 
 
 @dataclass(frozen=True)
+class _Sent:
+    """What a source sends in a phase.
+
+    Attributes:
+        count: how many events; None: always one.
+        first: number of the first of them; None: there is at most one, with no number.
+    """
+
+    count: Value | None
+    first: Value | None = None
+
+
+@dataclass(frozen=True)
 class _Code:
     """Machine code of an operator, and the types of what that is given."""
 
@@ -612,18 +666,20 @@ class _Vertex:
         stream: its frame.
         streams: that of each input; None: it reads a source.
         counts: how many rows each input has in this phase; None: always one.
+        firsts: the number of the first, of a source that may have several.
         kept: the first word of what is kept of its inputs.
         salt: of its random numbers.
-        moved: how far its fields are moved, by space.
+        moved: how far its fields and containers are moved.
     """
 
     compiled: _Compiled
     stream: Value
     streams: list[Value | None]
     counts: list[Value | None]
+    firsts: list[Value | None]
     kept: Value
     salt: Value
-    moved: dict[Space, Value]
+    moved: dict[str, Value]
 
 
 class _Phase:
@@ -645,12 +701,11 @@ class _Phase:
     def write(self) -> None:
         sources = self.sources()
         self.all_vertices(sources)
-        for name, is_there in sources.items():
+        for name, sent in sources.items():
             for sink in self.plan.graph.sinks_of(name):
-                with self.where(is_there):
-                    self.sink_of_source(sink)
+                self.sink_of_source(sink, sent)
 
-    def all_vertices(self, sources: dict[str, Value | None]) -> None:
+    def all_vertices(self, sources: dict[str, _Sent]) -> None:
         if len(self.vertices) <= _MOST_IN_LINE:
             self.in_line(sources)
         else:
@@ -658,12 +713,12 @@ class _Phase:
 
     def wake_first(self, waiting: _Waiting) -> None:
         """Sets the bits of those that read a source which has a row."""
-        for name, is_there in waiting.sources.items():
-            with self.where(is_there):
+        for name, sent in waiting.sources.items():
+            with self.where_some(sent.count):
                 for number in waiting.readers_of(name):
                     waiting.wake(I64(number))
 
-    def in_line(self, sources: dict[str, Value | None]) -> None:
+    def in_line(self, sources: dict[str, _Sent]) -> None:
         """One vertex after the other."""
         builder, streams = self.builder, dict[str, Value]()
         for compiled in self.vertices:
@@ -674,15 +729,16 @@ class _Phase:
                 if one.stream in streams:
                     counts.append(builder.load(streams[one.stream]))
                 else:
-                    counts.append(self.as_count(sources[one.stream]))
+                    counts.append(sources[one.stream].count)
             vertex = _Vertex(
                 compiled,
                 streams[planned.name],
                 [streams.get(one.stream) for one in planned.inputs],
                 counts,
+                [self.first_of(sources, one.stream) for one in planned.inputs],
                 I64(_first_kept(planned, self.plan)),
                 I64(planned.salt),
-                {space: I64(words) for space, words in (planned.moved or {}).items()},
+                {what: I64(words) for what, words in (planned.moved or {}).items()},
             )
             self.vertex(vertex)
 
@@ -701,22 +757,32 @@ class _Phase:
             with self.builder.if_then(condition):
                 yield
 
-    def as_count(self, is_there: Value | None) -> Value | None:
-        return None if is_there is None else self.builder.zext(is_there, I64)
+    def where_some(self, count: Value | None) -> Any:
+        """The same for where there are some; None: always one."""
+        if count is None:
+            return self.where(None)
+        return self.where(self.builder.icmp_unsigned("!=", count, I64(0)))
 
-    def sources(self) -> dict[str, Value | None]:
-        """Of each source, whether the event is one of its own; None: it always is."""
-        names = list(self.plan.graph.sources)
+    def first_of(self, sources: dict[str, _Sent], stream: str) -> Value | None:
+        return sources[stream].first if stream in sources else None
+
+    def sources(self) -> dict[str, _Sent]:
+        """What each source sends in this phase."""
+        names, builder = list(self.plan.graph.sources), self.builder
+        if self.plan.graph.by_time:
+            return {
+                name: _Sent(phase_column(self.run, at + 1), phase_column(self.run, at))
+                for name, at in zip(names, itertools.count(len(RESERVED_COLUMNS), 2), strict=False)
+            }
         if len(names) == 1:
-            return {names[0]: None}
-        builder = self.builder
+            return {names[0]: _Sent(None)}
         given = event_column(self.run, self.event, SOURCE)
         found = {name: builder.icmp_unsigned("==", given, I64(string_code(name))) for name in names}
         known = BIT(0)
         for one in found.values():
             known = builder.or_(known, one)
         self.run.fault_if(builder.not_(known), ValueError)
-        return {**found}
+        return {name: _Sent(builder.zext(one, I64)) for name, one in found.items()}
 
     # -- a vertex --
 
@@ -734,7 +800,7 @@ class _Phase:
     def runs(self, vertex: _Vertex, frame: Value) -> None:
         """All of its runs."""
         ports = vertex.compiled.given[2].ports
-        if any(port.rows is not None and port.rows.many for port in ports):
+        if any(port.many for port in ports):
             self.runs_by_path(vertex, frame)
         else:
             self.begin_path(frame)
@@ -783,6 +849,8 @@ class _Phase:
             stream = vertex.streams[number]
             if port.rows is not None and port.rows.many and stream is not None:
                 paths.append(self.path_at(port.rows, stream, cursor, left[-1]))
+            elif port.counts:
+                paths.append([cursor] + [I64(0)] * (axes - 1))  # level 0 comes first
             else:
                 paths.append([I64(0)] * axes)
         least = [I64(-1)] * axes  # above all others
@@ -802,7 +870,9 @@ class _Phase:
             at = _word(builder, cursors, number)
             cursor = builder.load(at)
             builder.store(builder.add(cursor, builder.zext(takes, I64)), at)
-            address, stream = I64(1), vertex.streams[number]
+            address, stream, first = I64(1), vertex.streams[number], vertex.firsts[number]
+            if first is not None:
+                address = builder.add(builder.add(first, cursor), I64(1))
             if port.rows is not None and stream is not None:
                 row = port.rows.row(builder, stream, cursor)
                 address = builder.ptrtoint(port.rows.content(builder, row), I64)
@@ -874,8 +944,13 @@ class _Phase:
 
     def state(self, vertex: _Vertex) -> Value:
         """The state of a vertex."""
-        if vertex.compiled.planned.moved is None:
+        planned = vertex.compiled.planned
+        if planned.moved is None:
             return self.run.pointer
+        if planned.layout.containers:
+            words = self.builder.bitcast(self.run.load_member("scratch", POINTER), _WORDS)
+            for at, base in enumerate(BASES):
+                self.builder.store(vertex.moved[base], _word(self.builder, words, at))
         of = cgutils.create_struct_proxy(vertex.compiled.given[1])(self.context, self.builder)
         of.run = self.run.pointer
         of.state, of.scratch = vertex.moved["state"], vertex.moved["scratch"]
@@ -915,15 +990,23 @@ class _Phase:
             forms[number] += [word(one) for one in range(at + 1, end)]
         self.put(sink, values, nulls, forms)
 
-    def sink_of_source(self, sink: Sink) -> None:
-        """An event to the output, as it came."""
+    def sink_of_source(self, sink: Sink, sent: _Sent) -> None:
+        """The events of a source to the output, as they came."""
+        if sent.first is None:
+            with self.where_some(sent.count):
+                self.put_event(sink, None)
+            return
+        with cgutils.for_range(self.builder, sent.count) as loop:
+            self.put_event(sink, self.builder.add(sent.first, loop.index))
+
+    def put_event(self, sink: Sink, row: Value | None) -> None:
         values, nulls = [], {}
         for number, (name, column) in enumerate(sink.columns):
             whole = self.plan.column_of_event(sink.stream, name)
-            value = event_column(self.run, self.event, whole)
+            value = event_column(self.run, self.event, whole, row)
             values.append(self.run.to_bits(column.kind, value))
             if column.nullable:
-                null = event_null(self.run, self.event, whole)
+                null = event_null(self.run, self.event, whole, row)
                 nulls[number] = self.builder.zext(null, I64)
         self.put(sink, values, nulls, {})
 
@@ -968,7 +1051,7 @@ class _TimerPhase(_Phase):
     def write(self) -> None:
         self.fires = timer_place(self.run)
         names = {one.planned.name for one in self.vertices}
-        self.all_vertices({name: BIT(0) for name in self.plan.order if name not in names})
+        self.all_vertices({name: _Sent(I64(0)) for name in self.plan.order if name not in names})
 
     def wake_first(self, waiting: _Waiting) -> None:
         """Sets the bit of the vertex whose timer fires."""
@@ -1001,11 +1084,12 @@ class _Waiting:
     costs nothing. What sets vertices apart that share their instructions is in a table.
     """
 
-    # Words of a vertex in the table: where its frame begins, what is kept, salt, moved, readers.
-    _OWN = 7
+    # Words of a vertex in the table: where its frame begins, what is kept, salt, readers, moved.
+    _MOVED = ("state", "scratch", *BASES)
+    _OWN = 5 + len(_MOVED)
     _INPUT = 2  # where the frame of the stream begins, and the number of its vertex
 
-    def __init__(self, phase: _Phase, sources: dict[str, Value | None]) -> None:
+    def __init__(self, phase: _Phase, sources: dict[str, _Sent]) -> None:
         self.phase, self.sources, self.plan = phase, sources, phase.plan
         self.builder, self.vertices = phase.builder, phase.vertices
         self.numbers = {one.planned.name: at for at, one in enumerate(self.vertices)}
@@ -1033,10 +1117,10 @@ class _Waiting:
 
     def _row(self, compiled: _Compiled) -> list[int]:
         planned = compiled.planned
-        moved = planned.moved or {"state": 0, "scratch": 0}
+        moved = planned.moved or dict.fromkeys(self._MOVED, 0)
         readers = self.readers_of(planned.name)
         row = [self.begins[planned.name], _first_kept(planned, self.plan), planned.salt]
-        row += [moved["state"], moved["scratch"], len(self.readers), len(readers)]
+        row += [len(self.readers), len(readers), *(moved[one] for one in self._MOVED)]
         self.readers += readers
         for one in planned.inputs:
             is_vertex = one.stream in self.begins
@@ -1109,18 +1193,19 @@ class _Waiting:
             at = self._OWN + self._INPUT * number
             if one.stream in self.sources:
                 streams.append(None)
-                counts.append(self.phase.as_count(self.sources[one.stream]))
+                counts.append(self.sources[one.stream].count)
                 continue
             streams.append(frame(at))
             count = builder.load(streams[-1])
             counts.append(builder.select(self.has_run(word(at + 1)), count, I64(0)))
-        moved: dict[Space, Value] = {"state": word(3), "scratch": word(4)}
-        return _Vertex(compiled, frame(0), streams, counts, word(1), word(2), moved)
+        firsts = [self.phase.first_of(self.sources, one.stream) for one in planned.inputs]
+        moved = {one: word(5 + at) for at, one in enumerate(self._MOVED)}
+        return _Vertex(compiled, frame(0), streams, counts, firsts, word(1), word(2), moved)
 
     def wake_readers(self, row: Value) -> None:
         """Sets the bits of those that read a vertex."""
         builder = self.builder
-        first, count = (builder.load(_word(builder, row, at)) for at in (5, 6))
+        first, count = (builder.load(_word(builder, row, at)) for at in (3, 4))
         with cgutils.for_range(builder, count) as loop:
             at = builder.add(first, loop.index)
             self.wake(builder.load(builder.gep(self.of_readers, [at], inbounds=True)))

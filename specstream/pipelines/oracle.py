@@ -15,6 +15,7 @@ from specstream.compiler.oracle import (
     Draws,
     OracleEmit,
     OracleEvent,
+    OraclePhase,
     OracleTimer,
     field_of,
     seed_of,
@@ -41,11 +42,13 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
     """What runs one phase; parameters (state, event, emit)."""
 
     def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
-        source = _source_of(plan, event)
-        _vertices(plan, state, event, emit, {name: name == source for name in plan.graph.sources})
-        for sink in plan.graph.sinks_of(source):
-            row = _row_of_event(plan, sink, event)
-            emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+        events = _events_of(plan, event)
+        _vertices(plan, state, event, emit, events)
+        for source, of_source in events.items():
+            for sink in plan.graph.sinks_of(source):
+                for path in sorted(of_source):
+                    row = _row_of_event(plan, sink, of_source[path])
+                    emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
 
     return phase
 
@@ -55,7 +58,7 @@ def timer_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 
     def phase(state: Any, timer: OracleTimer, emit: OracleEmit) -> None:
         fires = field_of(timer).name.rpartition(".")[0]
-        _vertices(plan, state, timer, emit, dict.fromkeys(plan.graph.sources, False), fires)
+        _vertices(plan, state, timer, emit, {name: {} for name in plan.graph.sources}, fires)
 
     return phase
 
@@ -65,21 +68,34 @@ def _vertices(
     state: Any,
     event: OracleEvent,
     emit: OracleEmit,
-    is_sent: dict[str, bool],
+    events: dict[str, dict[Path, OracleEvent]],
     fires: str | None = None,
 ) -> None:
-    """What the vertices do in a phase: of an event, or of the timer of a vertex that ``fires``."""
+    """What the vertices do in a phase: of events, or of the timer of a vertex that ``fires``."""
     sent: dict[str, Rows] = {name: {} for name in plan.order}
+    runs: dict[str, int] = {}
     for name, planned in plan.vertices.items():
         run = _Run(plan, planned, state, event)
-        if name == fires:
-            run.fire(sent)
-        else:
-            run.phase(sent, is_sent)
+        runs[name] = run.fire(sent) if name == fires else run.phase(sent, events)
         for sink in plan.graph.sinks_of(name):
             for path in sorted(sent[name]):
                 row = sent[name][path]
                 emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
+    for name, count in runs.items():  # nothing has raised
+        ran, rows = emit.by_vertex.get(name, (0, 0))
+        emit.by_vertex[name] = ran + count, rows + len(sent[name])
+
+
+def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEvent]]:
+    """The events of a phase by their paths, of each source."""
+    names, zeros = list(plan.graph.sources), (0,) * plan.axes
+    if isinstance(event, OraclePhase):
+        return {
+            name: {(number, *zeros[1:]): one for number, one in enumerate(event.events(at))}
+            for at, name in enumerate(names)
+        }
+    source = _source_of(plan, event)
+    return {name: {zeros: event} if name == source else {} for name in names}
 
 
 def _source_of(plan: Plan, event: OracleEvent) -> str:
@@ -120,8 +136,10 @@ class _Event(Draws):
         path: Sequence[tuple[int, int]],
         values: dict[str, Any],
         nulls: set[str],
+        by_time: bool,
     ) -> None:
         self._whole, self._values, self._nulls = whole, values, nulls
+        self._by_time = by_time
         seed = (seed_of(whole) ^ salt) & (2**64 - 1)
         for level, number in path:
             if number:
@@ -133,6 +151,8 @@ class _Event(Draws):
         if name in values:
             return values[name]
         whole = self.__dict__["_whole"]
+        if self.__dict__["_by_time"] and name in ("source", "sequence"):
+            return Int64(0)  # as random numbers have it
         if name in _OF_EVENT or numbers_of(name) is not None:
             return getattr(whole, name)
         raise AttributeError(f"the event has no column {name!r}; it has {', '.join(values)}")
@@ -156,32 +176,27 @@ class _Run:
     def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
 
-    def phase(self, sent: dict[str, Rows], is_sent: dict[str, bool]) -> None:
-        planned, origin = self.planned, (0,) * self.plan.axes
-        rows: list[Rows | None] = []
-        paths: set[Path] = set()
-        for one in planned.inputs:
-            if one.stream in is_sent:
-                rows.append(None)
-                paths |= {origin} if is_sent[one.stream] else set()
-            else:
-                rows.append(sent[one.stream])
-                paths |= set(sent[one.stream])
+    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> int:
+        """All of its runs; how many there were."""
+        planned, by_time = self.planned, self.plan.graph.by_time
+        rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
+        paths = {path for of in rows for path in of}
         for path in sorted(paths):
-            changed = [
-                path == origin and is_sent[one.stream] if of is None else path in of
-                for one, of in zip(planned.inputs, rows, strict=True)
-            ]
+            changed = [path in of for of in rows]
             values, nulls = self.read(path, rows, changed)
             by_level = list(zip(self.plan.levels, path, strict=True))
-            event = _Event(self.event, planned.salt, by_level, values, nulls)
+            # What is derived of an event is for a vertex that reads nothing else.
+            own = rows[0][path] if planned.inputs[0].stream in events and changed[0] else self.event
+            event = _Event(own, planned.salt, by_level, values, nulls, by_time)
             self.run(planned.program, event, path, sent)
+        return len(paths)
 
-    def fire(self, sent: dict[str, Rows]) -> None:
-        """Its timer fires."""
+    def fire(self, sent: dict[str, Rows]) -> int:
+        """Its timer fires; one run."""
         fired = self.planned.program.on_timer
         assert fired is not None
         self.run(fired, _Timer(self.event, self.planned.salt), (0,) * self.plan.axes, sent)
+        return 1
 
     def run(self, program: Program, event: Any, path: Path, sent: dict[str, Rows]) -> None:
         planned = self.planned
@@ -202,7 +217,7 @@ class _Run:
             sent[planned.name][tuple(own)] = row[1:]
 
     def read(
-        self, path: Path, rows: Sequence[Rows | None], changed: Sequence[bool]
+        self, path: Path, rows: Sequence[Any], changed: Sequence[bool]
     ) -> tuple[dict[str, Any], set[str]]:
         """The columns of this run, and which of them are null; and keeps the last values."""
         values: dict[str, Any] = {}
@@ -227,15 +242,13 @@ class _Run:
                 values[f"changed.{one.name}"] = changed[port]
         return values, nulls
 
-    def now(
-        self, port: int, path: Path, rows: Rows | None, name: str, column: Column
-    ) -> tuple[Any, bool]:
+    def now(self, port: int, path: Path, rows: Any, name: str, column: Column) -> tuple[Any, bool]:
         one = self.planned.inputs[port]
-        if rows is None:
-            whole = self.plan.column_of_event(one.stream, name)
+        if one.stream in self.plan.graph.sources:
+            whole, event = self.plan.column_of_event(one.stream, name), rows[path]
             is_nullable = whole in self.plan.event.nullable
-            null = is_nullable and column.nullable and self.event.is_null(whole)
-            return getattr(self.event, whole), null
+            null = is_nullable and column.nullable and event.is_null(whole)
+            return getattr(event, whole), null
         schema = self.plan.vertices[one.stream].emits
         number, row = schema.names.index(name), rows[path]
         place = schema.null_bits.get(number)

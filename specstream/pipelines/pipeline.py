@@ -6,12 +6,12 @@ import os
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from specstream.compiler.program import CompiledOperation, Program, Written
-from specstream.declarations.options import shown, text
+from specstream.declarations.options import one_of, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
@@ -50,6 +50,9 @@ class Pipeline(Operator):
 
     Args:
         name: used in messages, and in checkpoints.
+        phases: what a phase is: "event", or "time": all events of one timestamp, of all sources,
+            together. That needs frontiers (:meth:`specstream.Engine.submit`), a watermark, or a
+            table that is known to be whole.
 
     Raises:
         DeclarationError: from the methods, and with the first use: names both ends of what does
@@ -83,13 +86,14 @@ class Pipeline(Operator):
     [{'price': 4.0, 'mean': 2.0}]
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, phases: Literal["event", "time"] = "event") -> None:
         text("name", name, "a text", DeclarationError)
-        self._begin(name)
+        one_of("phases", phases, ("event", "time"), DeclarationError)
+        self._begin(name, phases == "time")
 
-    def _begin(self, name: str) -> None:
+    def _begin(self, name: str, by_time: bool) -> None:
         """Without sources, vertices and sinks."""
-        self._graph = Graph(name)
+        self._graph = Graph(name, by_time=by_time)
         self._settled: Plan | None = None
         self._program: Program | None = None
         self.name = name
@@ -102,6 +106,7 @@ class Pipeline(Operator):
         graph = self._graph
         return {
             "name": self.name,
+            "by_time": graph.by_time,
             "sources": {one.name: one.columns for one in graph.sources.values()},
             "vertices": [
                 (one.name, one.operator, {of.name: of.stream for of in one.inputs})
@@ -111,7 +116,7 @@ class Pipeline(Operator):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(state["name"])
+        self._begin(state["name"], state.get("by_time", False))
         for name, columns in state["sources"].items():
             self._graph.sources[name] = Source(name, columns)
         for name, operator, streams in state["vertices"]:
@@ -184,6 +189,12 @@ class Pipeline(Operator):
                 "divide it into several pipelines",
             )
         what = f"vertex {name!r}"
+        if self._graph.by_time and operator.has_timers:
+            self._graph.refuse(
+                f"operator {operator.name!r} of {what} has timers",
+                'with phases="time" vertices have none yet: leave phases= out, or run it in an '
+                "engine of its own",
+            )
         if not operator.inputs:
             if len(stream) != 1 or streams:
                 self._graph.refuse(
@@ -429,6 +440,11 @@ class Pipeline(Operator):
         plan, name = self.plan, str(source)
         own = {plan.column_of_event(name, one): value for one, value in values.items()}
         return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}
+
+    @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Names of its sources, and of their columns."""
+        return {name: of.columns.names for name, of in self._graph.sources.items()}
 
     @property
     def sinks(self) -> tuple[str, ...]:

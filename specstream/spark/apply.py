@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from specstream.columns import compute as pc
 from specstream.columns.events import column
 from specstream.declarations.options import instance
 from specstream.declarations.state_view import StateView
@@ -132,15 +133,31 @@ def apply(
     pieces = packing.pack(ordered, columns, F.lit(0)).select("rows")
     parts: list[Any] = []
     events = 0
+    waiting: pa.Table | None = None  # of phases by time, where the next piece may have more of one
+    order: dict[str, Any] = {"order_by": order_by, "source": source}
+    order["end"] = bool(operator.event.phases)  # each piece has whole times
     with Engine(operator, restore=restore, **engine_options) as engine:
         for piece in _fetched(pieces, f"operator {operator.name!r}"):
             table = packing.to_table(piece)
             events += table.num_rows
-            parts.append(engine.process(table, order_by=order_by, source=source))
+            if order_by is not None and operator.event.phases:
+                table, waiting = _cut(waiting, table, order_by)
+            parts.append(engine.process(table, **order))
+        if waiting is not None:
+            parts.append(engine.process(waiting, **order))
         if not parts:
             empty = packing.empty_table(df.select(*map(packing.quoted, columns)))
-            parts.append(engine.process(empty, order_by=order_by, source=source))
+            parts.append(engine.process(empty, **order))
         return Applied(_joined(parts), engine.state, engine.snapshot(), events)
+
+
+def _cut(waiting: pa.Table | None, piece: pa.Table, order_by: str) -> tuple[pa.Table, pa.Table]:
+    """What waits and a piece, which are in order, before the last time and from it on."""
+    table = piece if waiting is None else pa.concat_tables([waiting, piece])
+    at = 0
+    if table.num_rows:
+        at = max(pc.index(table[order_by], table[order_by][-1]).as_py(), 0)
+    return table.slice(0, at), table.slice(at)
 
 
 def _joined(parts: list[Any]) -> Any:

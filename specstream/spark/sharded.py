@@ -333,6 +333,11 @@ def _check(stream: DataFrame, operator: Operator, by: object, options: dict[str,
             "mode gives one DataFrame of rows: make a pipeline with one sink for each, or use "
             "foreach_batch"
         )
+    if operator.event.phases:
+        raise ConfigurationError(
+            f"pipeline {operator.name!r} has phases by time, and in sharded mode nothing says when "
+            "a time is complete: use foreach_batch with watermark="
+        )
     if len(operator.emits) == 0:
         raise ConfigurationError(
             f"{what} emits no columns, and a streaming query without columns cannot be written: "

@@ -206,9 +206,10 @@ def _processed(
     """By ``process``, in batches; after an event that raises it goes on with the next one."""
     output, raised = [], []
     with Engine(operator, keys=True, **begin, **setting.options) as engine:
-        batches = list(_cut(events, setting.batches, begin["seed"], **order))
+        batches = list(_cut(operator, events, setting.batches, begin["seed"], **order))
         for number, batch in enumerate(batches, start=1):
             ends = number == len(batches) and operator.has_timers
+            ends = ends or bool(operator.event.phases)  # of each time a batch has all
             at = 0
             while True:
                 try:
@@ -221,13 +222,19 @@ def _processed(
                         raise
                     output.append(partial.output)
                     is_timer = hasattr(error, "specstream_timer")  # which is no event
-                    at += partial.consumed + (0 if is_timer else 1)
+                    _, failed = getattr(error, "specstream_phase", (None, 1))
+                    at += partial.consumed + (0 if is_timer else failed)
                     raised.append(_told(error))
         return _Answer(_joined(output), engine.state, tuple(raised))
 
 
 def _cut(
-    events: pa.Table, pieces: int, seed: int, order_by: str | None, source: str | None
+    operator: Operator,
+    events: pa.Table,
+    pieces: int,
+    seed: int,
+    order_by: str | None,
+    source: str | None,
 ) -> Iterator[pa.Table]:
     """Batches that are the table, one behind the other.
 
@@ -238,6 +245,9 @@ def _cut(
         events = events.take(pa.array(np.lexsort(keys)))
     random = np.random.default_rng(seed)
     inner = random.integers(0, events.num_rows + 1, pieces - 1)
+    if order_by is not None and operator.event.phases and events.num_rows:  # no time is cut in two
+        times = ranks(events[order_by])
+        inner = np.searchsorted(times, times[inner - 1], side="right") * (inner > 0)
     bounds = [0, *sorted(inner.tolist()), events.num_rows]
     for begin, end in itertools.pairwise(bounds):
         yield events.slice(begin, end - begin)

@@ -80,8 +80,13 @@ def read_stream(
         most: rows to read.
 
     Raises:
-        InputError: there are no rows.
+        InputError: there are no rows, or the operator is a pipeline with phases by time.
     """
+    if operator.event.phases:
+        raise InputError(
+            f"pipeline {operator.name!r} has phases by time, and these events are cut into batches "
+            'anywhere: measure it with phases="event"'
+        )
     found = pyarrow.dataset.dataset(directory, format="parquet")
     files = sorted(found.files, key=lambda name: (Path(name).stat().st_mtime_ns, name))
     dataset = pyarrow.dataset.dataset(files, format="parquet")

@@ -6,13 +6,13 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import interrupt_driver
 import pytest
-from interrupt_driver import POLLS, Interrupted, NthStep
+from interrupt_driver import POLLS, Interrupted, NthStep, by_time
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ DRIVER = Path(interrupt_driver.__file__)
 
 
 def each_step(
-    what: str, around: Callable[[Interrupted], None], options: dict[str, Any]
+    what: str, around: Callable[[Interrupted], None], options: Mapping[str, Any]
 ) -> Counter[str]:
     """Has the calls of one kind interrupted, each time one step later; what was seen."""
     by = NthStep("nothing yet")
@@ -48,9 +48,10 @@ def test_whatever_step_of_a_batch_is_interrupted_its_error_tells_what_was_applie
     assert seen["process: with no partial"] > 20
 
 
+@pytest.mark.parametrize("is_by_time", [False, True])
 @pytest.mark.parametrize("what", ["submit", "submit two", "submit_event", "advance", "end", *POLLS])
 def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice(
-    what: str, monkeypatch: pytest.MonkeyPatch
+    what: str, is_by_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interrupt_driver, "TABLE", 4)
 
@@ -64,7 +65,7 @@ def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice
         one.poll(what if what in POLLS else "poll_rows")
         one.check_all()
 
-    each_step(what, around, OPTIONS[0])
+    each_step(what, around, OPTIONS[0] | ({"operator": by_time()} if is_by_time else {}))
 
 
 def test_interrupts_that_come_again_and_again() -> None:

@@ -496,3 +496,10 @@ def test_a_table_without_times_and_hooks_are_refused() -> None:
         engine.process(table_of((0, "ann", 1)))
     with pytest.raises(ss.ConfigurationError, match="'site' has timers, and hooks are told"):
         ss.Engine(pipeline(), on_commit=print)
+
+
+def test_phases_by_time_have_no_timers() -> None:
+    p = ss.Pipeline("times", phases="time")
+    clicks = p.source("clicks", CLICK)
+    with pytest.raises(ss.DeclarationError, match=r"vertex 'sessions' has timers.*phases=\"time\""):
+        p.add(sessions, clicks)

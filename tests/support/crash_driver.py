@@ -4,7 +4,7 @@
 all of them are processed. Everything that must outlive it lies in the same directory; ``final`` is
 there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
 events wait as long as it says; some come too late. Where there is a file ``pipeline``, the operator
-is a vertex of a pipeline with two sinks.
+is a vertex of a pipeline with two sinks, and of its phases the file says what they are.
 """
 
 # Operators carry no types, as those of users do not.
@@ -70,7 +70,8 @@ def operator_of(directory: Path) -> ss.Operator:
     """What runs over the events of a directory."""
     if not (directory / "pipeline").exists():
         return chain
-    p = ss.Pipeline("chain and audit")
+    phases: Any = (directory / "pipeline").read_text()
+    p = ss.Pipeline("chain and audit", phases=phases)
     events = p.source("events", {"x": int, "weight": float, "origin": str})
     chained = p.add(chain, events)
     p.sink("out", chained)
@@ -85,6 +86,7 @@ def write_events(
     seed: int = 7,
     watermark: bool = False,
     pipeline: bool = False,
+    phases: str = "event",
 ) -> None:
     """Files in the order of time, each with its rows in no order; origins come up bit by bit.
 
@@ -94,7 +96,7 @@ def write_events(
     rng = np.random.default_rng(seed)
     directory.mkdir(parents=True)
     if pipeline:
-        (directory.parent / "pipeline").touch()
+        (directory.parent / "pipeline").write_text(phases)
     if watermark:
         # Of a file's times the latest lie among those of the whole next one.
         (directory.parent / "watermark").write_text(str(2 * rows))
@@ -128,7 +130,7 @@ def sequential(directory: Path) -> Any:
     rows = pa.concat_tables(parts).to_pandas()
     rows = rows[rows["time"] != LONG_AGO]
     ordered = rows.sort_values(["time", "origin"], kind="stable")
-    return operator_of(directory).run_sequential(ordered)
+    return operator_of(directory).run_sequential(ordered, order_by="time", source="origin")
 
 
 def sinks_of(directory: Path) -> tuple[str, ...]:

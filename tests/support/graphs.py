@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from vertices import MULTIPLYING, RAISING, SOURCE, TIMED, VERTICES, always, both
@@ -26,6 +26,7 @@ def random_pipeline(
     least: int = 1,
     raising: bool = False,
     timed: bool = False,
+    phases: Literal["event", "time"] = "event",
 ) -> ss.Pipeline:
     """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
     where there are many.
@@ -38,10 +39,12 @@ def random_pipeline(
         least: vertices.
         raising: up to two vertices raise now and then.
         timed: some have timers.
+        phases: what a phase is.
     """
     of = of or ([*VERTICES, *TIMED, *TIMED] if timed else VERTICES)
     draw = random.Random(seed) if isinstance(seed, int) else seed
-    p = ss.Pipeline(f"random_{seed}" if isinstance(seed, int) else "random")
+    name = f"random_{seed}" if isinstance(seed, int) else "random"
+    p = ss.Pipeline(name, phases=phases)
     count = draw.choice([1, 1, 2, 3]) if sources is None else sources
     streams = [p.source(f"s{n}", SOURCE) for n in range(count)]
     unread = {one.name: one for one in streams}

@@ -43,6 +43,13 @@ def count(state: Any, event: Any, emit: Any) -> None:
     emit(event.x, state.n)
 
 
+def by_time() -> ss.Pipeline:
+    """The same in phases by time, which are gathered when the frontier has passed them."""
+    p = ss.Pipeline("by_time", phases="time")
+    p.sink("rows", p.add(count, p.source("events", {"x": int})))
+    return p
+
+
 class Signals:
     """A signal at some point of each call, or soon after.
 
@@ -103,8 +110,14 @@ class NthStep:
 class Interrupted:
     """One engine, and what it was seen to do."""
 
-    def __init__(self, rng: random.Random, by: Signals | NthStep, **options: Any) -> None:
-        self.engine = ss.Engine(count, **options)
+    def __init__(
+        self,
+        rng: random.Random,
+        by: Signals | NthStep,
+        operator: ss.Operator = count,
+        **options: Any,
+    ) -> None:
+        self.engine = ss.Engine(operator, **options)
         self.rng = rng
         self.by = by
         self.rows: list[int] = []  # `x` of the events whose rows were seen, in order
@@ -137,10 +150,17 @@ class Interrupted:
         self.check()
         return output
 
+    @property
+    def applied(self) -> int:
+        """Events, by the state."""
+        state = self.engine.state
+        of_vertex = isinstance(self.engine.operator, ss.Pipeline)
+        return int(state.count.n if of_vertex else state.n)
+
     def check(self) -> None:
         """It can be used."""
         assert self.engine.snapshot()
-        assert self.engine.state.n >= 0
+        assert self.applied >= 0
 
     def take(self, output: Any) -> None:
         if isinstance(output, list):
@@ -156,7 +176,7 @@ class Interrupted:
         xs = list(range(self.next, self.next + EVENTS))
         table = {"x": pa.array(xs)}
         self.take(self.call("process", 0.0015, lambda: self.engine.process(table)))
-        done = self.engine.state.n
+        done = self.applied
         assert self.rows == list(range(done)), f"{done} were applied; rows of {self.rows[-1:]}"
         with self.engine.durable.exclusive():  # who enters settles what interrupts have left
             assert self.engine.durable.next_sequence == done
@@ -206,7 +226,8 @@ class Interrupted:
             self.engine.advance(source, self.next)
         self.take(self.engine.poll(timeout=None))
         assert self.rows == list(range(self.next)), (len(self.rows), self.next)
-        assert self.engine.state.n == self.next
+        assert self.applied == self.next
+        assert self.engine.stats.pending == 0
 
     def submitted(self) -> int:
         """Events that have come, those that are not committed included."""
@@ -219,11 +240,14 @@ def main(rounds: int, seed: int) -> None:
     seen: Counter[str] = Counter()
     for burst in (False, True):
         for way in ("process", "submit"):
-            for options in (
+            several: list[dict[str, Any]] = [
                 {"horizon": 0},
                 {"horizon": 4, "chunk": 8},
                 {"horizon": 0, "keys": True},
-            ):
+            ]
+            if way == "submit":
+                several.append({"operator": by_time(), "horizon": 4, "chunk": 2})
+            for options in several:
                 faulthandler.dump_traceback_later(60 + rounds // 10, exit=True)
                 one = Interrupted(rng, Signals(rng, burst), **options)
                 try:

@@ -91,7 +91,7 @@ class Phases:
         rows: of each sink.
         states: of each vertex.
         last: values of each input of a vertex that has several, by column.
-        raised: numbers of the events that have raised; None: a timer has.
+        raised: numbers of phases; of those by time that of the first event; None: a timer has.
         runs: of vertices, in all phases together.
         emitted: of each vertex, how many rows came of each run.
     """
@@ -105,7 +105,7 @@ class Phases:
         self.sequence = 0
         self.runs = 0
         self.emitted: dict[str, list[int]] = collections.defaultdict(list)
-        self.raised: list[int | None] = []
+        self.raised: list[Any] = []
         self.clock, self.fired = NULL, 0
         self.key: tuple[int, int, int] = (0, 0, 0)  # of the event or firing
         self.numbers = [one.name for one in pipeline.describe().vertices]
@@ -123,7 +123,7 @@ class Phases:
     def phase(
         self, source: str, values: dict[str, Any], key: tuple[int, int, int] | None = None
     ) -> None:
-        """Runs one, and before it those of the timers that are due.
+        """Runs one of one event, and before it those of the timers that are due.
 
         Args:
             source: where the event comes in.
@@ -139,11 +139,27 @@ class Phases:
         while due := self.due(lambda vertex, at, stamp: at <= max(time, self.clock)):
             self.fire(*due)
         self.key = key
-        if self.attempt(lambda sent: sent[source].update({(0,) * self.depth: values})):
+        if self._whole([(source, values)]):
             self.clock = max(self.clock, time)
-        else:
+
+    def phase_of_time(self, time: int, events: list[tuple[str, dict[str, Any]]]) -> None:
+        """Runs one of all events of one time, those of each source in their order."""
+        self.key = time, 0, 0
+        self._whole(events)
+
+    def _whole(self, events: list[tuple[str, dict[str, Any]]]) -> bool:
+        """Applied, or not at all."""
+
+        def first(sent: Any) -> None:
+            for source, values in events:
+                number = len(sent[source])
+                sent[source][(number,) + (0,) * (self.depth - 1)] = values
+
+        is_applied = self.attempt(first)
+        if not is_applied:
             self.raised.append(self.sequence)
-        self.sequence += 1
+        self.sequence += len(events)
+        return is_applied
 
     def reach(self, time: int) -> None:
         """A frontier."""
@@ -255,7 +271,8 @@ class Phases:
             emitted.append(row)
 
         self.runs += 1
-        function(self.states[vertex.name], of, emit)
+        state = [self.states[vertex.name]] if vertex.operator.layout.fields else []
+        function(*state, of, emit)
         self.emitted[vertex.name].append(len(emitted))
         for number, row in enumerate(emitted):
             to = list(path)

@@ -100,7 +100,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="stress-spark-") as scratch:
             directory = Path(scratch)
             seed = chance.randrange(1000)
-            # Every second stream with a watermark, every third of a pipeline with two sinks.
+            # Every second stream with a watermark, every third of a pipeline with two sinks; of
+            # those of both every second one takes all events of a time together.
             crash_driver.write_events(
                 directory / "events",
                 FILES,
@@ -108,6 +109,7 @@ def main() -> int:
                 seed,
                 watermark=streams % 2 == 1,
                 pipeline=options.pipelines or streams % 3 == 2,
+                phases="time" if streams % 12 == 5 else "event",
             )
             while one_life(directory, kills < options.count, chance) == "killed":
                 kills += 1
