@@ -42,13 +42,33 @@ class CompileError(SpecstreamError):
         operator: name of the operator.
         filename: file of the offending line.
         line: line number in that file.
+        vertex: of the pipeline that it stands in; None: it is refused by itself.
+        pipeline: its name, likewise.
     """
 
-    def __init__(self, operator: str, filename: str, line: int, problem: str, way_out: str) -> None:
+    def __init__(
+        self,
+        operator: str,
+        filename: str,
+        line: int,
+        problem: str,
+        way_out: str,
+        vertex: str | None = None,
+        pipeline: str | None = None,
+    ) -> None:
         self.operator = operator
         self.filename = filename
         self.line = line
-        super().__init__(f"operator {operator!r}, {filename}:{line}: {problem}; {way_out}")
+        self.vertex = vertex
+        self.pipeline = pipeline
+        self._told = f"{problem}; {way_out}"
+        stands = "" if vertex is None else f" in vertex {vertex!r} of pipeline {pipeline!r}"
+        super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
+
+    def in_vertex(self, operator: str, vertex: str, pipeline: str) -> CompileError:
+        """The same of an operator in its place."""
+        problem, _, way_out = self._told.partition("; ")
+        return CompileError(operator, self.filename, self.line, problem, way_out, vertex, pipeline)
 
 
 class ConfigurationError(SpecstreamError, ValueError):

@@ -56,7 +56,7 @@ def bench(
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator, order_by, source)
+        check_input(input_, operator.event.names, operator, order_by, source)
         own = None if locked is None else load_locked(locked, arguments, operator, target)
         most = threads or machine.cores()
         with progress(seconds) as say:

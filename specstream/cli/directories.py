@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,70 @@ import pyarrow.dataset
 from specstream.monitoring.watch import newest_time
 from specstream.operator.operator import Operator
 
-__all__ = ["DIRECTORY", "check_fresh", "check_input", "check_no_files"]
+__all__ = ["DIRECTORY", "check_fresh", "check_input", "check_inputs", "check_no_files"]
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
+def check_inputs(
+    given: Sequence[tuple[str, Path]],
+    operator: Operator,
+    order_by: str | None,
+    source: str | None,
+) -> tuple[Path | dict[str, Path], int, Any]:
+    """The directory, or those of the sources; rows and last order time of all.
+
+    Raises:
+        click.ClickException: they are not those that the operator needs, or as of
+            :func:`check_input`.
+    """
+    names, what = [name for name, _ in given if name], f"operator {operator.name!r}"
+    sources = operator.sources
+    example = " ".join(f"--input {name}=DIRECTORY" for name in sources)
+    if not names:
+        if len(given) > 1:
+            more = f": {example}" if sources else ""
+            raise click.ClickException(f"--input is given {len(given)} times, without names{more}")
+        path = given[0][1]
+        return path, *check_input(path, operator.event.names, operator, order_by, source)
+    if not sources:
+        raise click.ClickException(f"{what} has no sources with names: give --input DIRECTORY")
+    unknown = [name for name in names if name not in sources]
+    if unknown:
+        raise click.ClickException(
+            f"{what} has no source {unknown[0]!r}; it has {', '.join(sources)}: {example}"
+        )
+    if len(given) != len(sources) or set(names) != set(sources):
+        raise click.ClickException(f"{what} needs one --input for each source: {example}")
+    paths = dict(given)
+    found = [
+        check_input(paths[name], columns, operator, order_by, source)
+        for name, columns in sources.items()
+    ]
+    times = [time for _, time in found]
+    are_alike = len({type(time) for time in times}) == 1 and times[0] is not None
+    newest = max(times) if are_alike else None
+    rows = sum(rows for rows, _ in found)
+    return next(iter(paths.values())) if len(paths) == 1 else paths, rows, newest
+
+
 def check_input(
-    directory: Path, operator: Operator, order_by: str | None, source: str | None
+    directory: Path,
+    columns: Iterable[str],
+    operator: Operator,
+    order_by: str | None,
+    source: str | None,
 ) -> tuple[int, Any]:
     """Rows and last order time of the Parquet files of a directory that will do.
 
     The time is None where the files do not tell.
+
+    Args:
+        directory: the directory.
+        columns: that the operator reads of it.
+        operator: for messages.
+        order_by: the column of the time.
+        source: the column that names each event's source.
 
     Raises:
         click.ClickException: there is no Parquet file, or a column is missing.
@@ -37,7 +91,7 @@ def check_input(
         ) from error
     if not dataset.files:
         raise click.ClickException(f"--input {directory}: there are no Parquet files in it")
-    needed = dict.fromkeys(operator.event.names, f"operator {operator.name!r} reads")
+    needed = dict.fromkeys(columns, f"operator {operator.name!r} reads")
     for option, column in (("--order-by", order_by), ("--source", source)):
         if column is not None:
             needed.setdefault(column, f"{option} names")

@@ -16,7 +16,7 @@ __all__ = [
     "argument_option",
     "check_plot",
     "engine_options",
-    "input_options",
+    "inputs_options",
     "json_option",
     "stream_options",
     "threads_option",
@@ -38,14 +38,41 @@ threads_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def input_options(command: Command) -> Command:
-    """The operator, and where its events are: ``target``, ``arguments``, ``input_``, ``order_by``
-    and ``source``."""
-    return _with_input(command, order="Column of the event time.", is_required=True)
+class InputType(click.ParamType[tuple[str, Path]]):
+    """A directory, or that of one source: NAME=DIRECTORY."""
+
+    name = "[source=]directory"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        name, sign, rest = str(value).partition("=")
+        is_named = bool(sign) and name.isidentifier() and not Path(value).exists()
+        path = Path(rest if is_named else value)
+        if not path.is_dir():
+            self.fail(f"directory {str(path)!r} does not exist", param, ctx)
+        return name if is_named else "", path
+
+
+def inputs_options(command: Command) -> Command:
+    """The operator, and where its events are: ``target``, ``arguments``, ``order_by``, ``source``,
+    and ``inputs``: directories and the sources that they are of, empty where an ``--input`` names
+    none."""
+    several = click.option(
+        "--input",
+        "inputs",
+        type=InputType(),
+        multiple=True,
+        required=True,
+        metavar="[SOURCE=]DIRECTORY",
+        help="Directory of Parquet files; of a pipeline with several sources one for each.",
+    )
+    return _with_input(command, order="Column of the event time.", is_required=True, input_=several)
 
 
 def stream_options(order_is_required: bool = True) -> Callable[[Command], Command]:
-    """Of a command that runs events without Spark: those above, ``events``, ``plot``, ``as_json``.
+    """Of a command that runs events without Spark: those above with one ``input_``, ``events``,
+    ``plot``, ``as_json``.
 
     Args:
         order_is_required: else the files' order is that of the events, unless ``--order-by`` says
@@ -78,17 +105,20 @@ def stream_options(order_is_required: bool = True) -> Callable[[Command], Comman
     return decorate
 
 
-def _with_input(command: Command, order: str, is_required: bool) -> Command:
+_input = click.option(
+    "--input",
+    "input_",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Directory of Parquet files.",
+)
+
+
+def _with_input(command: Command, order: str, is_required: bool, input_: Any = _input) -> Command:
     for option in (
         click.option("--source", metavar="COL", help="Column that tells sources apart."),
         click.option("--order-by", required=is_required, metavar="COL", help=order),
-        click.option(
-            "--input",
-            "input_",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            required=True,
-            help="Directory of Parquet files.",
-        ),
+        input_,
         argument_option,
         click.argument("target", metavar="MODULE:OPERATOR"),
     ):

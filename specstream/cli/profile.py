@@ -67,7 +67,7 @@ def profile(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator, order_by, source)
+        check_input(input_, operator.event.names, operator, order_by, source)
         check_plot(plot)
         table = _read(input_, operator, order_by, source, events)
         with ss.Engine(

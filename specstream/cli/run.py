@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_input
+from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
-from specstream.cli.options import engine_options, input_options
+from specstream.cli.options import engine_options, inputs_options
 from specstream.cli.target import load_operator, parse_arguments
 from specstream.display.values import reasons_of
 from specstream.engine.engine import Amount
@@ -34,7 +34,7 @@ __all__ = ["run"]
 
 
 @click.command()
-@input_options
+@inputs_options
 @click.option(
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
@@ -72,7 +72,7 @@ def run(
     *,
     target: str,
     arguments: tuple[str, ...],
-    input_: Path,
+    inputs: tuple[tuple[str, Path], ...],
     order_by: str,
     source: str | None,
     output: Path,
@@ -95,12 +95,14 @@ def run(
     way.
 
     A pipeline with several sinks writes the rows of each into a directory of its name in --output.
-    One with several sources reads tables with a column "stream", which names each event's source,
-    and the columns of all, like "ticks.price", which are null in the events of others.
+    One with several sources has a directory of each, --input ticks=DIRECTORY
+    --input news=DIRECTORY, with the column of --order-by in all. Or it reads tables with a column
+    "stream", which names each event's source, and the columns of all, like "ticks.price", which are
+    null in the events of others.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        rows, newest = check_input(input_, operator, order_by, source)
+        input_, rows, newest = check_inputs(inputs, operator, order_by, source)
         directories = directories_of(operator, output)
         for directory in directories.values():
             check_fresh(directory, checkpoint)
@@ -135,6 +137,7 @@ def run(
                             feed,
                             checkpoint=place,
                             files_per_trigger=max_files_per_trigger,
+                            shared=[one for one in (order_by, source) if one is not None],
                         )
                         if in_time:
                             feed.finish()

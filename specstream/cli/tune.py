@@ -71,7 +71,7 @@ def tune(
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator, order_by, source)
+        check_input(input_, operator.event.names, operator, order_by, source)
         most = threads or machine.cores()
         tried = protocols or ("value", "eager")
         forecast = None

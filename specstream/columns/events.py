@@ -23,6 +23,7 @@ from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
+from specstream.columns.tables import no_column
 from specstream.declarations.options import text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
@@ -32,6 +33,7 @@ __all__ = [
     "KEY_COLUMNS",
     "CheckTimes",
     "Events",
+    "called",
     "check_int64",
     "column",
     "keys_of",
@@ -167,7 +169,10 @@ def read_events(
     reasons: list[str | None] = []
     while True:
         try:
-            arrays = [_column(table, name, column, what) for name, column in schema]
+            arrays = [
+                _read(_get(table, name, what), name, column, *called(what, name, schema.one_of))
+                for name, column in schema
+            ]
             if schema.one_of is not None:
                 _check_kinds(dict(zip(schema.names, arrays, strict=True)), schema.one_of, what)
             source_key = _source(table, source, what)
@@ -177,6 +182,8 @@ def read_events(
             break
         except RowError as error:
             if rejected_rows == "error":
+                if schema.one_of is not None:
+                    raise _of_its_source(error, table[schema.one_of.tag], schema.one_of) from None
                 raise
             # One problem at a time: a row that is rejected is not looked at again.
             reasons = reasons or [None] * given.num_rows
@@ -249,12 +256,8 @@ def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Ta
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
     found = table.schema.get_all_field_indices(name)
     if len(found) != 1:
-        problem = "has no column" if not found else "has more than one column"
-        raise InputError(
-            f"{what}: the batch {problem} {name!r}; it has "
-            f"{', '.join(table.column_names) or 'none'}"
-            ": rename or add the column"
-        )
+        problem = "no column" if not found else "more than one column"
+        raise no_column(what, problem, name, table)
     column = table.column(found[0])
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):
@@ -264,13 +267,32 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
     return array
 
 
-def _check_nulls(array: pa.Array, name: str, what: str) -> None:
+def called(what: str, name: str, of: OneOf | None) -> tuple[str, str]:
+    """Whose a column is, and what its user calls it: each of several sources has its own names."""
+    source, dot, column = name.partition(".")
+    is_of_one = of is not None and dot and source in dict(of.required)
+    return (f"{what}, source {source!r}", column) if is_of_one else (what, name)
+
+
+def _of_its_source(error: RowError, tags: pa.ChunkedArray, of: OneOf) -> RowError:
+    """The error with the number that its first row has among those of its source."""
+    row = int(error.wrong.argmax())
+    source = tags[row].as_py()
+    if source not in dict(of.required):
+        return error
+    number = pc.sum(pc.equal(tags.slice(0, row), source), min_count=0).as_py()
+    return error.at(f"row {number} of source {source!r}")
+
+
+def _check_nulls(array: pa.Array, name: str, what: str, called: str | None = None) -> None:
     if array.null_count:
         wrong = array.is_null().to_numpy(zero_copy_only=False)
         raise RowError(
-            f"{what}: column {name!r} has {array.null_count} null(s), the first in row "
-            f"{wrong.argmax()}: fill or drop them before the operator, declare the column "
-            'ss.nullable(...), or use rejected_rows="side"',
+            lambda row: (
+                f"{what}: column {(called or name)!r} has {array.null_count} null(s), the first in "
+                f"{row}: fill or drop them before the operator, declare the column "
+                'ss.nullable(...), or use rejected_rows="side"'
+            ),
             wrong,
             f"column {name!r} is null",
         )
@@ -284,10 +306,12 @@ def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
     known = pa.array([kind for kind, _ in of.required], kinds.type)
     wrong = ~pc.is_in(kinds, known).to_numpy(zero_copy_only=False)
     if wrong.any():
-        row = int(wrong.argmax())
+        given = kinds[int(wrong.argmax())].as_py()
         raise RowError(
-            f"{what}: column {of.tag!r} has {kinds[row].as_py()!r} in row {row}; expected "
-            f"{', '.join(kind for kind, _ in of.required)}",
+            lambda row: (
+                f"{what}: column {of.tag!r} has {given!r} in {row}; expected "
+                f"{', '.join(kind for kind, _ in of.required)}"
+            ),
             wrong,
             f"column {of.tag!r} names no source",
         )
@@ -296,10 +320,14 @@ def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
         for name in required:
             wrong = is_of_kind & (columns[name].nulls != 0)
             if wrong.any():
+                whose, own = called(what, name, of)
+                count = int(wrong.sum())
                 raise RowError(
-                    f"{what}: column {name!r} has {int(wrong.sum())} null(s) in events of "
-                    f"{kind!r}, the first in row {wrong.argmax()}: fill or drop them before the "
-                    'pipeline, declare the column ss.nullable(...), or use rejected_rows="side"',
+                    lambda row, whose=whose, own=own, count=count: (  # type: ignore[misc]
+                        f"{whose}: column {own!r} has {count} null(s), the first in {row}: fill or "
+                        "drop them before the pipeline, declare the column ss.nullable(...), or "
+                        'use rejected_rows="side"'
+                    ),
                     wrong,
                     f"column {name!r} is null",
                 )
@@ -315,43 +343,53 @@ class _Read:
     nulls: npt.NDArray[np.uint8]
 
 
-def _column(table: pa.Table, name: str, column: Column, what: str) -> _Read:
-    return _read(_get(table, name, what), name, column, what)
+def _read(
+    array: pa.Array, name: str, column: Column, what: str, called: str | None = None
+) -> _Read:
+    """A column, checked and converted.
 
-
-def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
-    """A column, checked and converted."""
+    Args:
+        called: its name in errors, where that is another.
+    """
+    shown = called or name
     nothing = pa.types.is_null(array.type) and (column.nullable or len(array) == 0)
     if nothing or len(array) == 0:
         array = pa.nulls(len(array), column.arrow)
     if not accepts(column, array.type):
         if array.null_count == len(array):
-            _check_nulls(array, name, what)
+            _check_nulls(array, name, what, called)
         raise InputError(
-            f"{what}: column {name!r} has type {array.type}; the operator declares "
-            f"{column}: {hint(column)}"
+            f"{what}: column {shown!r} has type {array.type}; the operator declares "
+            f"{_declared(column, name, shown)}: {hint(column)}"
         )
     nulls = np.empty(0, np.uint8)
     if column.nullable:
         nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
     else:
-        _check_nulls(array, name, what)
+        _check_nulls(array, name, what, called)
     if column.kind == "str":
         return _Read(array, np.empty(0), array, nulls)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     numbers, wrong = from_arrow(array, column)
     if wrong.any():
-        row = int(wrong.argmax())
+        first = _shown(array[int(wrong.argmax())])
         target = column.arrow if column.kind in ("int", "float") else column
         raise RowError(
-            f"{what}: column {name!r} of type {array.type} does not fit {target} (row {row}: "
-            f"{_shown(array[row])}): {hint(column)} yourself, so that you decide what happens to "
-            'such values, or use rejected_rows="side"',
+            lambda row: (
+                f"{what}: column {shown!r} of type {array.type} does not fit {target} ({row}: "
+                f"{first}): {hint(column)} yourself, so that you decide what happens to such "
+                'values, or use rejected_rows="side"'
+            ),
             wrong,
             f"column {name!r} does not fit {target}",
         )
     return _Read(array, numbers, None, nulls)
+
+
+def _declared(column: Column, name: str, called: str) -> str:
+    # Each of several sources' columns can be null inside, as it is in the events of others.
+    return str(column) if called == name else str(column).removeprefix("nullable ")
 
 
 def _shown(value: pa.Scalar) -> str:
@@ -362,16 +400,21 @@ def _shown(value: pa.Scalar) -> str:
 
 
 def read_value(
-    value: Any, name: str, column: Column, strings: StringTable, what: str
+    value: Any, name: str, column: Column, strings: StringTable, what: str, of: OneOf | None = None
 ) -> tuple[Any, bool]:
     """A single Python value as operators read it, and whether it is null.
+
+    Args:
+        of: the kinds of events, as of their schema.
 
     Raises:
         InputError: it does not fit.
     """
     if hasattr(value, "to_datetime64"):
         value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
-    message = f"{what}: column {name!r} gets {value!r}; the operator declares {column}"
+    whose, shown = called(what, name, of)
+    declares = _declared(column, name, shown)
+    message = f"{whose}: column {shown!r} gets {value!r}; the operator declares {declares}"
     try:
         array = pa.array([value])
     except OverflowError:
@@ -382,7 +425,7 @@ def read_value(
         raise InputError(message) from None
     if value is not None and not accepts(column, array.type):
         raise InputError(message)
-    read = _read(array, name, column, what)
+    read = _read(array, name, column, whose, shown)
     number = _values(read, strings)[0][0]
     return number.item(), bool(column.nullable and read.nulls[0])
 
@@ -486,18 +529,21 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
     numbers, wrong = found
     if not wrong.any():
         return numbers
-    row = int(wrong.argmax())
+    first = array[int(wrong.argmax())]
     if pa.types.is_floating(of):
         raise RowError(
-            f"{what}: order column {name!r} has a NaN in row {row}, which has no place in "
-            'an order: drop such rows, give them a time, or use rejected_rows="side"',
+            lambda row: (
+                f"{what}: order column {name!r} has a NaN in {row}, which has no place in "
+                'an order: drop such rows, give them a time, or use rejected_rows="side"'
+            ),
             wrong,
             f"order column {name!r} is NaN",
         )
     raise RowError(
-        f"{what}: order column {name!r} of type {of} does not fit int64 (row {row}: "
-        f"{array[row]}): "
-        'cast it, or use rejected_rows="side"',
+        lambda row: (
+            f"{what}: order column {name!r} of type {of} does not fit int64 ({row}: {first}): "
+            'cast it, or use rejected_rows="side"'
+        ),
         wrong,
         f"order column {name!r} does not fit int64",
     )

@@ -6,6 +6,7 @@ A missing column or one of a wrong type is no matter of rows and always an error
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -36,15 +37,26 @@ def checked_policy(policy: Policy) -> Policy:
 class RowError(InputError):
     """Rows of a table are rejected.
 
+    Args:
+        tell: the message, with what stands for the first of them: "row 7".
+
     Attributes:
         wrong: which rows; a bool each.
         reason: what is wrong with each of them.
     """
 
-    def __init__(self, message: str, wrong: npt.NDArray[np.bool_], reason: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self, tell: str | Callable[[str], str], wrong: npt.NDArray[np.bool_], reason: str
+    ) -> None:
+        super().__init__(tell if isinstance(tell, str) else tell(f"row {wrong.argmax()}"))
+        self._tell = tell
         self.wrong = wrong
         self.reason = reason
+
+    def at(self, row: str) -> RowError:
+        """The same with its first row called otherwise."""
+        tell = self._tell
+        return RowError(tell if isinstance(tell, str) else tell(row), self.wrong, self.reason)
 
 
 def take_together(kept: list[pa.Table]) -> pa.Table | None:

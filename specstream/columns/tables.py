@@ -12,7 +12,7 @@ import pyarrow as pa
 from specstream.declarations.options import shown
 from specstream.errors import InputError
 
-__all__ = ["as_table"]
+__all__ = ["as_table", "no_column"]
 
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
@@ -51,6 +51,21 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
     if isinstance(data, list | tuple) and not hasattr(data, "_fields"):
         return _of_rows(data, what, columns)
     raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
+
+
+def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError:
+    """The error for a column that is not there, or not once.
+
+    Args:
+        what: the operator.
+        problem: what the batch has of such columns: "no column".
+        name: of the column.
+        table: the batch.
+    """
+    return InputError(
+        f"{what}: the batch has {problem} {name!r}; it has "
+        f"{', '.join(table.column_names) or 'none'}: rename or add the column"
+    )
 
 
 def _named(data: Any) -> str:

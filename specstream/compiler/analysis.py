@@ -73,6 +73,7 @@ class Analysis(ABC):
         has_records: whether records may be met: the state holds some, or one is made.
         record_fields: scalar fields of the state that are records.
         is_on_timer: whether it is of what runs when a timer fires.
+        of_inputs: columns of the event that are an input's.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Analysis(ABC):
         self.has_records = False
         self.record_fields: set[str] = set()
         self.is_on_timer = False
+        self.of_inputs: frozenset[str] = frozenset()
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

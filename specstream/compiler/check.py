@@ -301,6 +301,8 @@ class Check:
             known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
             near = difflib.get_close_matches(name, sorted(known), 1)
             meant = f", or write {near[0]!r} if that is meant" if near else ""
+            if name == "state" and not self.analysis.shapes and not self.analysis.has_records:
+                meant = "; of an operator, give it state= and a first parameter for it"
             self.refuse(
                 node, f"name {name!r} is not defined", f"define it before the operator{meant}"
             )
@@ -430,10 +432,15 @@ class Check:
             )
         if name.value not in event.nullable:
             declared = event.columns[event.names.index(name.value)]
+            what, way = f"column {name.value!r}", f"event={{{name.value!r}: ss.nullable(...)}}"
+            if name.value in self.analysis.of_inputs:
+                port, _, of = name.value.partition(".")
+                what = f"column {of!r} of input {port!r}"
+                way = f"inputs={{{port!r}: {{{of!r}: ss.nullable(...)}}}}"
             self.refuse(
                 node,
-                f"column {name.value!r} is not nullable: it is declared {declared}",
-                f"declare it as event={{{name.value!r}: ss.nullable(...)}}",
+                f"{what} is not nullable: it is declared {declared}",
+                f"declare it as {way}",
             )
 
     def attribute(self, node: ast.Attribute) -> None:

@@ -24,6 +24,8 @@ __all__ = ["translate"]
 _KINDS = {
     "state": "the state",
     "event": "the event",
+    "vertex_event": "the event",
+    "stream": "emit",
     "emit": "emit",
     "view": "an array",
     "boosted": "a boosted field",

@@ -47,6 +47,11 @@ class _EventAttribute(AttributeTemplate):
         if place is not None:
             return _derived_type(place)
         kind = event.schema.kind(name)
+        if kind is None and (own := [one for one in event.names if one.startswith(f"{name}.")]):
+            raise refuse(
+                f"input {name!r} is read of the event where that is not called by a name; write "
+                f"event.{own[0]}, where event is a parameter or a name for it"
+            )
         if kind is None:
             raise refuse(f"{event.lacks} {name!r}; {names_it_has(name, event.names)}")
         return NUMBA_KINDS[kind]

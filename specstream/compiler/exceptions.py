@@ -28,6 +28,7 @@ __all__ = [
     "caught_classes",
     "error_classes",
     "has_try",
+    "named_value",
     "parts_of",
     "steps_aside",
     "trees_reached",
@@ -53,10 +54,10 @@ def lookup(function: types.FunctionType, name: str) -> Any:
     return function.__globals__.get(name)
 
 
-def _named(function: types.FunctionType, node: ast.AST) -> Any:
+def named_value(function: types.FunctionType, node: ast.AST) -> Any:
     """What a name stands for, or an attribute of a module; None: what only a run knows."""
     if isinstance(node, ast.Attribute):
-        owner = _named(function, node.value)
+        owner = named_value(function, node.value)
         return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
     return lookup(function, node.id) if isinstance(node, ast.Name) else None
 
@@ -74,7 +75,7 @@ def trees_reached(
             continue
         yield tree
         for node in _body_of(tree):
-            called = _named(one, node)
+            called = named_value(one, node)
             called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)

@@ -46,12 +46,16 @@ class Lifting(Lifted):
         super().__init__(analysis, parse, layout)
         self.events: dict[types.FunctionType, frozenset[str]] = {}
 
-    def begin(self, function: types.FunctionType) -> None:
-        """Finds out which parameters of the operator's functions are the event."""
+    def begin(self, function: types.FunctionType, event: str) -> None:
+        """Finds out which parameters of the operator's functions are the event.
+
+        Args:
+            function: the operator's.
+            event: its parameter.
+        """
         sites: dict[types.FunctionType, list[tuple[types.FunctionType, ast.Call]]] = {}
         _collect(function, self.parse, sites, [])
-        parameters = list(inspect.signature(function).parameters)
-        self.events[function] = frozenset(parameters[1:2])
+        self.events[function] = frozenset([event])
         for callee in sites:
             self._events_of(callee, sites)
 

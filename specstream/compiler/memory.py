@@ -44,9 +44,18 @@ from specstream.compiler.instructions import (
     Instructions,
     Value,
 )
-from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
+from specstream.compiler.types import (
+    BASES,
+    EAGER,
+    PROFILED,
+    SPECULATIVE,
+    UNDOING,
+    Base,
+    ContainerType,
+    Variant,
+)
 from specstream.declarations.codes import EMPTY
-from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.element_types import Number, Storage, storage_of
 from specstream.declarations.forms import packed_kinds
 from specstream.declarations.schema import Kind
 
@@ -140,6 +149,14 @@ class Run(Instructions):
         builder = self.builder
         bytes_ = builder.sub(builder.ptrtoint(words, I64), builder.ptrtoint(self.pointer, I64))
         return builder.ashr(bytes_, I64(3))
+
+    def moved(self, of: ContainerType, base: Base, at: int) -> Value:
+        """Where something of a container lies, or its number, which stands ``at`` in its layout."""
+        if not of.is_moved:
+            return I64(at)
+        place = I64(BASES.index(base))
+        word = self.builder.load(self.element_address("scratch", storage_of(int, "a base"), place))
+        return self.builder.add(word, I64(at))
 
     def load(self, space: str, variant: Variant, storage: Storage, at: Value) -> Value:
         """Element number ``at``, widened; the caller has checked the bounds.

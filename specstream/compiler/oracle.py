@@ -421,6 +421,8 @@ class OracleEmit:
         self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
+        # Of a pipeline: how often each vertex ran, and how many rows it emitted.
+        self.by_vertex: dict[str, tuple[int, int]] = {}
 
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema
@@ -569,6 +571,11 @@ class Oracle:
             undo(self._journal, 0)
             del self._emit.rows[emitted:]
             raise
+
+    @property
+    def by_vertex(self) -> dict[str, tuple[int, int]]:
+        """Of a pipeline: how often each vertex ran, and how many rows it emitted."""
+        return self._emit.by_vertex
 
     # ---- timers ----
 

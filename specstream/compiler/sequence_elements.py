@@ -61,11 +61,17 @@ class Elements(Indexed, Run):
 
     # -- words --
 
+    def header_word(self, word: int) -> Value:
+        return self.moved(self.of, "header", self.of.field.offset + word)
+
+    def number(self) -> Value:
+        return self.moved(self.of, "number", self.of.number)
+
     def header(self, word: int) -> Value:
-        return self.load("state", self.variant, _WORD, I64(self.of.field.offset + word))
+        return self.load("state", self.variant, _WORD, self.header_word(word))
 
     def set_header(self, word: int, value: Value) -> None:
-        self.store("state", self.variant, _WORD, I64(self.of.field.offset + word), value)
+        self.store("state", self.variant, _WORD, self.header_word(word), value)
 
     def count(self) -> Value:
         return self.header(lib.SS_HEADER_COUNT)
@@ -92,7 +98,7 @@ class Elements(Indexed, Run):
             start, mask = self.ring() if ring is None else ring
             at = builder.and_(builder.add(start, at), mask)
         offset = builder.mul(at, I64(self.width))
-        return builder.add(I64(self.of.container.region), offset)
+        return builder.add(self.moved(self.of, "region", self.of.container.region), offset)
 
     def changed(self) -> None:
         """It gets or loses an element, or turns: who goes through it is told."""
@@ -104,7 +110,7 @@ class Elements(Indexed, Run):
         return self.load("scratch", self.variant, _WORD, self.counter())
 
     def counter(self) -> Value:
-        return I64(self.of.state.layout.changes_of(self.of.field))
+        return self.moved(self.of, "change", self.of.state.layout.changes_of(self.of.field))
 
     # -- elements --
 
@@ -158,7 +164,7 @@ class Elements(Indexed, Run):
     def insert(self, at: Value, value: Value) -> None:
         """Before position ``at``, from 0 to the count."""
         self.store_member("raised", I32(0))
-        arguments = (self.pointer, I64(self.of.number), at)
+        arguments = (self.pointer, self.number(), at)
         word = self.call("ss_sequence_insert", I64, *arguments)
         builder = self.builder
         with builder.if_then(builder.icmp_unsigned("==", word, I64(-1)), likely=False):
@@ -227,7 +233,7 @@ class Elements(Indexed, Run):
         some = builder.icmp_signed(">", length, I64(0))
         with builder.if_then(some):
             self.leave(first, step, length)
-            arguments = (self.pointer, I64(self.of.number), first, step, length)
+            arguments = (self.pointer, self.number(), first, step, length)
             self.call("ss_sequence_delete", _VOID, *arguments)
             self.leave_if_verdict()
             self.changed()

@@ -36,7 +36,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
-from specstream.compiler.inputs import flatten
+from specstream.compiler.inputs import Events, flatten
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
@@ -55,6 +55,8 @@ from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["ALONE", "Place", "analyse"]
 
+# The parameter that a function without a state is given.
+_NO_STATE = "__ss_no_state"
 # The columns that a timer has, as an event, but for the words of its key.
 _TIMER = Schema(("at",), (Column("int", pa.int64()),))
 
@@ -103,14 +105,19 @@ def analyse(
 
     Raises:
         CompileError: a function has something that cannot be compiled; names line and way out.
-        DeclarationError: one is not a plain function of (state, event, emit); or there are timers
-            and nothing to run, or the other way round.
+        DeclarationError: one is not a plain function of (state, event, emit), or without a state of
+            (event, emit); or there are timers and nothing to run, or the other way round.
     """
     what = f"operator {operator!r}"
-    checked = _checked(function, what, "process", "event")
+    parameters = ("state", "event", "emit") if layout.fields else ("event", "emit")
+    checked = _checked(function, what, "process", parameters)
     timers = layout.timers
     if on_timer is not None:
-        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", "timer")
+        if not layout.fields:
+            raise DeclarationError(
+                f"{what} has on_timer=, and no state=: give it one that has timers = ss.timers(key)"
+            )
+        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", ("state", "timer", "emit"))
         if timers is None:
             raise DeclarationError(
                 f"{what} has on_timer=, and its state {layout.name!r} has no timers: declare a "
@@ -136,20 +143,25 @@ def analyse(
     return program
 
 
-def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType:
-    expected = f"(state, {of}, emit)"
+def _checked(
+    function: Any, what: str, name: str, parameters: tuple[str, ...]
+) -> types.FunctionType:
+    expected = f"({', '.join(parameters)})"
     if not isinstance(function, types.FunctionType):
         raise DeclarationError(
             f"{what} is {type(function).__name__}; expected a plain function: def {name}{expected}"
         )
-    _, more = parameters_by_use(function)
+    _, more = parameters_by_use(function, len(parameters))
     names = list(inspect.signature(function).parameters)
-    if len(names) - len(more) != 3:
+    if len(names) - len(more) != len(parameters):
+        is_bare = len(parameters) == 2
         raise DeclarationError(
-            f"{what} takes ({', '.join(names)}); expected exactly three parameters: {expected}, "
-            "and others with defaults that are numbers or strings"
+            f"{what} takes ({', '.join(names)}){' and has no state=' if is_bare else ''}; expected "
+            f"exactly {'two' if is_bare else 'three'} parameters: {expected}, and others with "
+            "defaults that are numbers or strings"
+            + ("; give state=, a class derived from ss.State, if there is one" if is_bare else "")
         )
-    order = ["state", of, "emit"]
+    order = list(parameters)
     if names != order and sorted(names) == sorted(order):
         raise DeclarationError(
             f"{what} takes ({', '.join(names)}); expected {expected}, in this order"
@@ -158,21 +170,25 @@ def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType
 
 
 def parameters_by_use(
-    function: types.FunctionType,
+    function: types.FunctionType, given: int
 ) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
-    """The parameters that an engine gives values to, and those that keep their defaults."""
+    """The parameters that an engine gives values to, and those that keep their defaults.
+
+    Args:
+        given: how many the engine has values for: without a state one less.
+    """
     every = list(inspect.signature(function).parameters.values())
     settled = [
         one
-        for one in every[3:]
+        for one in every[given:]
         if isinstance(one.default, int | float | str) and not isinstance(one.default, np.generic)
     ]
     return [one for one in every if one not in settled], settled
 
 
-def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef) -> None:
+def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef, given: int) -> None:
     """``def process(state, event, emit, *, rate=0.1)``: a name that has this value."""
-    _, settled = parameters_by_use(function)
+    _, settled = parameters_by_use(function, given)
     if not settled:
         return
     names = {one.name for one in settled}
@@ -198,6 +214,7 @@ class _Analysis(Analysis):
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
         self.inputs = inputs
+        self.of_inputs = frozenset(event.names if inputs else ())
         arrays = [one for one in layout.fields if one.container is None and one.record is None]
         fields = [one for one in arrays if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
@@ -219,9 +236,13 @@ class _Analysis(Analysis):
         self.lifting.derived += place.derived
         self.look_ups: tuple[LookUp, ...] = ()
         self.lifts = place.lifts
+        self.events: Events | None = None
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
+        event = list(inspect.signature(function).parameters)[1 if self.layout.fields else 0]
+        if self.inputs:
+            self.events = Events(function, event, self.tree_as_written)
         called: list[Any] = [function]
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
@@ -229,7 +250,7 @@ class _Analysis(Analysis):
         self.catches = any(map(has_try, reached))
         self.tells = any(map(tells_text, reached))
         if self.lifts:
-            self.lifting.begin(function)
+            self.lifting.begin(function, event)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         self.fingerprint.append(self.errors.described())
@@ -328,13 +349,21 @@ class _Analysis(Analysis):
         except CompileError:
             return None
 
+    def tree_as_written(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """Likewise, before anything is done with it."""
+        try:
+            return self.written_as(function)[0]
+        except CompileError:
+            return None
+
     def parse(self, original: types.FunctionType) -> FunctionSource:
         """A function's source; raises CompileError where it cannot be read."""
         if original not in self.parsed:
             self.parsed[original] = self.read(original)
         return self.parsed[original]
 
-    def read(self, original: types.FunctionType) -> FunctionSource:
+    def written_as(self, original: types.FunctionType) -> tuple[ast.FunctionDef, str]:
+        """A function's syntax tree and text."""
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)
@@ -382,15 +411,22 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
+        return found[0], text
+
+    def read(self, original: types.FunctionType) -> FunctionSource:
+        tree, text = self.written_as(original)
         if original is self.of_operator:
-            _settle_defaults(original, found[0])
-        parameters = parameters_of(found[0].args).names
-        if self.inputs and self.of_operator is not None:
-            event = list(inspect.signature(self.of_operator).parameters)[1]
-            flatten(found[0], event, self.inputs, self.event, partial(self.refuse_at, original))
-        spelled = self.respell(original, found[0])
-        separate(found[0])
-        source = FunctionSource(original, found[0], code.co_filename, parameters, text)
+            _settle_defaults(original, tree, 3 if self.layout.fields else 2)
+            if not self.layout.fields:
+                # All behind knows functions of three parameters only.
+                tree.args.args.insert(0, ast.copy_location(ast.arg(_NO_STATE), tree))
+        parameters = parameters_of(tree.args).names
+        if self.events is not None:
+            names, refuse = self.events.names(original, tree), partial(self.refuse_at, original)
+            flatten(tree, names, self.inputs, self.event, refuse)
+        spelled = self.respell(original, tree)
+        separate(tree)
+        source = FunctionSource(original, tree, original.__code__.co_filename, parameters, text)
         source.spelled = spelled
         return source
 

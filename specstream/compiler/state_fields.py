@@ -103,7 +103,9 @@ def run_and_start(
 @lower_getattr_generic(StateType)
 def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
     field = field_of(state, name)
-    if field.space == "locks" or field.operations or field.container is not None:
+    if field.container is not None:
+        return run_and_word(context, builder, state, value, field)[0]
+    if field.space == "locks" or field.operations:
         return value
     if field.record is not None and len(field.shape) == 1:
         of = RecordType(field.record, state.variant)

@@ -154,7 +154,7 @@ class StateTable(Table):
         self.of = of
         self.container = of.container
         self.run = Run(context, builder, pointer)
-        self.number = I64(of.number)
+        self.number = self.run.moved(of, "number", of.number)
 
     # -- words --
 
@@ -207,7 +207,7 @@ class StateTable(Table):
         run = self.run
         ahead = run.load_member("ahead", I32.as_pointer(), invariant=True)
         row = builder.and_(run.load_member("event"), I64(lib.SS_AHEAD - 1))
-        at = builder.add(row, I64(of.number * lib.SS_AHEAD))
+        at = builder.add(row, builder.mul(self.number, I64(lib.SS_AHEAD)))
         hint = builder.zext(builder.load(builder.gep(ahead, [at], inbounds=True)), I64)
         there = builder.icmp_unsigned("!=", hint, I64(0))
         state = builder.bitcast(run.load_member("state", POINTER, invariant=True), I64.as_pointer())
@@ -229,7 +229,9 @@ class StateTable(Table):
         if len(words) > 2:
             return self.state_call("ss_keyed_find", I64, packed)
         builder, run = self.builder, self.run
-        same = builder.icmp_unsigned("==", run.load_member("found_in"), I64(self.of.number + 1))
+        same = builder.icmp_unsigned(
+            "==", run.load_member("found_in"), builder.add(self.number, I64(1))
+        )
         kept = run.member_address("found_key", ir.ArrayType(I64, 2))
         for at, word in enumerate(words):
             known = builder.load(builder.gep(kept, [I64(0), I64(at)], inbounds=True))
@@ -351,7 +353,8 @@ class StateTable(Table):
 
     def clear(self) -> None:
         if self.records is not None:
-            self.records.leave_all(I64(self.container.region), I64(self.container.region_words))
+            region = self.run.moved(self.of, "region", self.container.region)
+            self.records.leave_all(region, I64(self.container.region_words))
         self.state_call("ss_keyed_clear", _VOID)
 
     # -- going through it --

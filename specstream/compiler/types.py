@@ -21,12 +21,14 @@ from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
 
 __all__ = [
+    "BASES",
     "BOOSTED",
     "EAGER",
     "PROFILED",
     "SPECULATIVE",
     "UNDOING",
     "VARIANTS",
+    "Base",
     "BoostedType",
     "ContainerType",
     "EmitType",
@@ -98,10 +100,16 @@ class StateType(_Pointer):
         super().__init__(f"specstream.state({variant}, {layout}{ending})")
 
 
+# Words of the scratch that say how far the containers of a state are moved: their headers, their
+# regions, their numbers, and the words that count their changes.
+BASES = ("header", "region", "number", "change")
+Base = Literal["header", "region", "number", "change"]
+
+
 class MovedStateType(StateType):
     """The state of an operator whose fields lie behind those of others: how far is known when it
-    runs, so that several such operators share their code. It has no containers, no boosted fields
-    and no locks."""
+    runs, so that several such operators share their code. It has no timers, no boosted fields and
+    no locks. How far its containers are moved stands in the scratch (:data:`BASES`)."""
 
     def __init__(self, layout: Layout, variant: Variant, program: Program) -> None:
         super().__init__(layout, variant, program)
@@ -139,6 +147,11 @@ class ContainerType(_Pointer):
         self.container = field.container
         self.number = state.layout.container_number(field)
         super().__init__(f"specstream.state_{self.container.kind}({field.name}, {state.name})")
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether where it lies is known when it runs."""
+        return isinstance(self.state, MovedStateType)
 
 
 class EventType(_Pointer):

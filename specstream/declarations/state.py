@@ -196,11 +196,24 @@ class State:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each field lies. Laid out once."""
+    """Where each field lies. Laid out once.
+
+    Attributes:
+        name: of the state.
+        fields: in the order of their declaration.
+        parts: names of those that :meth:`joined` has joined.
+        reserved: words at the beginning of the scratch that are no field's.
+    """
 
     name: str
     fields: tuple[Field, ...]
+    parts: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    reserved: int = dataclasses.field(default=0, repr=False)
     first_operation: ClassVar[int] = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is kept of it to be found faster.
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
 
     @classmethod
     def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
@@ -252,7 +265,7 @@ class Layout:
         if used["state"] == 0:
             raise DeclarationError(
                 f"state {name!r} declares no state field; expected at least one ss.array(...) or "
-                "ss.scalar(...)"
+                "ss.scalar(...), or no state="
             )
         fields, words = _with_regions(fields, used["state"])
         if words > MOST_WORDS:
@@ -263,14 +276,17 @@ class Layout:
         return cls(name, tuple(fields))
 
     @classmethod
-    def joined(cls, name: str, parts: Mapping[str, Layout], more: Layout | None) -> Layout:
+    def joined(
+        cls, name: str, parts: Mapping[str, Layout], more: Layout | None, reserved: int = 0
+    ) -> Layout:
         """Several layouts one after the other, as one; a field is called ``part.field`` there.
 
         Args:
             more: fields with names of their own, behind all others.
+            reserved: words of the scratch before all others.
         """
         fields: list[Field] = []
-        used: dict[Space, int] = {"state": 0, "scratch": 0, "locks": 0}
+        used: dict[Space, int] = {"state": 0, "scratch": reserved, "locks": 0}
         named = [(f"{part}.", layout) for part, layout in parts.items()]
         for prefix, layout in [*named, ("", more)] if more is not None else named:
             fields += [
@@ -280,36 +296,56 @@ class Layout:
                 for one in layout.fields
             ]
             for space in used:
-                used[space] = sum(one.words for one in fields if one.space == space)
+                used[space] += layout.fields_words(space)
         placed, words = _with_regions(fields, used["state"])
         if words > MOST_WORDS:
             raise DeclarationError(
                 f"the states of {name} take {words} words of 8 bytes; together they hold less than "
                 "2**32: declare narrower types, shorter arrays, or smaller limits of containers"
             )
-        return cls(name, tuple(placed))
+        return cls(name, tuple(placed), tuple(parts), reserved)
 
-    def has_part(self, prefix: str) -> bool:
-        """Whether there are fields that are called ``prefix.field``."""
-        return any(one.name.startswith(f"{prefix}.") for one in self.fields)
+    def has_part(self, name: str) -> bool:
+        """Whether it is one of those that are joined, whose fields are called ``name.field``."""
+        return name in self.parts
+
+    def is_unread(self, name: str) -> bool:
+        """Whether a field's name is that of a last value, ``part.input.column``, which is not kept
+        because nobody reads it any more."""
+        part, _, rest = name.partition(".")
+        return "." in rest and part in self.parts and self.field(name) is None
 
     def part(self, prefix: str, name: str) -> Part:
         """One of those that :meth:`joined` has joined, where it lies now."""
-        found = [one for one in self.fields if one.name.rpartition(".")[0] == prefix]
-        before = self.fields[: self.fields.index(found[0])]
-        local = tuple(
-            dataclasses.replace(one, name=one.name.removeprefix(f"{prefix}.")) for one in found
-        )
-        return Part(
-            name=name,
-            fields=local,
-            first_container=sum(one.container is not None for one in before),
-            first_operation=sum(len(one.operations) for one in before),
-            first_change=self._first_change
-            + sum(one.container is not None and not one.container.is_keyed for one in before),
-        )
+        return dataclasses.replace(self._joined[prefix], name=name)
 
-    @property
+    @cached_property
+    def _joined(self) -> dict[str, Part]:
+        found: dict[str, Part] = {name: Part(name, ()) for name in self.parts}
+        fields: dict[str, list[Field]] = {name: [] for name in self.parts}
+        containers = operations = 0
+        changes = self._first_change
+        for one in self.fields:
+            part, _, own = one.name.rpartition(".")
+            if part in fields:
+                if not fields[part]:
+                    found[part] = Part(
+                        part,
+                        (),
+                        first_container=containers,
+                        first_operation=operations,
+                        first_change=changes,
+                    )
+                fields[part].append(dataclasses.replace(one, name=own))
+            containers += one.container is not None
+            operations += len(one.operations)
+            changes += one.container is not None and not one.container.is_keyed
+        return {
+            name: dataclasses.replace(part, fields=tuple(fields[name]))
+            for name, part in found.items()
+        }
+
+    @cached_property
     def _first_change(self) -> int:
         return self.words("scratch") - len(self._sequences)
 
@@ -395,14 +431,23 @@ class Layout:
     def words(self, space: Space) -> int:
         """Number of words of a space, without the regions of containers; of the space "locks",
         number of locks."""
-        used = sum(field.words for field in self.fields if field.space == space)
-        return used + (len(self._sequences) if space == "scratch" else 0)
+        more = self.reserved + len(self._sequences) if space == "scratch" else 0
+        return self.fields_words(space) + more
 
-    @property
+    def fields_words(self, space: Space) -> int:
+        """Of these those of the fields."""
+        return sum(field.words for field in self.fields if field.space == space)
+
+    @cached_property
     def _sequences(self) -> tuple[Field, ...]:
         return tuple(
             one for one in self.containers if one.container is None or not one.container.is_keyed
         )
+
+    @property
+    def first_change_word(self) -> int:
+        """The first of the words of :meth:`changes_of`."""
+        return self._first_change
 
     def changes_of(self, sequence: Field) -> int:
         """The word of the scratch in which an event counts what it puts into a sequence and takes
@@ -428,7 +473,11 @@ class Layout:
 
     def field(self, name: str) -> Field | None:
         """The field of that name, if there is one."""
-        return next((field for field in self.fields if field.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {one.name: one for one in reversed(self.fields)}
 
     def allocate(self) -> npt.NDArray[np.int64]:
         """New state words, filled as declared; aligned to a cache line of 64 bytes.
@@ -502,7 +551,7 @@ class Layout:
                 if field["name"] in declared:
                     raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
                 declared[field["name"]] = _declared(field)
-            packed = cls.pack(name, declared)
+            packed = cls.pack(name, declared) if declared else cls(name, ())
         except DeclarationError as error:
             raise Malformed(str(error)) from None
         for found, given in zip(packed.describe(), description, strict=True):
@@ -523,9 +572,9 @@ class Part(Layout):
         first_change: likewise the word of its first count of changes.
     """
 
-    first_container: int
-    first_operation: int  # type: ignore[misc]
-    first_change: int
+    first_container: int = 0
+    first_operation: int = 0  # type: ignore[misc]
+    first_change: int = 0
 
     @property
     def _first_change(self) -> int:

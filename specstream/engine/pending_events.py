@@ -24,6 +24,7 @@ from specstream.columns.derived import derived_columns
 from specstream.columns.events import (
     CheckTimes,
     Events,
+    called,
     check_int64,
     order_key,
     read_events,
@@ -34,7 +35,7 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import shown
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
@@ -366,17 +367,36 @@ class PendingEvents:
             ):
                 pass  # the common cases, which need no conversion
             else:
-                value, null = read_value(value, name, column, self._strings, self._what)
+                of = self._schema.one_of
+                value, null = read_value(value, name, column, self._strings, self._what, of)
             fitting.append(value)
             if column.nullable:
                 nulls.append(null)
         if len(values) > len(fitting):
             unknown = next(name for name in values if name not in self._schema.names)
+            whose, shown = called(self._what, unknown, self._schema.one_of)
+            whole = [called("", name, self._schema.one_of) for name in self._schema.names]
+            known = [name for of, name in whole if self._what + of == whose]
             raise InputError(
-                f"{self._what}: the event has a value for {unknown!r}, which the operator does not "
-                f"declare; it declares {', '.join(self._schema.names)}"
+                f"{whose}: the event has a value for {shown!r}, which the operator does not "
+                f"declare; it declares {', '.join(known)}"
             )
+        if self._schema.one_of is not None:
+            self._check_required(self._schema.one_of, values, nulls)
         return fitting + nulls
+
+    def _check_required(self, of: OneOf, values: Mapping[str, Any], nulls: list[bool]) -> None:
+        """Whether an event of one of several kinds has what that requires."""
+        null = dict(zip(self._schema.nullable, nulls, strict=True))
+        for name in dict(of.required).get(values[of.tag], ()):
+            if null[name]:
+                whose, shown = called(self._what, name, of)
+                raise RowError(
+                    f"{whose}: column {shown!r} gets None: give it a value, declare the column "
+                    'ss.nullable(...), or use rejected_rows="side"',
+                    np.ones(1, np.bool_),
+                    f"column {name!r} is null",
+                )
 
     def _row(self, timestamp: Any, source: Name, values: Mapping[str, Any]) -> pa.Table:
         """A single event that is put aside, as a table."""

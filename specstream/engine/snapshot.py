@@ -241,12 +241,15 @@ def _columns(table: pa.Table) -> str:
 
 
 def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
-    """The state in the operator's layout: fields go by their names, new ones have their fill."""
+    """The state in the operator's layout: fields go by their names, new ones have their fill, and
+    last values that nobody reads any more are left out."""
     saved = state.layout
     declared = {field["name"]: field for field in layout.describe()}
     for old in saved.describe():
         name = old["name"]
         new = declared.get(name)
+        if new is None and layout.is_unread(name):
+            continue
         if new is None:
             raise SnapshotError(
                 f"{what}: the snapshot has a field {name!r}, which the operator does not declare: "
@@ -263,6 +266,8 @@ def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
             )
     matched = StateContent.new(layout)
     for one in saved.plain:
+        if layout.is_unread(one.name):
+            continue
         matched.elements(_field(layout, one.name))[...] = state.elements(one)
     for one in saved.containers:
         matched.kept(_field(layout, one.name))[:] = state.kept(one)
@@ -316,6 +321,7 @@ def _migrate(
             f"{what}: migrate= returned {type(values).__name__}; expected a dict from the names of "
             "the new fields to their values"
         )
+    values = {name: value for name, value in values.items() if not layout.is_unread(name)}
     given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError)
     content = given.content(values)
     if saved.timers is not None and layout.timers is not None:

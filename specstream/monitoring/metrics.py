@@ -17,6 +17,7 @@ specstream_commits_total              counter transactions committed
 specstream_head_runs_total            counter transactions that the head ran at their first try
 specstream_speculative_runs_total     counter transactions run ahead of their turn
 specstream_aborts_total               counter runs dropped, by ``reason``
+specstream_vertex_conflicts           gauge   of a pipeline: those for a ``vertex``, at least
 specstream_busy_seconds_total         counter time inside batches
 specstream_late_events_total          counter events below their source's frontier
 specstream_horizon_transactions       gauge   transactions that may start ahead of the head
@@ -163,6 +164,8 @@ class EngineCollector:
                 gone.append(one)
                 continue
             _add_engine(families, one.labels, engine.stats)
+            for vertex, count in engine.conflicts_by_vertex().items():
+                families["vertex_conflicts"].add_metric((*one.labels, vertex), count)
             feed = one.feed() if one.feed is not None else None
             if feed is not None:
                 _add_feed(families, one.labels, feed.stats)
@@ -177,6 +180,11 @@ def _families() -> dict[str, Any]:
         families[name] = CounterMetricFamily(f"specstream_{name}", text, labels=LABELS)
     families["aborts"] = CounterMetricFamily(
         "specstream_aborts", "Runs dropped.", labels=(*LABELS, "reason")
+    )
+    families["vertex_conflicts"] = GaugeMetricFamily(
+        "specstream_vertex_conflicts",
+        "Runs dropped for what a vertex keeps, at least.",
+        labels=(*LABELS, "vertex"),
     )
     for name, text, _ in GAUGES:
         families[name] = GaugeMetricFamily(f"specstream_{name}", text, labels=LABELS)

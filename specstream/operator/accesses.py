@@ -232,7 +232,8 @@ def accesses_of(
     inputs = {name.partition(".")[0] for name in event.names if "." in name} - set(ASKED)
     all_of = Accesses(program, layout, frozenset(inputs))
     function = next(reversed(program.written))
-    all_of.call(function, [frozenset([one]) for one in (_STATE, _EVENT, _EMIT)], {}, None)
+    given = (_STATE, _EVENT, _EMIT) if layout.fields else (_EVENT, _EMIT)
+    all_of.call(function, [frozenset([one]) for one in given], {}, None)
     return tuple(all_of.found), tuple(all_of.columns)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -39,10 +39,24 @@ from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "check_order", "operator"]
+__all__ = ["Operator", "SequentialRun", "VertexCounts", "check_order", "operator"]
 
 
 _SHOWN_ERRORS = 3
+_SHOWN_VERTICES = 20
+
+
+@dataclass(frozen=True)
+class VertexCounts:
+    """What a vertex of a pipeline did.
+
+    Attributes:
+        runs: of its function.
+        rows: that it emitted.
+    """
+
+    runs: int
+    rows: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,12 +71,14 @@ class SequentialRun:
             of a phase by time it is that of the first event.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
+        vertices: of a pipeline, what each vertex did in the phases that were applied.
     """
 
     output: pa.Table
     state: StateView
     raised: tuple[tuple[int | None, Exception], ...]
     rejected_rows: pa.Table | None = None
+    vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
 
     @property
     def bad_rows(self) -> pa.Table | None:
@@ -87,6 +103,10 @@ class SequentialRun:
                 (f"rows of sink {sink}" if sink else "emitted rows", f"{of.num_rows:,}"),
                 ("columns", ", ".join(f"{one.name}: {one.type}" for one in of.schema)),
             )
+        ]
+        facts += [
+            (f"vertex {name}", f"{of.runs:,} runs, {of.rows:,} rows")
+            for name, of in list(self.vertices.items())[:_SHOWN_VERTICES]
         ]
         facts += [
             ("events that raised", f"{len(self.raised):,}"),
@@ -119,14 +139,14 @@ class Operator:
     def __init__(
         self,
         function: Callable[..., None],
-        state: type[State],
+        state: type[State] | None,
         event: Record | None,
         emits: Record,
         name: str | None,
         on_timer: Callable[..., None] | None = None,
         inputs: Mapping[str, Record] | None = None,
     ) -> None:
-        if not (isinstance(state, type) and issubclass(state, State)):
+        if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
                 f"state= is {shown(state)}; expected a class: class MyState(ss.State): ..."
             )
@@ -142,7 +162,7 @@ class Operator:
         self._declare(
             function,
             name,
-            state.layout(),
+            Layout(name, ()) if state is None else state.layout(),
             flattened(of_inputs) if event is None else Schema.of(event, "event"),
             Schema.of(emits, "emits"),
             on_timer,
@@ -294,6 +314,11 @@ class Operator:
             values: as a user gives them.
         """
         return values
+
+    @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Names of a pipeline's sources, and of their columns; empty: it is none."""
+        return {}
 
     @property
     def sinks(self) -> tuple[str, ...]:
@@ -451,6 +476,7 @@ class Operator:
             StateView(self.layout, words, strings.objects),
             tuple(raised),
             events.rejected,
+            {name: VertexCounts(*of) for name, of in oracle.by_vertex.items()},
         )
 
 
@@ -550,20 +576,21 @@ def _inputs(declared: Mapping[str, Record]) -> dict[str, Schema]:
 
 def operator(
     *,
-    state: type[State],
+    state: type[State] | None = None,
     event: Record | None = None,
     inputs: Mapping[str, Record] | None = None,
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
-    """Makes a plain function ``process(state, event, emit)`` an operator.
+    """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
+    function ``process(event, emit)``.
 
     The function is analysed at once: constants of its globals and closure are frozen, and what
     cannot be compiled is refused with its line.
 
     Args:
-        state: class of the state, derived from :class:`specstream.State`.
+        state: class of the state, derived from :class:`specstream.State`; None: it has none.
         event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
             ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
             ``ss.nullable(...)`` of one of these, which is also written ``float | None``. Or a

@@ -37,7 +37,7 @@ def emits_at_most_once(operator: Operator) -> bool:
     if not isinstance(tree, ast.FunctionDef):
         return False
     arguments = [*tree.args.posonlyargs, *tree.args.args]
-    counted = _Counted(arguments[2].arg)
+    counted = _Counted(arguments[2 if operator.layout.fields else 1].arg)
     return counted.only_called(tree) and counted.statements(tree.body).most <= 1
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import ChainMap, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -97,6 +98,8 @@ class Graph:
         name: of the pipeline, for messages.
         sources: by name, in the order of their declaration, as are the others.
         by_time: a phase is all events of one timestamp.
+
+    Who reads what is known of a graph that has been checked.
     """
 
     name: str
@@ -104,16 +107,17 @@ class Graph:
     vertices: dict[str, Vertex] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
     by_time: bool = False
+    _readers: dict[str, list[tuple[Vertex, int]]] = field(default_factory=dict, repr=False)
+    _sinks_of: dict[str, list[Sink]] = field(default_factory=dict, repr=False)
 
     def refuse(self, problem: str, way_out: str) -> NoReturn:
         """Raises DeclarationError."""
         raise DeclarationError(f"pipeline {self.name!r}: {problem}; {way_out}")
 
     @property
-    def names(self) -> Iterator[str]:
-        """Of sources and vertices."""
-        yield from self.sources
-        yield from self.vertices
+    def names(self) -> Collection[str]:
+        """Of sources and vertices, in this order."""
+        return ChainMap[str, object](self.vertices, self.sources)  # type: ignore[arg-type]
 
     def columns(self, stream: str) -> Schema:
         """Columns of the rows that a source or a vertex sends."""
@@ -130,16 +134,20 @@ class Graph:
 
     def readers(self, stream: str) -> list[tuple[Vertex, int]]:
         """The vertices that read a stream, and which of their inputs do."""
-        return [
-            (vertex, number)
-            for vertex in self.vertices.values()
-            for number, one in enumerate(vertex.inputs)
-            if one.stream == stream
-        ]
+        return self._readers.get(stream, [])
 
     def sinks_of(self, stream: str) -> list[Sink]:
         """The sinks that get a stream."""
-        return [sink for sink in self.sinks.values() if sink.stream == stream]
+        return self._sinks_of.get(stream, [])
+
+    def _look(self) -> None:
+        """Notes who reads what."""
+        self._readers, self._sinks_of = defaultdict(list), defaultdict(list)
+        for vertex in self.vertices.values():
+            for number, one in enumerate(vertex.inputs):
+                self._readers[one.stream].append((vertex, number))
+        for sink in self.sinks.values():
+            self._sinks_of[sink.stream].append(sink)
 
     # ---- checks ----
 
@@ -168,6 +176,7 @@ class Graph:
         Raises:
             DeclarationError: names both ends of what does not fit.
         """
+        self._look()
         if not self.sources:
             self.refuse("it has no source", 'expected p.source("name", {"column": type, ...})')
         if not self.sinks:
@@ -182,7 +191,7 @@ class Graph:
                     )
                 self.check_fits(name, one)
         order = numbered(self.predecessors())
-        if len(order) < len(list(self.names)):
+        if len(order) < len(self.names):
             self._refuse_cycle(set(order))
         for name in self.names:
             # Who emits no columns is there for its state.

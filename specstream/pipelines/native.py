@@ -21,10 +21,12 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, models, register_model
 
 from specstream.columns.strings import string_code
 from specstream.compiler.array_expressions import new_list
+from specstream.compiler.diagnosis import translate
 from specstream.compiler.emit import WRITERS, OutputRow
 from specstream.compiler.event import (
     READERS,
@@ -41,6 +43,7 @@ from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
 from specstream.compiler.refusals import refuse
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
+    BASES,
     PROFILED,
     EmitType,
     EventType,
@@ -52,16 +55,14 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Field, Space
+from specstream.declarations.state import Field
 from specstream.pipelines.graph import Sink
-from specstream.pipelines.plan import SINK, SOURCE, TYPES, Plan, Planned
+from specstream.pipelines.plan import MOST_INLINED, SINK, SOURCE, TYPES, Plan, Planned
 
 __all__ = ["MOST_VERTICES", "phase_function"]
 
 _WORDS = I64.as_pointer()
 _FIRST_ROWS = 8
-# In so many places the code of an operator becomes part of the function that runs a phase.
-_MOST_INLINED = 4
 # So many vertices are looked at one after the other; among more, those that have a message are
 # found by their bits.
 _MOST_IN_LINE = 64
@@ -504,7 +505,7 @@ def phase_function(plan: Plan) -> Callable[..., None]:
     processes: dict[int, Any] = {}
     for planned in plan.vertices.values():
         key = id(planned.program)
-        inlines = {"forceinline": True} if uses[key] <= _MOST_INLINED else {}
+        inlines = {"forceinline": True} if uses[key] <= MOST_INLINED else {}
         make = numba.njit(pipeline_class=OperatorCompiler, **inlines, **COMPILE_OPTIONS)
         if key not in processes:
             processes[key] = make(planned.program.native)
@@ -521,9 +522,14 @@ def phase_function(plan: Plan) -> Callable[..., None]:
                 VertexEventType(planned, plan, event, run.variant),
                 StreamEmitType(planned, plan.axes),
             )
-            called = types.Dispatcher(process).get_call_type(typing_context, given, {})
-            if called.return_type != types.none:
-                raise refuse(f"vertex {planned.name!r} returns a value: emit(...) it instead")
+            try:
+                called = types.Dispatcher(process).get_call_type(typing_context, given, {})
+                if called.return_type != types.none:
+                    raise refuse("the operator returns a value: emit(...) it instead")
+            except NumbaError as error:
+                told = translate(error, planned.program)
+                of = planned.vertex.operator.name, planned.name, plan.graph.name
+                raise told.in_vertex(*of) from None
             vertices.append(_Compiled(planned, process, given))
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -572,7 +578,7 @@ class _Vertex:
         firsts: the number of the first, of a source that may have several.
         kept: the first word of what is kept of its inputs.
         salt: of its random numbers.
-        moved: how far its fields are moved, by space.
+        moved: how far its fields and containers are moved.
     """
 
     compiled: _Compiled
@@ -582,7 +588,7 @@ class _Vertex:
     firsts: list[Value | None]
     kept: Value
     salt: Value
-    moved: dict[Space, Value]
+    moved: dict[str, Value]
 
 
 class _Phase:
@@ -631,7 +637,7 @@ class _Phase:
                 [self.first_of(sources, one.stream) for one in planned.inputs],
                 I64(_first_kept(planned, self.plan)),
                 I64(planned.salt),
-                {space: I64(words) for space, words in (planned.moved or {}).items()},
+                {what: I64(words) for what, words in (planned.moved or {}).items()},
             )
             self.vertex(vertex)
 
@@ -825,8 +831,13 @@ class _Phase:
 
     def state(self, vertex: _Vertex) -> Value:
         """The state of a vertex."""
-        if vertex.compiled.planned.moved is None:
+        planned = vertex.compiled.planned
+        if planned.moved is None:
             return self.run.pointer
+        if planned.layout.containers:
+            words = self.builder.bitcast(self.run.load_member("scratch", POINTER), _WORDS)
+            for at, base in enumerate(BASES):
+                self.builder.store(vertex.moved[base], _word(self.builder, words, at))
         of = cgutils.create_struct_proxy(vertex.compiled.given[1])(self.context, self.builder)
         of.run = self.run.pointer
         of.state, of.scratch = vertex.moved["state"], vertex.moved["scratch"]
@@ -930,8 +941,9 @@ class _Waiting:
     costs nothing. What sets vertices apart that share their instructions is in a table.
     """
 
-    # Words of a vertex in the table: where its frame begins, what is kept, salt, moved, readers.
-    _OWN = 7
+    # Words of a vertex in the table: where its frame begins, what is kept, salt, readers, moved.
+    _MOVED = ("state", "scratch", *BASES)
+    _OWN = 5 + len(_MOVED)
     _INPUT = 2  # where the frame of the stream begins, and the number of its vertex
 
     def __init__(self, phase: _Phase, sources: dict[str, _Sent]) -> None:
@@ -962,10 +974,10 @@ class _Waiting:
 
     def _row(self, compiled: _Compiled) -> list[int]:
         planned = compiled.planned
-        moved = planned.moved or {"state": 0, "scratch": 0}
+        moved = planned.moved or dict.fromkeys(self._MOVED, 0)
         readers = self._readers_of(planned.name)
         row = [self.begins[planned.name], _first_kept(planned, self.plan), planned.salt]
-        row += [moved["state"], moved["scratch"], len(self.readers), len(readers)]
+        row += [len(self.readers), len(readers), *(moved[one] for one in self._MOVED)]
         self.readers += readers
         for one in planned.inputs:
             is_vertex = one.stream in self.begins
@@ -1045,14 +1057,14 @@ class _Waiting:
             streams.append(frame(at))
             count = builder.load(streams[-1])
             counts.append(builder.select(self.has_run(word(at + 1)), count, I64(0)))
-        moved: dict[Space, Value] = {"state": word(3), "scratch": word(4)}
         firsts = [self.phase.first_of(self.sources, one.stream) for one in planned.inputs]
+        moved = {one: word(5 + at) for at, one in enumerate(self._MOVED)}
         return _Vertex(compiled, frame(0), streams, counts, firsts, word(1), word(2), moved)
 
     def wake_readers(self, row: Value) -> None:
         """Sets the bits of those that read a vertex."""
         builder = self.builder
-        first, count = (builder.load(_word(builder, row, at)) for at in (5, 6))
+        first, count = (builder.load(_word(builder, row, at)) for at in (3, 4))
         with cgutils.for_range(builder, count) as loop:
             at = builder.add(first, loop.index)
             self.wake(builder.load(builder.gep(self.of_readers, [at], inbounds=True)))

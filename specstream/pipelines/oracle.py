@@ -40,9 +40,10 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 
     def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
         sent: dict[str, Rows] = {name: {} for name in plan.order}
+        runs: dict[str, int] = {}
         events = _events_of(plan, event)
         for name, planned in plan.vertices.items():
-            _Run(plan, planned, state, event).phase(sent, events)
+            runs[name] = _Run(plan, planned, state, event).phase(sent, events)
             for sink in plan.graph.sinks_of(name):
                 for path in sorted(sent[name]):
                     row = sent[name][path]
@@ -52,6 +53,9 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
                 for path in sorted(of_source):
                     row = _row_of_event(plan, sink, of_source[path])
                     emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+        for name, count in runs.items():  # nothing has raised
+            ran, rows = emit.by_vertex.get(name, (0, 0))
+            emit.by_vertex[name] = ran + count, rows + len(sent[name])
 
     return phase
 
@@ -137,7 +141,8 @@ class _Run:
     def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
 
-    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> None:
+    def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> int:
+        """All of its runs; how many there were."""
         planned, by_time = self.planned, self.plan.graph.by_time
         rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
         paths = {path for of in rows for path in of}
@@ -164,6 +169,7 @@ class _Run:
                 if planned.axis is not None:
                     own[planned.axis] = number
                 sent[planned.name][tuple(own)] = row[1:]
+        return len(paths)
 
     def read(
         self, path: Path, rows: Sequence[Any], changed: Sequence[bool]

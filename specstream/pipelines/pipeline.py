@@ -441,6 +441,11 @@ class Pipeline(Operator):
         return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}
 
     @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Names of its sources, and of their columns."""
+        return {name: of.columns.names for name, of in self._graph.sources.items()}
+
+    @property
     def sinks(self) -> tuple[str, ...]:
         """Names of its sinks."""
         return tuple(self._graph.sinks)

@@ -9,6 +9,8 @@ events are those of the source; with several they have the columns of all, calle
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,20 +20,25 @@ import pyarrow as pa
 from specstream.compiler.inputs import column_of, flattened
 from specstream.compiler.program import Program
 from specstream.compiler.source import Place
+from specstream.compiler.types import BASES
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema
-from specstream.declarations.state import Layout, Space, scalar
+from specstream.declarations.state import Layout, scalar
+from specstream.errors import CompileError
 from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
 
-__all__ = ["SINK", "SOURCE", "TYPES", "Last", "Plan", "Planned"]
+__all__ = ["MOST_INLINED", "SINK", "SOURCE", "TYPES", "Last", "Plan", "Planned"]
 
 SOURCE = "stream"
 """The column that names an event's source, where a pipeline has several."""
 SINK = "sink"
 """The column that names a row's sink, likewise."""
+
+MOST_INLINED = 4
+"""In so many places the code of an operator becomes part of the function that runs a phase."""
 
 _NAME = Column("str", pa.string())
 TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -59,7 +66,7 @@ class Planned:
         program: its operator's function, rewritten for this place; that of another vertex of the
             same operator, where both can have one.
         layout: of its state; where it is moved, as in a state of its own.
-        moved: how far behind that its fields lie, in words, by space; None: they do not.
+        moved: how far behind that its fields lie, see ``_moved``; None: they do not.
         many: whether more than one row may come of it in a phase.
         axis: of a path, that counts the rows of each of its runs; None: there is at most one.
         last: of each input, the columns whose last values are kept.
@@ -70,7 +77,7 @@ class Planned:
     vertex: Vertex
     program: Program
     layout: Layout
-    moved: dict[Space, int] | None
+    moved: dict[str, int] | None
     many: bool
     axis: int | None
     last: tuple[dict[str, Last], ...]
@@ -124,16 +131,21 @@ class Plan:
         levels = dict.fromkeys(graph.sources, 0)
         for vertex in vertices:
             levels[vertex.name] = 1 + max(levels[one.stream] for one in vertex.inputs)
-        counting = {one.name for one in vertices if not emits_at_most_once(one.operator)}
+        operators = dict.fromkeys(one.operator for one in vertices)
+        once = {operator for operator in operators if emits_at_most_once(operator)}
+        counting = {one.name for one in vertices if one.operator not in once}
         of_time = set(graph.sources) if graph.by_time else set()
         counting |= of_time
         self.levels = tuple(sorted({levels[name] for name in counting}))
         at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
+        uses = Counter(vertex.operator for vertex in vertices)
+        moves = {one for one in operators if _moves(one.layout, uses[one])}
         self.layout = Layout.joined(
             graph.name,
             {vertex.name: vertex.operator.layout for vertex in vertices},
             _layout_of([field for _, _, fields in kept.values() for field in fields.items()]),
+            len(BASES) if any(one.layout.containers for one in moves) else 0,
         )
         declared = self._events()
         self.vertices: dict[str, Planned] = {}
@@ -146,19 +158,22 @@ class Plan:
             source = vertex.inputs[0].stream if not operator.inputs else ""
             last, known, _ = kept[name]
             lifts = source in graph.sources
-            moved = _moved(self.layout, vertex)
+            moved = _moved(self.layout, vertex) if operator in moves else None
             program = shared.get((operator, lifts)) if moved is not None else None
             layout = operator.layout
             if moved is None:
                 layout = self.layout.part(name, layout.name)
             if program is None:
-                program = operator.compiled_as(
-                    Place(site, derived, lifts),
-                    operator.event.declared,
-                    operator.emits.declared,
-                    layout,
-                    name if moved is None else None,
-                )
+                try:
+                    program = operator.compiled_as(
+                        Place(site, derived, lifts),
+                        operator.event.declared,
+                        operator.emits.declared,
+                        layout,
+                        name if moved is None else None,
+                    )
+                except CompileError as error:
+                    raise error.in_vertex(operator.name, name, graph.name) from None
                 own = program.derived[len(derived) :]
                 derived += tuple(self._of_source(source, one) for one in own)
                 site += sum(len(one.text.splitlines()) for one in program.written.values())
@@ -249,7 +264,11 @@ class Plan:
 
     def first_column(self, sink: Sink) -> int:
         """Which of the pipeline's columns of rows the first one of a sink is."""
-        return self.emits.names.index(self.column_of_row(sink.name, sink.columns.names[0]))
+        return self._places[self.column_of_row(sink.name, sink.columns.names[0])]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.emits.names)}
 
     def _forms(self, sink: Sink) -> tuple[Form, ...]:
         planned = self.vertices.get(sink.stream)
@@ -257,8 +276,12 @@ class Plan:
 
     def first_form(self, sink: Sink) -> int:
         """Which of the pipeline's formatted strings the first one of a sink's stream is."""
-        sinks = list(self.graph.sinks.values())
-        return sum(len(self._forms(one)) for one in sinks[: sinks.index(sink)])
+        return self._first_forms[sink.name]
+
+    @cached_property
+    def _first_forms(self) -> dict[str, int]:
+        counts = [len(self._forms(one)) for one in self.graph.sinks.values()]
+        return dict(zip(self.graph.sinks, itertools.accumulate(counts, initial=0), strict=False))
 
     def _rows(self) -> Schema:
         sinks = self.graph.sinks.values()
@@ -288,16 +311,31 @@ class Plan:
         return "\n".join(told)
 
 
-def _moved(whole: Layout, vertex: Vertex) -> dict[Space, int] | None:
-    """How far the fields of a vertex are moved, where that is all that sets them apart."""
+def _moves(own: Layout, uses: int) -> bool:
+    """Whether vertices of an operator with such a state share its code. Where the containers are
+    has to be read then, so that few vertices rather have code of their own."""
+    if own.operations or own.timers or any(one.space == "locks" for one in own.fields):
+        return False
+    return not own.containers or uses > MOST_INLINED
+
+
+def _moved(whole: Layout, vertex: Vertex) -> dict[str, int]:
+    """How far the fields of a vertex are moved, which is all that sets them apart: in words by
+    space; and its containers, by what :data:`BASES` tells of them."""
     own = vertex.operator.layout
-    if own.containers or own.operations or any(one.space == "locks" for one in own.fields):
-        return None
-    moved: dict[Space, int] = {"state": 0, "scratch": 0}
+    moved = {"state": 0, "scratch": 0, **dict.fromkeys(BASES, 0)}
     for one in reversed(own.fields):
         placed = whole.field(f"{vertex.name}.{one.name}")
         assert placed is not None
         moved[one.space] = placed.offset - one.offset
+        if one.container is not None and placed.container is not None:
+            # Regions begin with pages, and so lie in the same distances from each other.
+            moved["region"] = placed.container.region - one.container.region
+    if own.containers:
+        part = whole.part(vertex.name, own.name)
+        moved["header"] = moved["state"]
+        moved["number"] = part.first_container
+        moved["change"] = part.first_change_word - own.first_change_word
     return moved
 
 

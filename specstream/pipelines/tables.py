@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.columns.tables import as_table
+from specstream.columns.tables import as_table, no_column
 from specstream.errors import InputError
 from specstream.pipelines.plan import SINK, SOURCE, Plan
 
@@ -57,12 +57,13 @@ def events_table(
             f"{what}: tables of {len(data)} sources have no common order: give order_by=, the "
             "column of each that has the time"
         )
-    tables = [_of_source(plan, name, of, what, beside) for name, of in data.items()]
+    given = {name: _of_source(plan, name, of, what, beside) for name, of in data.items()}
     for one in beside:
-        types = {name: table[one].type for name, table in zip(data, tables, strict=True)}
+        types = {name: table[one].type for name, table in given.items()}
         if len(set(types.values())) > 1:
             told = ", ".join(f"{of} from {name!r}" for name, of in types.items())
             raise InputError(f"{what}: column {one!r} has several types, {told}: cast it to one")
+    tables = [_inside(plan, name, given, beside) for name in given]
     return pa.concat_tables(tables, promote_options="permissive")
 
 
@@ -72,22 +73,26 @@ def _is_inside(data: Any) -> bool:
 
 
 def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
+    """What is given for a source, as a table that has its columns."""
     what = f"{what}, source {name!r}"
     columns = plan.graph.sources[name].columns.names
     table = as_table(data, what, (*columns, *beside))
     for one in (*columns, *beside):
         if one not in table.column_names:
-            raise InputError(
-                f"{what}: the batch has no column {one!r}; it has "
-                f"{', '.join(table.column_names) or 'none'}: rename or add the column"
-            )
+            raise no_column(what, "no column", one, table)
+    return table
+
+
+def _inside(plan: Plan, name: str, given: Mapping[str, pa.Table], beside: list[str]) -> pa.Table:
+    """The table of a source with the columns of all, each of the type that it is given with."""
+    table = given[name]
     made = {SOURCE: pa.array([name] * table.num_rows, pa.string())}
     made |= {one: table[one] for one in beside}
     for other, of in plan.graph.sources.items():
         for one, column in of.columns:
-            is_own = other == name
+            of_type = given[other][one].type if other in given else column.arrow
             made[plan.column_of_event(other, one)] = (
-                table[one] if is_own else pa.nulls(table.num_rows, column.arrow)
+                table[one] if other == name else pa.nulls(table.num_rows, of_type)
             )
     return pa.table(made)
 

@@ -13,10 +13,10 @@ from typing import Protocol
 from specstream.compiler.program import Program
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.advice import advise
-from specstream.profiling.hot_words import HotPlace, hot_places, hot_words
+from specstream.profiling.hot_words import HotPlace, conflicts_by_vertex, hot_places, hot_words
 from specstream.profiling.profile import Profile
 
-__all__ = ["HotPlace", "Profile", "hot_places", "profile_of"]
+__all__ = ["HotPlace", "Profile", "conflicts_by_vertex", "hot_places", "profile_of"]
 
 # The reasons of an abort that name a word.
 CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen", "shadow")

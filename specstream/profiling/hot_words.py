@@ -19,7 +19,10 @@ from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.container_parts import container_of
 
-__all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words", "uses_of"]
+__all__ = [
+    *("HotPlace", "HotWord", "Line", "conflicts_by_vertex", "hot_places", "hot_words"),
+    "uses_of",
+]
 
 _WORD_BYTES = 8
 
@@ -107,6 +110,18 @@ def hot_places(remembered: Iterable[Any]) -> tuple[HotPlace, ...]:
     for one in remembered:
         counted[one.word, one.bytes, one.site] += one.aborts - one.others
     return tuple(HotPlace(*key, aborts) for key, aborts in counted.most_common())
+
+
+def conflicts_by_vertex(layout: Layout, places: Sequence[HotPlace]) -> dict[str, int]:
+    """Of a pipeline: runs dropped for the state of each vertex, the most first."""
+    fields = [field for field in layout.fields if field.space == "state"]
+    starts = [field.offset for field in fields]
+    found: Counter[str] = Counter()
+    for place in places:
+        field = container_of(layout, place.word)
+        field = field or fields[bisect.bisect_right(starts, place.word) - 1]
+        found[field.name.partition(".")[0]] += place.aborts
+    return dict(found.most_common())
 
 
 def hot_words(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,17 +12,19 @@ from specstream.declarations.options import function, instance, integer
 from specstream.declarations.options import path as checked_path
 from specstream.spark.feed import BatchFeed
 from specstream.spark.stopping import ending_on_sigterm
+from specstream.spark.union import union
 
 __all__ = ["stream_directory"]
 
 
 def stream_directory(
     session: SparkSession,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
     feed: BatchFeed,
     *,
     checkpoint: str | os.PathLike[str],
     files_per_trigger: int | None = None,
+    shared: Iterable[str] = (),
     where: Column | str | None = None,
     on_batch: Callable[[int], object] | None = None,
 ) -> None:
@@ -36,10 +38,13 @@ def stream_directory(
 
     Args:
         session: the Spark session.
-        path: the directory; its files have one schema, which is read from them.
+        path: the directory; its files have one schema, which is read from them. Of a pipeline with
+            several sources a directory of each, by their names.
         feed: what :func:`specstream.spark.foreach_batch` returned.
         checkpoint: Spark's checkpoint directory for this query.
-        files_per_trigger: how many files make a micro-batch; all of them by default.
+        files_per_trigger: how many files make a micro-batch, of each directory; all of them by
+            default.
+        shared: of several directories: columns that all have, as for :func:`union`.
         where: only rows that satisfy this condition.
         on_batch: called with the batch id after each batch that was applied, on Spark's thread.
 
@@ -56,11 +61,20 @@ def stream_directory(
         instance("where", where, str | Column, "a condition: a Column of Spark, or SQL")
     if on_batch is not None:
         function("on_batch", on_batch, "a function of the batch id")
-    text, place = checked_path("path", path), checked_path("checkpoint", checkpoint)
-    reader = session.readStream.schema(session.read.parquet(text).schema)
-    if files_per_trigger is not None:
-        reader = reader.option("maxFilesPerTrigger", files_per_trigger)
-    stream: DataFrame = reader.parquet(text)
+    place = checked_path("checkpoint", checkpoint)
+
+    def stream_of(option: str, path: object) -> DataFrame:
+        text = checked_path(option, path)
+        reader = session.readStream.schema(session.read.parquet(text).schema)
+        if files_per_trigger is not None:
+            reader = reader.option("maxFilesPerTrigger", files_per_trigger)
+        return reader.parquet(text)
+
+    if isinstance(path, Mapping):
+        frames = {name: stream_of(f"path[{name!r}]", of) for name, of in path.items()}
+        stream = union(frames, shared=shared)
+    else:
+        stream = stream_of("path", path)
     if where is not None:
         stream = stream.where(where)
 

@@ -58,6 +58,10 @@ def under_one_lock(operator: Operator) -> Operator:
         with state.specstream_global_lock[0]:
             function(state, event, emit)
 
+    def without_state(state, event, emit):  # type: ignore[no-untyped-def]
+        with state.specstream_global_lock[0]:
+            function(event, emit)
+
     lock = Field(
         "specstream_global_lock",
         storage_of(int, "the global lock"),
@@ -67,7 +71,7 @@ def under_one_lock(operator: Operator) -> Operator:
         operator.layout.words("locks"),
     )
     return Operator.of_layout(
-        process,
+        process if operator.layout.fields else without_state,
         f"{operator.name}_under_one_lock",
         Layout(operator.layout.name, (*operator.layout.fields, lock)),
         operator.event,

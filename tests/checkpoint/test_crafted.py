@@ -142,7 +142,7 @@ def put(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (lambda h: h["fields"][1].__setitem__("shape", [-1]), r"'flags' has shape \(-1,\)"),
         (lambda h: h["fields"][0].__setitem__("kind", "int7"), "no element type 'int7'"),
         (lambda h: h["fields"].append(h["fields"][0]), "the field 'n' twice"),
-        (lambda h: h["fields"].clear(), "declares no state field"),
+        (lambda h: h["fields"].clear(), "bytes follow its last section"),
         (put("fields", {"n": 1}), "fields is a dict; expected list"),
         (put("next_sequence", -1), "next_sequence is -1"),
         (put("next_sequence", 2**63 - 1), "next_sequence is 9223372036854775807"),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
@@ -155,6 +156,72 @@ def test_tune_and_bench_take_a_pipeline(operators: Path, stream: Path) -> None:
     names = [one["name"] for one in json.loads(found.stdout)["contestants"]]
     assert "pure Python" in names, found.output
     assert not any("lock" in name for name in names)
+
+
+@pytest.fixture
+def by_source(stream: Path, tmp_path: Path) -> dict[str, Path]:
+    """The same in a directory for each source, two files in each."""
+    table = pq.read_table(stream / "0.parquet")
+    found = {}
+    for name in ("ticks", "others"):
+        rows = table.filter(pyarrow.compute.equal(table["stream"], name))
+        own = pa.table({"price": rows[f"{name}.price"], "time": rows["time"], "more": rows["time"]})
+        found[name] = tmp_path / name
+        found[name].mkdir()
+        for part in range(2):
+            half = own.num_rows // 2
+            pq.write_table(own.slice(part * half, half), found[name] / f"{part}.parquet")
+    return found
+
+
+@pytest.mark.spark
+def test_run_reads_a_directory_of_each_source(
+    operators: Path, by_source: dict[str, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    inputs = [one for name, path in by_source.items() for one in ("--input", f"{name}={path}")]
+    options = ("run", f"{operators}:p", *inputs, "--order-by", "time", "--json")
+    call = [sys.executable, "-m", "specstream.cli", *map(str, options), "--output", str(output)]
+    done = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["rows_in"] == 300
+    tables = {
+        name: pyarrow.dataset.dataset(path, format="parquet").to_table()
+        for name, path in by_source.items()
+    }
+    expected = load_operator(f"{operators}:p", {}).run_sequential(tables, order_by="time").output
+    assert isinstance(expected, dict)
+    for name, of in expected.items():
+        assert pyarrow.dataset.dataset(output / name, format="parquet").to_table().equals(of)
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs", "order_by", "message"),
+    [
+        ("p", ["ticks={ticks}"], "time", "needs one --input for each source: --input ticks=DIR"),
+        ("p", ["ticks={ticks}", "ticks={ticks}"], "time", "needs one --input for each source"),
+        ("p", ["ticks={ticks}", "{others}"], "time", "needs one --input for each source"),
+        ("p", ["ticks={ticks}", "news={others}"], "time", "no source 'news'; it has ticks, others"),
+        ("p", ["{ticks}", "{others}"], "time", "given 2 times, without names: --input ticks=DIR"),
+        ("p", ["ticks={ticks}", "others={others}"], "when", "--order-by names column 'when'"),
+        ("average", ["ticks={ticks}"], "time", "no sources with names: give --input DIRECTORY"),
+        ("p", ["ticks={ticks}/none", "others={others}"], "time", "none' does not exist"),
+    ],
+)
+def test_run_explains_which_inputs_it_needs(
+    operators: Path,
+    by_source: dict[str, Path],
+    tmp_path: Path,
+    target: str,
+    inputs: list[str],
+    order_by: str,
+    message: str,
+) -> None:
+    given = [part for one in inputs for part in ("--input", one.format(**by_source))]
+    options = ("--order-by", order_by, "--output", tmp_path / "out")
+    result = invoke("run", f"{operators}:{target}", *given, *options)
+    assert result.exit_code != 0
+    assert message in " ".join(result.stderr.replace("│", "").split())
 
 
 @pytest.mark.spark

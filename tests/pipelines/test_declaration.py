@@ -174,7 +174,7 @@ def returning(state, event, emit):
 def test_a_vertex_that_returns_a_value_is_refused() -> None:
     p = ss.Pipeline("p")
     p.sink("out", p.add(returning, p.source("ticks", {"x": int}), name="five"))
-    with pytest.raises(ss.CompileError, match="vertex 'five' returns a value"):
+    with pytest.raises(ss.CompileError, match=r"in vertex 'five' of .*returns a value"):
         ss.Engine(p)
 
 
@@ -289,6 +289,109 @@ def test_a_function_that_reads_what_is_not_there(function: Any, match: str) -> N
     assert "test_declaration.py" in str(raised.value)
 
 
+def asks_the_event(state, event, emit):
+    if event.is_null("price"):
+        state.total += 1.0
+
+
+def asks_what_is_never_null(state, event, emit):
+    if event.left.is_null("price"):
+        state.total += 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (asks_the_event, r'is_null is asked of an input.*write event\.left\.is_null\("x"\)'),
+        (
+            asks_what_is_never_null,
+            r"column 'price' of input 'left' is not nullable.*inputs={'left': {'price': ss\.null",
+        ),
+    ],
+)
+def test_a_function_that_asks_what_cannot_be_asked(function: Any, match: str) -> None:
+    with pytest.raises(ss.CompileError, match=match):
+        ss.operator(state=Sum, inputs=TWO)(function)
+
+
+def price_of(ev):
+    return ev.left.price if ev.changed("left") else ev.right.price
+
+
+def added(state, one, /, factor, *, other):
+    state.total += price_of(one) * factor
+    return other.known("right")
+
+
+@ss.operator(state=Sum, inputs=TWO, emits={"total": float, "more": float})
+def with_helpers(state, event, emit):
+    def twice(e):
+        return 2.0 * e.left.price
+
+    same = event
+    known = added(state, event, 0.5, other=same)
+    half = lambda e: 0.5 * e.right.price  # noqa: E731
+    emit(state.total, twice(event) + half(event) if known else same.left.price)
+
+
+def test_helpers_may_call_the_event_as_they_like() -> None:
+    p = ss.Pipeline("p")
+    left, right = p.source("a", {"price": float}), p.source("b", {"price": float})
+    p.sink("out", p.add(with_helpers, left=left, right=right))
+    table = {
+        "a": {"t": [1, 3], "price": [8.0, 4.0]},
+        "b": {"t": [2, 4], "price": [2.0, 16.0]},
+    }
+    rows = p.run_sequential(table, order_by="t").output.to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(4, 8), (5, 17), (7, 9), (15, 16)]
+    ss.testing.check(p, table, order_by="t")
+
+
+def hands_on_a_list(state, event, emit):
+    events = [event]
+    state.total += events[0].left.price
+
+
+def chooses_an_event(state, event, emit):
+    same = event
+    state.total += (event if state.total < 1.0 else same).left.price
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (hands_on_a_list, "a list cannot hold the event"),
+        (chooses_an_event, r"where that is not called by a name; write event\.left\.price"),
+    ],
+)
+def test_compile_errors_name_vertex_and_pipeline(function: Any, match: str) -> None:
+    p = ss.Pipeline("trading")
+    ticks = p.source("ticks", {"price": float})
+    p.add(ss.operator(state=Sum, inputs=TWO)(function), left=ticks, right=ticks, name="fast")
+    p.sink("out", ticks)
+    where = rf"operator '{function.__name__}' in vertex 'fast' of pipeline 'trading'.*{match}"
+    with pytest.raises(ss.CompileError, match=where) as raised:
+        ss.Engine(p)
+    assert (raised.value.vertex, raised.value.pipeline) == ("fast", "trading")
+
+
+@ss.operator(state=Sum, event={"s": str}, emits={"n": int})
+def reads_letters(state, event, emit):
+    emit(len(event.s.upper()))
+
+
+@ss.operator(state=Sum, event={"s": str}, emits={"s": str})
+def hands_on(state, event, emit):
+    emit(event.s)
+
+
+def test_what_cannot_be_computed_behind_a_vertex_is_refused_there() -> None:
+    p = ss.Pipeline("p")
+    p.sink("out", p.add(reads_letters, p.add(hands_on, p.source("t", {"s": str})), name="late"))
+    with pytest.raises(ss.CompileError, match="operator 'reads_letters' in vertex 'late' of"):
+        ss.Engine(p)
+
+
 # ---- tables ----
 
 
@@ -349,7 +452,11 @@ def test_one_table_for_all_sources() -> None:
             "column 'time' has several types, int64 from 'left', double from 'right'",
         ),
         ({"left": RIGHT}, "time", "source 'left': the batch has no column 's'"),
-        ({"left": {"x": [1], "s": [None]}}, None, "column 'left.s' has 1 null.* events of 'left'"),
+        (
+            {"left": {"x": [1], "s": [None]}},
+            None,
+            "source 'left': column 's' has 1 null.* row 0 of source 'left'",
+        ),
     ],
 )
 def test_tables_that_do_not_fit(given: Any, order_by: str | None, match: str) -> None:
@@ -358,6 +465,57 @@ def test_tables_that_do_not_fit(given: Any, order_by: str | None, match: str) ->
         p.run_sequential(given, order_by=order_by)
     with ss.Engine(p) as engine, pytest.raises(ss.InputError, match=match):
         engine.process(given, order_by=order_by)
+
+
+@pytest.mark.parametrize(
+    ("right", "match"),
+    [
+        (
+            {"y": [0.5, None, None]},
+            r"source 'right': column 'y' has 2 null.*row 1 of source",
+        ),
+        ({"time": [2, 3, None]}, r"column 'time' has 1 null.*first in row 2 of source 'right'"),
+        ({"y": [1, 2, 2**60 + 1]}, r"source 'right': column 'y' .* does not fit .*row 2 of source"),
+        ({"y": ["a", "b", "c"]}, r"source 'right': column 'y' has type string.* declares float:"),
+    ],
+)
+def test_rows_that_do_not_fit_are_counted_by_source(right: dict[str, Any], match: str) -> None:
+    p = two_sources()
+    tables = {"left": LEFT, "right": RIGHT.to_pydict() | right}
+    with pytest.raises(ss.InputError, match=match):
+        p.run_sequential(tables, order_by="time")
+    with ss.Engine(p) as engine, pytest.raises(ss.InputError, match=match):
+        engine.process(tables, order_by="time")
+
+
+def test_tables_of_sources_keep_their_types() -> None:
+    p = two_sources()
+    left = LEFT.set_column(2, "s", LEFT["s"].combine_chunks().dictionary_encode())
+    tables = {"left": left, "right": RIGHT.set_column(2, "y", pa.array([1, 2, 3], pa.int8()))}
+    plain = {"left": LEFT, "right": RIGHT.set_column(2, "y", pa.array([1.0, 2.0, 3.0]))}
+    expected = p.run_sequential(plain, order_by="time").output
+    found = p.run_sequential(tables, order_by="time").output
+    assert all(found[name].equals(table) for name, table in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"x": 1}, r"source 'right': column 'y' gets None: give it a value"),
+        ({"x": 1, "y": None}, r"source 'right': column 'y' gets None: give it a value"),
+        ({"x": 1, "y": "a"}, r"source 'right': column 'y' gets 'a'; the operator declares float"),
+        ({"x": 1, "y": 0.5, "z": 1}, r"source 'right': .* a value for 'z'.*it declares x, y, n$"),
+    ],
+)
+def test_one_event_that_does_not_fit(given: dict[str, Any], match: str) -> None:
+    with ss.Engine(two_sources()) as engine:
+        with pytest.raises(ss.InputError, match=match):
+            engine.submit_event(1, "right", **given)
+        engine.submit_event(1, "right", x=1, y=0.5, n=None)
+        engine.advance("left")
+        engine.advance("right")
+        rows = engine.poll(timeout=5)
+        assert rows["right"].to_pylist() == [{"x": 1, "y": 0.5, "n": None}]
 
 
 def test_a_row_of_no_source_is_rejected() -> None:

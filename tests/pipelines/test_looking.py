@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import prometheus_client
 import pyarrow as pa
 import pytest
 from graphs import events_of, random_pipeline
-from vertices import SOURCE, always, both, several, sometimes
+from vertices import SOURCE, always, both, failing, never, passing, several, sometimes
 
 import specstream as ss
 from specstream.profiling.advice import advise
@@ -195,6 +196,51 @@ def test_an_operator_with_inputs_tells_which_of_their_columns_it_reads() -> None
     assert "not read" not in str(found)
 
 
+# ---- what each vertex did ----
+
+
+def test_a_plain_run_counts_what_each_vertex_did() -> None:
+    p = ss.Pipeline("p")
+    ticks = p.source("ticks", SOURCE)
+    split = p.add(several, ticks)
+    p.sink("fails", p.add(failing, split))
+    p.sink("passing", p.add(passing, ticks))
+    p.sink("never", p.add(never, ticks))
+    table: dict[str, list[Any]] = {"x": [n % 8 for n in range(40)], "y": [0.5] * 40}
+    table |= {"s": ["a"] * 40, "n": pa.nulls(40, pa.int64())}
+    run = p.run_sequential(table, on_error="skip")
+    # A phase that raises is applied nowhere.
+    done = [x for row, x in enumerate(table["x"]) if row not in [at for at, _ in run.raised]]
+    assert 0 < len(done) < 40
+    rows = sum(x % 4 for x in done)
+    assert {name: (of.runs, of.rows) for name, of in run.vertices.items()} == {
+        "several": (len(done), rows),
+        "passing": (len(done), sum(x % 4 != 2 for x in done)),
+        "never": (len(done), 0),
+        "failing": (rows, rows),
+    }
+    assert "vertex several" in repr(run)
+    assert run.vertices["failing"].rows == run.output["fails"].num_rows
+    assert always.run_sequential(table).vertices == {}
+
+
+def test_prometheus_is_told_the_conflicts_of_each_vertex() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    labels = {"operator": "two", "engine": "1", "vertex": "hot"}
+    p = two_of_one()
+    options: dict[str, Any] = {"threads": 2, "horizon": 6, "chunk": 1, "execution": "speculate"}
+    with ss.Engine(p, **options) as engine:
+        labels["operator"] = p.name
+        ss.metrics.watch(engine, registry=registry)
+        process_until(
+            engine,
+            {"key": [n % 63 + 1 for n in range(3000)]},
+            lambda found: sum(word.aborts for word in found.words if word.vertex == "hot") >= 5,
+        )
+        told = registry.get_sample_value("specstream_vertex_conflicts", labels)
+        assert told == engine.conflicts_by_vertex()["hot"] >= 5
+
+
 # ---- profile ----
 
 
@@ -228,6 +274,9 @@ def test_the_hot_vertex_of_two_with_one_operator_is_named_first(protocol: str, l
     assert "conflicts by vertex: hot " in found.text()
     assert found.to_dict()["by_vertex"]["hot"] > 0.5
     assert "vertex hot" in found._repr_html_()
+    counts = engine.conflicts_by_vertex()
+    assert next(iter(counts)) == "hot"
+    assert counts["hot"] == sum(word.aborts for word in found.words if word.vertex == "hot")
     often = dataclasses.replace(found, speculative_runs=2 * found.conflicts)
     said = advise(often, p.program, 1e-5)
     assert said[0].startswith("hot.total[0] caused")

@@ -410,6 +410,64 @@ def test_states_are_migrated_by_vertex_and_field(tmp_path: Path) -> None:
     assert sinks["rows"].rows[-1] == {"trades": 60}
 
 
+TWO_INPUTS: dict[str, Any] = {
+    "a": {"symbol": int},
+    "b": {"price": float, "note": ss.nullable(str)},
+}
+
+
+@ss.operator(state=Chain, inputs=TWO_INPUTS, emits={"price": float, "known": bool}, name="pair")
+def reads_more(state, event, emit):
+    state.seen += 1
+    if event.known("a") and event.b.note is not None:
+        emit(event.b.price, event.known("b"))
+
+
+@ss.operator(state=Chain, inputs=TWO_INPUTS, emits={"price": float, "known": bool}, name="pair")
+def reads_less(state, event, emit):
+    state.seen += 1
+    if event.a.symbol >= 0:
+        emit(event.b.price, state.seen > 1)
+
+
+def pair_of(operator: ss.Operator, name: str = "pair") -> ss.Pipeline:
+    p = ss.Pipeline("pairs")
+    a = p.source("a", {"symbol": int})
+    b = p.source("b", {"price": float, "note": ss.nullable(str)})
+    p.sink("out", p.add(operator, a=a, b=b, name=name))
+    return p
+
+
+def test_a_last_value_that_nobody_reads_any_more_is_dropped(tmp_path: Path) -> None:
+    first = {"b": {"time": [1], "price": [2.5], "note": ["n"]}}
+    then = {"a": {"time": [2], "symbol": [3]}}
+    with ss.Engine(pair_of(reads_more)) as engine:
+        feed = feed_of(engine, tmp_path, Kept())
+        feed.send(0, pair_of(reads_more).events_table(first, "", ("time",)))
+        snapshot = engine.snapshot()
+        feed.close()
+        assert set(engine.state.pair.to_dict()) >= {"a.known", "b.known", "b.note", "b.note.null"}
+    sink = Kept()
+    with ss.Engine(pair_of(reads_less)) as engine:
+        feed = feed_of(engine, tmp_path, sink)
+        feed.send(1, pair_of(reads_less).events_table(then, "", ("time",)))
+        feed.close()
+        # The symbol is new, and the price was kept.
+        kept = engine.state.pair.to_dict()
+        del kept["sums"]
+        assert kept == {"seen": 2, "hash": 0, "a.symbol": 3, "b.price": 2.5}
+    assert sink.rows == [{"price": 2.5, "known": True}]
+    # A function that hands on what it does not change need not know of them.
+    with ss.Engine(pair_of(reads_less)) as engine:
+        engine.restore(snapshot, migrate=lambda old: {**old, "pair.seen": 7})
+        assert engine.process(then, order_by="time").to_pylist() == sink.rows
+        assert engine.state.pair.seen == 8
+    # What is of another vertex may not be left out.
+    refused = pytest.raises(ss.SnapshotError, match=r"has a field 'pair\.seen', which")
+    with ss.Engine(pair_of(reads_less, "other")) as engine, refused:
+        engine.restore(snapshot)
+
+
 def test_a_vertex_that_is_new_begins_with_its_fill(tmp_path: Path) -> None:
     def grown() -> ss.Pipeline:
         p = desk()

@@ -24,7 +24,7 @@ def test_they_have_everything() -> None:
     found: dict[str, Counter[Any]] = {
         what: Counter() for what in ("vertices", "in", "out", "sources", "sinks", "operators")
     }
-    for seed in range(200):
+    for seed in range(400):
         draw = random.Random(seed)
         p = random_pipeline(draw, draw.choice(stress_pipelines.SIZES), raising=True)
         graph = p._graph

@@ -42,6 +42,14 @@ def trade(state, event, emit):
 
 
 @ss.operator(
+    event={"symbol": int, "text": ss.nullable(str)}, emits={"symbol": int, "text": ss.nullable(str)}
+)
+def told(event, emit):
+    if event.text is not None:
+        emit(event.symbol, event.text)
+
+
+@ss.operator(
     state=Words,
     event={"symbol": int, "text": ss.nullable(str)},
     emits={"symbol": int, "text": str, "count": int},
@@ -77,7 +85,7 @@ def desk(sinks: tuple[str, ...] = ("trades", "mixed"), phases: Any = "event") ->
     trades = p.add(trade, ticks)
     streams = {
         "trades": trades,
-        "mixed": p.add(mixed, trade=trades, headline=p.add(headline, news)),
+        "mixed": p.add(mixed, trade=trades, headline=p.add(headline, p.add(told, news))),
     }
     for name in sinks:
         p.sink(name, streams[name])

@@ -195,7 +195,8 @@ class Phases:
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
         event = Event(own, (seed, *self.key), changed, known)
         self.runs += 1
-        vertex.operator.function(self.states[vertex.name], event, emit)
+        state = [self.states[vertex.name]] if vertex.operator.layout.fields else []
+        vertex.operator.function(*state, event, emit)
         self.emitted[vertex.name].append(len(emitted))
         for number, row in enumerate(emitted):
             to = list(path)

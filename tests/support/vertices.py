@@ -147,6 +147,19 @@ def eight(state, event, emit):
         emit(total % 500, event.random(known), "eight", known)
 
 
+@ss.operator(event={"x": int, "y": float, "s": str}, emits=ROW)
+def passing(event, emit, step=4):
+    if event.x % step != 2:
+        emit(event.x, event.y + 1.0, event.s, None if event.x % 2 else event.x)
+
+
+@ss.operator(inputs={"a": {"x": int, "s": str}, "b": {"y": float}}, emits=ROW)
+def pairs(event, emit):
+    if event.known("b") and event.changed("a"):
+        for k in range(event.a.x % 3):
+            emit(event.a.x + k, event.b.y * k, event.a.s)
+
+
 @ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)
 def many(state, event, emit):
     state.count += 1
@@ -168,9 +181,9 @@ def breaking(state, event, emit):
 
 
 VERTICES: list[ss.Operator] = [
-    *(always, sometimes, several, many, never, keyed, adding),
-    *(both, three, eight),
+    *(always, sometimes, several, many, never, keyed, adding, passing),
+    *(both, three, eight, pairs),
 ]
 RAISING: list[ss.Operator] = [failing, breaking]
 # More than one row may come of these: behind a few of them there are thousands for one event.
-MULTIPLYING: list[ss.Operator] = [several, many, three]
+MULTIPLYING: list[ss.Operator] = [several, many, three, pairs]

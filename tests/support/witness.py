@@ -1266,7 +1266,8 @@ def run(
     ``replaced`` gives functions that it calls another meaning: hashes, which wrap on purpose.
     ``are_none`` is for functions that ask whether a null is None before they use it.
     """
-    process = plain(operator.function, MEANING | (replaced or {}))
+    function = plain(operator.function, MEANING | (replaced or {}))
+    process = function if operator.layout.fields else lambda _, *given: function(*given)
     state = State(operator.layout)
     seen = Testimony({})
     emit = emitting(operator.emits, seen.rows)
