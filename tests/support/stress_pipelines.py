@@ -4,6 +4,7 @@ Each is made of its seed alone: a graph of up to 40 vertices, events of one to t
 settings of engines. Its rows and its state have to be those of the oracle and of the third witness
 (``phases.py``), with any number of threads, horizon, chunk, protocol and predictor, cut into
 batches, out of order with frontiers, and with a snapshot restored into another engine in between.
+Every fifth graph takes all events of a time together.
 
 The graphs are run by processes of their own, so that one that ends its process is told as well, and
 the rest runs on. With ``--sanitizer`` these have a package that was built with one, and the machine
@@ -50,12 +51,19 @@ SIZES = [3, 5, 8, 8, 12, 20, 40]
 EVENTS = [20, 60, 120]
 # Runs of vertices, under the witness, after which no more events follow.
 MOST_RUNS = 20_000
+# Source and values of an event, and its key.
+Given = tuple[str, dict[str, Any], tuple[int, int, int]]
 TIME, ROW, ORIGIN = "time", "row", "origin"
 
 
 def optimises(seed: int) -> bool:
     """Whether LLVM does for a graph what it does for users; it takes three times as long."""
     return seed // BLOCK % 4 == 3
+
+
+def is_by_time(seed: int) -> bool:
+    """Whether a phase of a graph is all events of one time."""
+    return seed % 5 == 4
 
 
 # ---- one graph ----
@@ -89,27 +97,53 @@ def made(seed: int, draw: random.Random, most: int | None) -> Case:
     from graphs import events_of, random_pipeline
     from phases import Phases, salts, source_number
 
-    timed = seed % 3 == 2
-    p = random_pipeline(draw, most or draw.choice(SIZES), raising=True, timed=timed)
+    by_time = is_by_time(seed)
+    timed = seed % 3 == 2 and not by_time
+    p = random_pipeline(
+        draw,
+        most or draw.choice(SIZES),
+        raising=True,
+        timed=timed,
+        phases="time" if by_time else "event",
+    )
     count, of_engine = draw.choice(EVENTS), draw.choice([0, 7, 2**64 - 1])
     table, each = events_of(p, count, seed)
-    times = [draw.randrange(2 * count) for _ in range(count)]
+    times = [draw.randrange(count // 4 if by_time else 2 * count) for _ in range(count)]
     order = sorted(range(count), key=lambda row: (times[row], each[row][0], row))
     several = len(p._graph.sources) > 1
     seen = Phases(p, salts(p), of_engine)
-    events = []
+    given: list[Given] = []
     for number, row in enumerate(order):
         source, values = each[row]
-        seen.phase(source, values, (times[row], source_number(source) if several else 0, number))
-        events.append((source, values, times[row]))
-        if seen.runs > MOST_RUNS:
-            break
+        key = times[row], source_number(source) if several else 0, number
+        given.append((source, values, key))
+    done = witnessed(seen, given, MOST_RUNS)
+    events = [(source, values, key[0]) for source, values, key in given[:done]]
     if timed:
         seen.end()
     table = table.take(pa.array(order[: len(events)]))
     table = table.append_column(TIME, pa.array([at for _, _, at in events]))
     table = table.append_column(ROW, pa.array(np.arange(len(events))))
     return Case(p, of_engine, timed, table, events, seen)
+
+
+def witnessed(seen: Phases, events: list[Given], most: int | None = None) -> int:
+    """Has the witness run events, which are in order; how many it has before so many runs."""
+    done, by_time = 0, seen.graph.by_time
+    phases = itertools.groupby(
+        enumerate(events), key=lambda one: one[1][2][0] if by_time else one[0]
+    )
+    for _, group in phases:
+        phase = [one for _, one in group]
+        source, values, key = phase[0]
+        if by_time:
+            seen.phase_of_time(key[0], [(one, of) for one, of, _ in phase])
+        else:
+            seen.phase(source, values, key)
+        done += len(phase)
+        if most is not None and seen.runs > most:
+            break
+    return done
 
 
 def settings(draw: random.Random) -> Iterator[dict[str, Any]]:
@@ -183,18 +217,23 @@ def in_order(
 
     told, count = Told(case.pipeline), case.table.num_rows
     bounds = [0, *sorted(draw.randint(0, count) for _ in range(draw.randint(0, 4))), count]
+    by_time = case.pipeline._graph.by_time
+    if by_time:  # no time is cut in two
+        times = [at for _, _, at in case.events]
+        bounds = [at if at in (0, count) else times.index(times[at]) for at in bounds]
     engine = ss.Engine(case.pipeline, seed=case.seed, **next(setting))
     try:
         for number, (at, end) in enumerate(itertools.pairwise(bounds), start=2):
             ends = case.timed and number == len(bounds)
             while True:
                 try:
-                    part = case.table.slice(at, end - at)
-                    told.add(engine.process(part, order_by=TIME, end=ends))
+                    batch = case.table.slice(at, end - at)
+                    told.add(engine.process(batch, order_by=TIME, end=by_time or ends))
                     break
                 except Exception as error:
-                    at += told.failed(error).consumed
-                    at += not hasattr(error, "specstream_timer")  # which is no event
+                    _, failed = getattr(error, "specstream_phase", (None, 1))
+                    failed = 0 if hasattr(error, "specstream_timer") else failed  # of no event
+                    at += told.failed(error).consumed + failed
             if draw.random() < 0.15:
                 engine = moved(engine, told, next(setting), case.seed)
         told.aborts.update(engine.stats.aborts)
@@ -236,10 +275,12 @@ def out_of_order(
             number = source_number(of[row]) if column else 0
             keys[row] = (case.events[row][2], of[row], counts[of[row]], number)
             counts[of[row]] += 1
+    given: list[Given] = []
     for row in sorted(keys, key=lambda row: keys[row][:3]):
         source, values, at = case.events[row]
         _, _, sequence, number = keys[row]
-        seen.phase(source, values, (at, number, sequence))
+        given.append((source, values, (at, number, sequence)))
+    witnessed(seen, given)
     if case.timed:
         seen.reach(reached_in(pieces, set(of)))
         seen.end()
@@ -414,6 +455,7 @@ def work(arguments: argparse.Namespace) -> int:
                 f"seed {seed}: {found['vertices']} vertices, {found['sources']} sources, "
                 f"{found['sinks']} sinks, {found['events']} events, {found['runs']} runs, "
                 f"{found['fired']} fired, {found['raised']} raised, {found['engines']} engines, "
+                f"{'by time, ' if is_by_time(seed) else ''}"
                 f"{sum(found['aborts'].values())} aborts; {seconds:.0f} s",
                 flush=True,
             )
