@@ -12,9 +12,10 @@ inputs. Machine code of its operator is called once for each distinct path among
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +69,10 @@ _FIRST_ROWS = 8
 # So many vertices are looked at one after the other; among more, those that have a message are
 # found by their bits.
 _MOST_IN_LINE = 64
+# So many of those that read sources alone are looked at in every phase, before any bits.
+_MOST_IN_FRONT = 4
+# Whether streams have a row is asked where at least so many vertices each depend on it.
+_GATES_PAY = 3
 _BITS = 64
 MOST_VERTICES = _BITS * _BITS
 
@@ -712,35 +717,73 @@ class _Phase:
             _Waiting(self, sources).write()
 
     def wake_first(self, waiting: _Waiting) -> None:
-        """Sets the bits of those that read a source which has a row."""
-        for name, sent in waiting.sources.items():
-            with self.where_some(sent.count):
+        """Runs those in front, and sets the bits of those behind that have a row."""
+        front = self.vertices[: waiting.in_front]
+        streams = {one.planned.name: waiting.stream(one.planned.name) for one in front}
+        for compiled in front:
+            self.in_place(compiled, waiting.sources, streams)
+        names = [*waiting.sources, *streams]
+        for name in names:
+            with self.where_some(self.count(waiting.sources, streams, name)):
                 for number in waiting.readers_of(name):
-                    waiting.wake(I64(number))
+                    if number >= waiting.in_front:
+                        waiting.wake(I64(number))
+
+    def in_front(self, sources: dict[str, _Sent]) -> int:
+        """How many vertices read sources alone; these have the lowest numbers. 0 if not few."""
+        count = sum(all(of.stream in sources for of in one.planned.inputs) for one in self.vertices)
+        return count if count <= _MOST_IN_FRONT else 0
 
     def in_line(self, sources: dict[str, _Sent]) -> None:
-        """One vertex after the other."""
-        builder, streams = self.builder, dict[str, Value]()
-        for compiled in self.vertices:
-            planned = compiled.planned
+        """One vertex after the other, as far as there are rows."""
+        streams: dict[str, Value] = {}
+        gates: list[str] = []
+        with ExitStack() as silence:
+            for at, compiled in enumerate(self.vertices):
+                rest, before = self.vertices[at:], gates
+                gates = self.gates(rest)
+                if gates != before and _GATES_PAY * len(gates) <= len(rest):
+                    counts = [self.count(sources, streams, name) for name in gates]
+                    silence.enter_context(self.where_some(self.any_of(counts)))
+                self.in_place(compiled, sources, streams)
+
+    def gates(self, rest: Sequence[_Compiled]) -> list[str]:
+        """The streams from which alone something can come to these vertices, the first of which is
+        the next in line. Without a row in them the phase is over."""
+        own = {one.planned.name for one in rest}
+        read = dict.fromkeys(of.stream for one in rest for of in one.planned.inputs)
+        return [name for name in read if name not in own]
+
+    def in_place(
+        self, compiled: _Compiled, sources: dict[str, _Sent], streams: dict[str, Value]
+    ) -> None:
+        """A vertex that is looked at in every phase; its stream becomes one of the streams."""
+        planned = compiled.planned
+        if planned.name not in streams:
             streams[planned.name] = self.frame(compiled.given[3].rows.frame_words)
-            counts: list[Value | None] = []
-            for one in planned.inputs:
-                if one.stream in streams:
-                    counts.append(builder.load(streams[one.stream]))
-                else:
-                    counts.append(sources[one.stream].count)
-            vertex = _Vertex(
-                compiled,
-                streams[planned.name],
-                [streams.get(one.stream) for one in planned.inputs],
-                counts,
-                [self.first_of(sources, one.stream) for one in planned.inputs],
-                I64(_first_kept(planned, self.plan)),
-                I64(planned.salt),
-                {what: I64(words) for what, words in (planned.moved or {}).items()},
-            )
-            self.vertex(vertex)
+        vertex = _Vertex(
+            compiled,
+            streams[planned.name],
+            [streams.get(one.stream) for one in planned.inputs],
+            [self.count(sources, streams, one.stream) for one in planned.inputs],
+            [self.first_of(sources, one.stream) for one in planned.inputs],
+            I64(_first_kept(planned, self.plan)),
+            I64(planned.salt),
+            {what: I64(words) for what, words in (planned.moved or {}).items()},
+        )
+        self.vertex(vertex)
+
+    def count(
+        self, sources: dict[str, _Sent], streams: dict[str, Value], name: str
+    ) -> Value | None:
+        """How many rows a stream has; None: always one."""
+        return self.builder.load(streams[name]) if name in streams else sources[name].count
+
+    def any_of(self, counts: Sequence[Value | None]) -> Value | None:
+        """Not 0 if one of these is not; None: one never is."""
+        if None in counts:
+            return None
+        return functools.reduce(self.builder.or_, counts)
 
     def frame(self, words: int) -> Value:
         """Memory of the function, as it happens to be."""
@@ -1053,6 +1096,14 @@ class _TimerPhase(_Phase):
         names = {one.planned.name for one in self.vertices}
         self.all_vertices({name: _Sent(I64(0)) for name in self.plan.order if name not in names})
 
+    # A timer may be that of any vertex.
+
+    def gates(self, rest: Sequence[_Compiled]) -> list[str]:
+        return []
+
+    def in_front(self, sources: dict[str, _Sent]) -> int:
+        return 0
+
     def wake_first(self, waiting: _Waiting) -> None:
         """Sets the bit of the vertex whose timer fires."""
         builder = self.builder
@@ -1078,7 +1129,8 @@ class _TimerPhase(_Phase):
 
 
 class _Waiting:
-    """Runs those vertices of a phase that have a message: a bit each, the lowest first.
+    """Runs those vertices of a phase that have a message: a bit each, the lowest first; a few that
+    read sources stand in front, without one.
 
     Who sends to others sets their bits, which are higher ones, so that a vertex that has no message
     costs nothing. What sets vertices apart that share their instructions is in a table.
@@ -1098,7 +1150,7 @@ class _Waiting:
         for one in self.vertices:
             self.begins[one.planned.name] = words
             words += one.given[3].rows.frame_words
-        self.memory = phase.frame(words)
+        self.memory, self.in_front = phase.frame(words), phase.in_front(sources)
         words = -(-len(self.vertices) // _BITS)
         self.waiting, self.ran = phase.frame(words), phase.frame(words)
         # A bit for each of these words: whether there is a bit in it, and whether it is in use.
@@ -1109,6 +1161,10 @@ class _Waiting:
         rows = [self._row(one) for one in self.vertices]
         self.table = self.constant("vertices", [word for row in rows for word in row])
         self.of_readers = self.constant("readers", self.readers or [0])
+
+    def stream(self, name: str) -> Value:
+        """The frame of a vertex's stream."""
+        return self.builder.gep(self.memory, [I64(self.begins[name])], inbounds=True)
 
     def constant(self, name: str, words: list[int]) -> Value:
         made = ir.Constant(ir.ArrayType(I64, len(words)), words)
@@ -1172,7 +1228,7 @@ class _Waiting:
     def _kinds(self) -> list[list[_Compiled]]:
         """The vertices, by what instructions they have."""
         kinds: dict[Any, list[_Compiled]] = {}
-        for one in self.vertices:
+        for one in self.vertices[self.in_front :]:
             sources = tuple(of.stream for of in one.planned.inputs if of.stream in self.sources)
             sinks = tuple(of.name for of in self.plan.graph.sinks_of(one.planned.name))
             kinds.setdefault((id(one.process), one.given, sources, sinks), []).append(one)
@@ -1233,7 +1289,8 @@ class _Waiting:
             "!=", builder.and_(builder.load(self.used), of_word), I64(0)
         )
         is_marked = builder.icmp_unsigned("!=", builder.and_(ran, mark), I64(0))
-        return builder.select(is_used, is_marked, BIT(0))
+        is_in_front = builder.icmp_unsigned("<", number, I64(self.in_front))
+        return builder.select(is_used, builder.or_(is_marked, is_in_front), is_in_front)
 
     def _bit_of(self, number: Value) -> tuple[Value, Value, Value]:
         """The word of a vertex's bit, the bit, and the bit of the word."""
