@@ -48,7 +48,7 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="few and short rounds")
     parser.add_argument(
-        "--only", action="append", choices=list(_parts()), help="this part; without --plot"
+        "--only", action="append", choices=list(all_parts()), help="this part; without --plot"
     )
     parser.add_argument(
         "--resume",
@@ -63,7 +63,7 @@ def main() -> int:
             parser.error("--from draws: name a folder with --plot")
         measured = json.loads(arguments.earlier.read_text())
     else:
-        parts = [name for name in _parts() if not arguments.only or name in arguments.only]
+        parts = [name for name in all_parts() if not arguments.only or name in arguments.only]
         measured = _measured(parts, QUICK if arguments.quick else FULL, arguments.resume)
         _print(measured)
     # What is drawn is what is kept, with as many digits.
@@ -82,7 +82,7 @@ def main() -> int:
     return 0
 
 
-def _parts() -> dict[str, Callable[[Amount, Say], Any]]:
+def all_parts() -> dict[str, Callable[[Amount, Say], Any]]:
     """What there is to measure, by name."""
     found: dict[str, Callable[[Amount, Say], Any]] = {}
     for graph in GRAPHS:
@@ -111,7 +111,7 @@ def _measured(names: list[str], amount: Amount, resume: bool) -> dict[str, Any]:
     with progress_bar(len(names)) as (say, step):
         for name in names:
             if name not in measured["parts"]:
-                measured["parts"][name] = _parts()[name](amount, say)
+                measured["parts"][name] = all_parts()[name](amount, say)
                 UNFINISHED.write_text(to_text(measured))
             step()
     return measured

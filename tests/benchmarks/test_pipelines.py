@@ -67,7 +67,7 @@ def test_a_quick_run_measures_all_parts_and_writes_data_picture_and_page(
 ) -> None:
     unfinished = tmp_path / "unfinished.json"
     monkeypatch.setattr(command, "UNFINISHED", unfinished)
-    parts = command._parts()
+    parts = command.all_parts()
     assert set(parts) == set(DATA["parts"])
     # What an interrupted run has done is not done again.
     machine, quick = describe(), {"quick": True}
@@ -96,7 +96,7 @@ def test_a_quick_run_measures_all_parts_and_writes_data_picture_and_page(
 @pytest.mark.parametrize("part", ["quiet", "one-vertex"])
 def test_small_parts_have_what_the_page_shows(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(QUICK, sizes=(1, 3, 66), rounds=1)
-    found = command._parts()[part](few, lambda text: None)
+    found = command.all_parts()[part](few, lambda text: None)
     assert [one.keys() for one in found[:2]] == [one.keys() for one in DATA["parts"][part][:2]]
     seen = expectations({"parts": {part: found}})
     assert len(seen) == (2 if part == "quiet" else len(found))
