@@ -315,9 +315,11 @@ class Layout:
         """Whether it is one of those that are joined, whose fields are called ``name.field``."""
         return name in self.parts
 
-    def is_unread(self, name: str) -> bool:
+    def is_unread(self, name: object) -> bool:
         """Whether a field's name is that of a last value, ``part.input.column``, which is not kept
         because nobody reads it any more."""
+        if not isinstance(name, str):
+            return False
         part, _, rest = name.partition(".")
         return "." in rest and part in self.parts and self.field(name) is None
 
