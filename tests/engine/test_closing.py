@@ -141,6 +141,7 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
 LOOKS: dict[str, Callable[[ss.Engine], object]] = {
     "stats": lambda engine: engine.stats,
     "profile": lambda engine: engine.profile(),
+    "conflicts_by_vertex": lambda engine: engine.conflicts_by_vertex(),
     "closed": lambda engine: engine.closed,
     "repr": repr,
 }

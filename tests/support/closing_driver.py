@@ -75,11 +75,12 @@ METHODS: dict[str, Callable[[ss.Engine, random.Random], object]] = {
     "state": lambda engine, random: engine.state.to_dict(),
     "stats": lambda engine, random: engine.stats,
     "profile": lambda engine, random: engine.profile(),
+    "conflicts_by_vertex": lambda engine, random: engine.conflicts_by_vertex(),
     "closed": lambda engine, random: engine.closed,
     "repr": lambda engine, random: repr(engine),
 }
 # What may be done by whoever the engine, or the interrupted call, waits for.
-LOOKS = ("stats", "profile", "closed", "repr")
+LOOKS = ("stats", "profile", "conflicts_by_vertex", "closed", "repr")
 # Why somebody may be refused; the collector may run in a hook as well.
 HOOK, MIDDLE = "waits for the hook", "in the middle of another call"
 REFUSED = {
