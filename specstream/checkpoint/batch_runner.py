@@ -122,6 +122,7 @@ class BatchRunner:
                     "order_by": options.order_by,
                     "source": options.source,
                     "watermark": None if options.watermark is None else "given",
+                    "phases": "time" if engine.operator.event.phases else "event",
                 },
             )
             self.inputs = Inputs(

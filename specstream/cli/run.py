@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs
+from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs, check_no_files
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, inputs_options
@@ -106,6 +106,7 @@ def run(
         directories = directories_of(operator, output)
         for directory in directories.values():
             check_fresh(directory, checkpoint)
+        check_no_files("--output", output)
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)

@@ -481,7 +481,7 @@ class Operator:
             StateView(self.layout, words, strings.objects),
             tuple(raised),
             events.rejected,
-            {name: VertexCounts(*of) for name, of in oracle.by_vertex.items()},
+            {name: VertexCounts(*oracle.by_vertex.get(name, (0, 0))) for name in self.layout.parts},
         )
 
 

@@ -354,10 +354,13 @@ class _VertexReader:
         kind = event.schema.kind(name)
         assert kind is not None
         port, column = event.port(name)
-        value, _ = self.places(port, column)
-        return self.now_or_last(
+        value, null = self.places(port, column)
+        read = self.now_or_last(
             port, lambda: self.now(port, column, kind), value, kind, _zero(kind)
         )
+        if kind == "str" and null is not None:  # no string is kept as the empty one
+            return self.builder.select(self.null(name), I64(0), read)
+        return read
 
     def null(self, name: str) -> Value:
         port, column = self.event.port(name)

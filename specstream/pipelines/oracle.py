@@ -204,10 +204,9 @@ class _Run:
         try:
             program.oracle(_State(self.state, planned.name), event, emit)
         except Exception as error:
-            shown = ", ".join(map(str, path)) or "0"
             error.add_note(
                 f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
-                f"path ({shown})"
+                f"path ({self.shown(path)})"
             )
             raise
         for number, row in enumerate(emit.rows):
@@ -215,6 +214,14 @@ class _Run:
             if planned.axis is not None:
                 own[planned.axis] = number
             sent[planned.name][tuple(own)] = row[1:]
+
+    def shown(self, path: Path) -> str:
+        """A path with the numbers of all levels, as it is defined; here those have none that are
+        always 0."""
+        first = 0 if self.plan.graph.by_time else 1
+        numbers = dict(zip(self.plan.levels, path, strict=True))
+        last = max((level for level, number in numbers.items() if number), default=first)
+        return ", ".join(str(numbers.get(level, 0)) for level in range(first, last + 1))
 
     def read(
         self, path: Path, rows: Sequence[Any], changed: Sequence[bool]
@@ -273,6 +280,8 @@ class _Run:
             zeros = {"int": Int64(0), "float": 0.0, "bool": False, "str": Text(EMPTY, "")}
             return zeros[column.kind], column.nullable
         null = getattr(self.state, kept.null) if kept.null is not None else False
+        if null and column.kind == "str":  # no string is kept as the empty one
+            return Text(0, strings_of(self.event)), True
         return getattr(self.state, kept.value), null
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from specstream.compiler.program import CompiledOperation, Program, Written
-from specstream.declarations.options import one_of, shown, text
+from specstream.declarations.options import one_of, refused, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
@@ -87,7 +87,8 @@ class Pipeline(Operator):
     """
 
     def __init__(self, name: str, *, phases: Literal["event", "time"] = "event") -> None:
-        text("name", name, "a text", DeclarationError)
+        if not text("name", name, "a text", DeclarationError):
+            raise refused("name", name, "a text", DeclarationError)
         one_of("phases", phases, ("event", "time"), DeclarationError)
         self._begin(name, phases == "time")
 

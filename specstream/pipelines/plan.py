@@ -127,6 +127,12 @@ class Plan:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.order = graph.check()
+        if len(graph.sources) > 1 and SOURCE in graph.sources:
+            graph.refuse(
+                f"a source is called {SOURCE!r}, as is the column that names the source of each "
+                "event where there are several",
+                "give it another name",
+            )
         vertices = [graph.vertices[name] for name in self.order if name in graph.vertices]
         levels = dict.fromkeys(graph.sources, 0)
         for vertex in vertices:

@@ -42,7 +42,7 @@ def events_table(
         if isinstance(data, Mapping) and list(data) == [name] and name not in wanted:
             data = data[name]
         return as_table(data, what, wanted)
-    if source in sources and not _is_inside(data):
+    if source in sources and not _is_inside(plan, data):
         data = {source: data}
     if not (isinstance(data, Mapping) and data and SOURCE not in data):
         return as_table(data, what, wanted)
@@ -67,9 +67,10 @@ def events_table(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _is_inside(data: Any) -> bool:
+def _is_inside(plan: Plan, data: Any) -> bool:
+    """Whether a table has the columns of all sources; of one, some may be called alike."""
     names = getattr(data, "column_names", None) or (data if isinstance(data, Mapping) else ())
-    return SOURCE in names
+    return {SOURCE, *plan.event.names} <= set(names)
 
 
 def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:

@@ -117,3 +117,13 @@ def test_late_rows_go_aside(tmp_path: Path) -> None:
         dict(zip(("tick", "news", "both"), row, strict=True))
         for row in rows(p, p.run_sequential(DAY, order_by="time").output)["met"]
     ]
+
+
+def test_a_stream_goes_on_with_the_phases_that_it_began_with(tmp_path: Path) -> None:
+    table = meeting().events_table(DAY, "the day", ("time",))
+    feed = feed_of(meeting("event"), tmp_path, {"met": Kept()})
+    feed.send(0, table)
+    feed.close()
+    with pytest.raises(ss.SnapshotError, match="phases was 'event' and is now 'time'"):
+        feed_of(meeting(), tmp_path, {"met": Kept()})
+    feed_of(meeting("event"), tmp_path, {"met": Kept()}).close()
