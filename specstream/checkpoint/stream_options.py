@@ -101,10 +101,10 @@ class StreamOptions:
             )
         self._check_event_time()
         if engine.operator.event.phases and self.watermark is None:
+            time = "" if self.order_by else "order_by=, the column of the event time, and "
             raise ConfigurationError(
                 f"pipeline {engine.name!r} has phases by time, and a batch could cut a timestamp "
-                "in two: give order_by=, the column of the event time, and watermark= "
-                "(specstream run: --watermark)"
+                f"in two: give {time}watermark= (specstream run: --watermark)"
             )
         check_to(engine.operator, self.to)
         to = self.to if isinstance(self.to, Mapping) else {}

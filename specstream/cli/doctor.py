@@ -13,7 +13,7 @@ from rich.text import Text
 
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
-from specstream.doctor.alone import printable, tell
+from specstream.doctor.alone import nobody_reads_on, printable, tell
 from specstream.doctor.beginning import began
 from specstream.doctor.examination import checks
 from specstream.doctor.finding import Check, Finding, is_complete, run, summary
@@ -44,11 +44,22 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
         printable((sys.stdout, sys.stderr))
         findings = _looked(checks(spark, checkpoint))
         if as_json:
-            click.echo(json.dumps(report(findings)))
+            try:
+                click.echo(json.dumps(report(findings)))
+            except BrokenPipeError:
+                nobody_reads_on()
         else:
             show(findings)
     if not is_complete(findings):
         sys.exit(1)
+
+
+class _Report(Console):
+    """Where nobody reads on, the exit status still says what was found."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nobody_reads_on()
 
 
 def _looked(chosen: Sequence[Check]) -> list[Finding]:
@@ -69,7 +80,7 @@ def show(findings: Sequence[Finding]) -> None:
     """A table of what was found, and below it what to do."""
     if sys.stdout is None:  # closed by who started this
         return
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console = _Report(width=None if sys.stdout.isatty() else 120, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

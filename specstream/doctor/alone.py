@@ -23,7 +23,7 @@ from specstream.doctor.limits import way_out
 from specstream.doctor.report import as_json
 from specstream.doctor.requirements import PACKAGE, version_of
 
-__all__ = ["main", "printable", "take_over"]
+__all__ = ["main", "nobody_reads_on", "printable", "take_over", "tell"]
 
 
 def take_over(error: BaseException | None) -> None:
@@ -52,6 +52,11 @@ def printable(streams: Iterable[TextIO | None]) -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def nobody_reads_on() -> None:
+    """At its end Python would try to write what is left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Runs all checks and prints them without a table; gives the exit status."""
     parser = argparse.ArgumentParser(prog="specstream doctor")
@@ -69,10 +74,8 @@ def main(arguments: Sequence[str]) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except OSError as error:
-        # At its end Python would try to write what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if not isinstance(error, BrokenPipeError):  # there, nobody reads on
-            print(f"specstream doctor: standard output: {error.strerror}", file=sys.stderr)
+        nobody_reads_on()
+        print(f"specstream doctor: standard output: {error.strerror}", file=sys.stderr)
         return 1
 
 
@@ -82,11 +85,19 @@ def _main(options: argparse.Namespace) -> int:
     for finding in run(apart, say=tell):
         findings.append(finding)
         if not options.json:
-            print(f"{finding.verdict:8}{finding.name}: {finding.found}")
+            _print(f"{finding.verdict:8}{finding.name}: {finding.found}")
             if finding.advice:
-                print(f"        -> {finding.advice}")
-    print(json.dumps(as_json(findings)) if options.json else f"\n{summary(findings)}")
+                _print(f"        -> {finding.advice}")
+    _print(json.dumps(as_json(findings)) if options.json else f"\n{summary(findings)}")
     return 0 if is_complete(findings) else 1
+
+
+def _print(text: str) -> None:
+    """Where nobody reads on, the exit status still says what was found."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        nobody_reads_on()
 
 
 def tell(text: str) -> None:

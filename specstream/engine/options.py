@@ -94,6 +94,14 @@ class Options:
                 f"operator {self.operator.name!r} goes by the time of events, "
                 'and execution="locked" has no order: leave it out'
             )
+        # Where none is known, events are told apart by another column than that of their source.
+        known = self.operator.sources
+        unknown = [name for name in self.sources if name not in known]
+        if len(known) > 1 and 0 < len(unknown) < len(self.sources):
+            raise ConfigurationError(
+                f"sources={list(self.sources)!r}: {unknown[0]!r} is none of the sources of pipeline "
+                f"{self.operator.name!r} (it has {', '.join(known)}), and events would wait for it"
+            )
         # Of a pipeline with several sinks a column is called sink.column.
         emitted = {name.rpartition(".")[2] for name in self.operator.emits.names}
         clash = [name for name in KEY_COLUMNS if name in emitted]

@@ -14,7 +14,7 @@ from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.declarations.options import one_of, refused, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
-from specstream.errors import DeclarationError
+from specstream.errors import DeclarationError, InputError
 from specstream.files.writing import writing
 from specstream.operator.operator import Operator
 from specstream.pipelines.arrangement import arranged
@@ -436,8 +436,13 @@ class Pipeline(Operator):
             values: by the names of that source's columns, or as events are inside.
         """
         sources = self._graph.sources
-        if len(sources) == 1 or SOURCE in values or source not in sources:
+        if len(sources) == 1 or SOURCE in values:
             return values
+        if source not in sources:
+            raise InputError(
+                f"pipeline {self.name!r}: an event of {shown(source)}, which is none of its "
+                f"sources: it has {', '.join(sources)}"
+            )
         plan, name = self.plan, str(source)
         own = {plan.column_of_event(name, one): value for one, value in values.items()}
         return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}

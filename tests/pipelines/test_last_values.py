@@ -22,6 +22,16 @@ def tell(event, emit):  # type: ignore[no-untyped-def]
     emit(name, name is None, name == "", name in ("", "q"), event.a.size)
 
 
+class Rows(ss.State):
+    rows = ss.scalar(int)
+
+
+@ss.operator(state=Rows, event={"x": int}, emits={"x": int})
+def count(state, event, emit):  # type: ignore[no-untyped-def]
+    state.rows += 1
+    emit(state.rows)
+
+
 def told() -> ss.Pipeline:
     p = ss.Pipeline("told")
     p.sink("out", p.add(tell, a=p.source("a", NAME), b=p.source("b", {"x": int})))
@@ -107,3 +117,32 @@ def test_the_path_of_an_error_has_a_number_for_each_level() -> None:
         assert f"raised by vertex 'invert' of pipeline 'levels', path ({path})" in (
             found.value.__notes__
         )
+
+
+def test_a_mistyped_source_is_refused_and_not_waited_for() -> None:
+    with pytest.raises(
+        ss.ConfigurationError, match=r"'bb' is none of the sources of .*\(it has a, b\)"
+    ):
+        ss.Engine(told(), sources=["a", "bb"])
+    ss.Engine(told(), sources=["x", "y"]).close()  # told apart by another column
+    with (
+        ss.Engine(told(), sources=["a", "b"]) as engine,
+        pytest.raises(
+            ss.InputError, match="an event of 'zz', which is none of its sources: it has"
+        ),
+    ):
+        engine.submit_event(1, "zz", x=1)
+
+
+def test_a_vertex_that_is_gone_is_named_as_one() -> None:
+    def numbered(name: str) -> ss.Pipeline:
+        p = ss.Pipeline("numbered")
+        p.sink("out", p.add(count, p.source("s", {"x": int}), name=name))
+        return p
+
+    with ss.Engine(numbered("first")) as engine:
+        snapshot = engine.snapshot()
+    with pytest.raises(
+        ss.SnapshotError, match="field 'rows' of a vertex 'first', which the pipeline"
+    ):
+        ss.Engine(numbered("second"), restore=snapshot)
