@@ -28,6 +28,9 @@ HANDOVERS = 10_000
 APART = 30.0
 ALONE, OTHER = "no interference", "other core"
 PATTERNS = (ALONE, OTHER)
+# The control: a single word, written barely (nothing waits for it) and by an atomic addition (which
+# ends when the word has come).
+LONE = ("none", "atomic")
 # The control: the other core writes the words and leaves locks and records where they are.
 WORDS_ONLY = "other core, words only"
 KINDS = ("write", "read")
@@ -47,15 +50,16 @@ def measure(effort: Effort, say: Say) -> Data:
         for kind in KINDS
     }
     between: list[float] = []
-    lone: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
+    lone: dict[str, dict[str, list[float]]] = {m: {p: [] for p in PATTERNS} for m in LONE}
     with opened_all(methods) as labs:
         for number in range(effort.times(ROUNDS, 3)):
             say(f"round {number + 1}")
             between.append(handover(HANDOVERS))
-            for pattern, took_of_one in lone.items():
-                changed = 0 if pattern == ALONE else 1
-                words = random_words(1, SET * batches // 10)
-                took_of_one.append(labs["none"].interference("write", words, 1, changed))
+            for method, patterns_of_one in lone.items():
+                for pattern, took_of_one in patterns_of_one.items():
+                    changed = 0 if pattern == ALONE else 1
+                    words = random_words(1, SET * batches // 10)
+                    took_of_one.append(labs[method].interference("write", words, 1, changed))
             for kind in KINDS:
                 for pattern, of_methods in taken[kind].items():
                     for method in methods:
@@ -69,7 +73,10 @@ def measure(effort: Effort, say: Say) -> Data:
                         of_methods[method].append(took)
     return {
         "handover": quartiles(between),
-        "lone": {pattern: quartiles(took) for pattern, took in lone.items()},
+        "lone": {
+            method: {pattern: quartiles(took) for pattern, took in patterns_of_one.items()}
+            for method, patterns_of_one in lone.items()
+        },
         "nanoseconds": {
             kind: {
                 pattern: {method: quartiles(took) for method, took in methods_of.items()}
@@ -121,26 +128,31 @@ def _why_not_cheaper(costs: Costs, protocol: str, lock: str) -> str:
 
 def _why_flat(data: Data, kind: str) -> str:
     """How long a word takes to come from the other core, by itself and in a set."""
-    costs, between, lone = data["nanoseconds"][kind], data["handover"], data["lone"]
+    costs, between = data["nanoseconds"][kind], data["handover"]
+    bare, atomic = (data["lone"][method] for method in LONE)
+    moved = atomic[OTHER][1] - atomic[ALONE][1]
     told = (
         f"what one core writes the other sees after {between[1]:.0f} ns; a single bare write takes "
-        f"{lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
+        f"{bare[ALONE][1]:.0f} ns without interference and {bare[OTHER][1]:.0f} with it, and a "
+        f"single atomic one, which ends when its word has come, {atomic[ALONE][1]:.0f} and "
+        f"{atomic[OTHER][1]:.0f}"
     )
     if between[2] < APART:
         return f"{told}: the cores share the cache next to them, so that nothing has to move."
-    if above(lone[OTHER], lone[ALONE]):
-        return f"{told}: of {SET} words the core waits for many at once, so that little is left."
-    bare, atomic = (SET * (costs[OTHER][m][1] - costs[ALONE][m][1]) for m in ("none", "atomic"))
-    told += (
-        f", but need not wait for its word. A set of {SET} takes {bare:.0f} ns longer with bare "
-        f"{kind}s, and {atomic:.0f} with atomic ones"
-    )
-    if max(bare, atomic) < between[0]:
+    of_set = SET * (costs[OTHER]["atomic"][1] - costs[ALONE]["atomic"][1])
+    told += f". A set of {SET} takes {of_set:.0f} ns longer with atomic {kind}s"
+    if not above(atomic[OTHER], atomic[ALONE]):
         return (
-            f"{told}, less than one handover: its words come many at a time, or sooner than a word "
-            "that both cores wait for; the controls do not tell which."
+            f"{told}. So a word that the other core has written and left alone is there sooner "
+            "than one for which both wait: what it wrote has reached a cache that both share "
+            "before the first one comes back."
         )
-    return f"{told}: not explained."
+    if of_set < SET * moved / 2:
+        return (
+            f"{told}, where one at a time would take {SET * moved:.0f}: of a set the words come "
+            "many at a time."
+        )
+    return f"{told}, as much as one word after the other: it is dearer, by less than rounds differ."
 
 
 def _moved_is_dearer(data: Data, kind: str) -> Finding:

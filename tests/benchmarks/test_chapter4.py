@@ -236,9 +236,9 @@ def test_whatever_comes_out_each_no_has_its_cause(experiment: Experiment) -> Non
     ("handover", "alone", "of_a_set", "cause"),
     [
         (10.0, 26.0, 1.0, "share the cache next to them"),
-        (150.0, 90.0, 1.0, "the core waits for many at once"),
-        (150.0, 26.0, 1.1, "less than one handover"),
-        (150.0, 26.0, 3.0, "not explained"),
+        (150.0, 26.0, 1.1, "a cache that both share"),
+        (150.0, 90.0, 1.1, "many at a time"),
+        (150.0, 31.0, 4.0, "one word after the other"),
     ],
 )
 def test_why_words_of_another_core_are_no_dearer(
@@ -252,7 +252,9 @@ def test_why_words_of_another_core_are_no_dearer(
     moved[figure_4_9.OTHER] = dict.fromkeys([*METHODS, *CONTROLS], about(of_a_set))
     data = {
         "handover": about(handover),
-        "lone": {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)},
+        "lone": dict.fromkeys(
+            figure_4_9.LONE, {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)}
+        ),
         "nanoseconds": dict.fromkeys(figure_4_9.KINDS, moved),
     }
     found = [one for one in figure_4_9.EXPERIMENT.judge(data) if "come back to" in one.what]
