@@ -371,11 +371,15 @@ def _quiet(found: Sequence[Mapping[str, Any]]) -> str:
     each = (took[few[-1]] - took[few[0]]) / max(few[-1] - few[0], 1)
     more = " and ".join(f"{took[size] - took[1]:.1f} ns with {size:,}" for size in many)
     means = _wrapped(
-        f"Up to {IN_LINE} vertices are looked at one after the other, which takes {each:.2f} ns "
-        f"for each that has nothing to do. Of more, those that have a message are found by bits: "
-        f"{more}."
+        f"Up to {IN_LINE} vertices are looked at one after the other, until nothing can have a "
+        f"message any more: {_at_least(each)} ns for each that has none. Of more, those that have "
+        f"one are found by bits: {more}."
     )
     return f"{text}\n\n{_table(*rows)}\n\n{means}"
+
+
+def _at_least(nanoseconds: float) -> str:
+    return f"{nanoseconds:.2f}" if nanoseconds >= 0.01 else "less than 0.01"
 
 
 def _one_vertex(found: Sequence[Mapping[str, Any]]) -> str:

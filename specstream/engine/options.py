@@ -95,12 +95,13 @@ class Options:
                 'and execution="locked" has no order: leave it out'
             )
         # Where none is known, events are told apart by another column than that of their source.
-        known = self.operator.sources
-        unknown = [name for name in self.sources if name not in known]
-        if len(known) > 1 and 0 < len(unknown) < len(self.sources):
+        known, given = self.operator.sources, list(self.sources)
+        unknown = [name for name in given if name not in known]
+        if len(known) > 1 and 0 < len(unknown) < len(given):
             raise ConfigurationError(
-                f"sources={list(self.sources)!r}: {unknown[0]!r} is none of the sources of pipeline "
-                f"{self.operator.name!r} (it has {', '.join(known)}), and events would wait for it"
+                f"sources={given!r}: {unknown[0]!r} is none of the sources of "
+                f"pipeline {self.operator.name!r} (it has {', '.join(known)}), and events would "
+                "wait for it"
             )
         # Of a pipeline with several sinks a column is called sink.column.
         emitted = {name.rpartition(".")[2] for name in self.operator.emits.names}

@@ -249,12 +249,11 @@ def test_why_words_of_another_core_are_no_dearer(
 
     moved = {pattern: dict.fromkeys([*METHODS, *CONTROLS], about(1.0))
              for pattern in (figure_4_9.ALONE, figure_4_9.WORDS_ONLY)}  # fmt: skip
+    lone = {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)}
     moved[figure_4_9.OTHER] = dict.fromkeys([*METHODS, *CONTROLS], about(of_a_set))
     data = {
         "handover": about(handover),
-        "lone": dict.fromkeys(
-            figure_4_9.LONE, {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)}
-        ),
+        "lone": dict.fromkeys(figure_4_9.LONE, lone),
         "nanoseconds": dict.fromkeys(figure_4_9.KINDS, moved),
     }
     found = [one for one in figure_4_9.EXPERIMENT.judge(data) if "come back to" in one.what]
