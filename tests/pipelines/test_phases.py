@@ -101,7 +101,7 @@ def test_a_random_pipeline(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize("seed", [100])
 def test_a_large_random_pipeline(seed: int) -> None:
     check(random_pipeline(seed, most=12), 60, seed, SETTINGS)
 
@@ -113,7 +113,7 @@ def test_a_random_pipeline_with_timers(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [400, 403])
+@pytest.mark.parametrize("seed", [403])
 def test_a_large_random_pipeline_with_timers(seed: int) -> None:
     p = random_pipeline(seed, most=14, of=[*VERTICES, *(3 * TIMED), failing])
     seen = check(p, 150, seed, SETTINGS, timed=True)
@@ -122,9 +122,9 @@ def test_a_large_random_pipeline_with_timers(seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_pipeline_of_many_vertices_with_timers() -> None:
-    few = [sometimes, sometimes, adding, both, *TIMED]
-    p = random_pipeline(202, most=80, least=70, of=few)
-    assert check(p, 30, 202, SETTINGS[:2], timed=True).fired > 100
+    few = [*(4 * [sometimes, adding, both]), *TIMED[:1]]
+    p = random_pipeline(202, most=70, least=66, of=few)
+    assert check(p, 30, 202, SETTINGS[:1], timed=True).fired > 20
 
 
 @pytest.mark.slow

@@ -91,11 +91,10 @@ def test_a_phase_that_raises_fails_its_batch_and_is_replayed(tmp_path: Path) -> 
 
 
 def test_without_a_watermark_it_is_refused(tmp_path: Path) -> None:
-    with (
-        ss.Engine(meeting()) as engine,
-        pytest.raises(ss.ConfigurationError, match=r"phases by time.*order_by=.*watermark="),
-    ):
-        Fed(engine, order_by="time", to={"met": Kept()})
+    with ss.Engine(meeting()) as engine:
+        for order_by, asked in ((None, "give order_by=.*watermark="), ("time", "give watermark=")):
+            with pytest.raises(ss.ConfigurationError, match=f"phases by time.*{asked}"):
+                Fed(engine, order_by=order_by, to={"met": Kept()})
 
 
 def test_late_rows_go_aside(tmp_path: Path) -> None:

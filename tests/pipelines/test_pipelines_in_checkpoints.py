@@ -463,7 +463,7 @@ def test_a_last_value_that_nobody_reads_any_more_is_dropped(tmp_path: Path) -> N
         assert engine.process(then, order_by="time").to_pylist() == sink.rows
         assert engine.state.pair.seen == 8
     # What is of another vertex may not be left out.
-    refused = pytest.raises(ss.SnapshotError, match=r"has a field 'pair\.seen', which")
+    refused = pytest.raises(ss.SnapshotError, match=r"has a field 'seen' of a vertex 'pair', which")
     with ss.Engine(pair_of(reads_less, "other")) as engine, refused:
         engine.restore(snapshot)
 

@@ -85,7 +85,10 @@ class Entry:
         }
 
     def __call__(self, **options: object) -> object:
-        return self.call(**{**self.given, **options})
+        # By an option's old name it is given instead of by its new one.
+        instead = {self.named.get(name) for name in options}
+        given = {name: value for name, value in self.given.items() if name not in instead}
+        return self.call(**{**given, **options})
 
 
 def types_of(option: inspect.Parameter) -> set[str]:
