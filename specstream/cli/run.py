@@ -107,6 +107,7 @@ def run(
         for directory in directories.values():
             check_fresh(directory, checkpoint)
         check_no_files("--output", output)
+        shared = [one for one in (order_by, source) if one is not None]
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
@@ -138,7 +139,7 @@ def run(
                             feed,
                             checkpoint=place,
                             files_per_trigger=max_files_per_trigger,
-                            shared=[one for one in (order_by, source) if one is not None],
+                            shared=shared if isinstance(input_, dict) else (),
                         )
                         if in_time:
                             feed.finish()

@@ -12,7 +12,7 @@ from specstream.declarations.options import function, instance, integer
 from specstream.declarations.options import path as checked_path
 from specstream.spark.feed import BatchFeed
 from specstream.spark.stopping import ending_on_sigterm
-from specstream.spark.union import union
+from specstream.spark.union import checked_shared, union
 
 __all__ = ["stream_directory"]
 
@@ -61,7 +61,7 @@ def stream_directory(
         instance("where", where, str | Column, "a condition: a Column of Spark, or SQL")
     if on_batch is not None:
         function("on_batch", on_batch, "a function of the batch id")
-    place = checked_path("checkpoint", checkpoint)
+    place, common = checked_path("checkpoint", checkpoint), checked_shared(shared)
 
     def stream_of(option: str, path: object) -> DataFrame:
         text = checked_path(option, path)
@@ -72,7 +72,7 @@ def stream_directory(
 
     if isinstance(path, Mapping):
         frames = {name: stream_of(f"path[{name!r}]", of) for name, of in path.items()}
-        stream = union(frames, shared=shared)
+        stream = union(frames, shared=common)
     else:
         stream = stream_of("path", path)
     if where is not None:

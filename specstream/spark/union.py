@@ -14,7 +14,7 @@ from specstream.errors import ConfigurationError, InputError
 from specstream.pipelines.plan import SOURCE
 from specstream.spark.packing import quoted
 
-__all__ = ["union"]
+__all__ = ["checked_shared", "union"]
 
 _EXAMPLE = 'ss.spark.union({"ticks": frame, "news": other}, shared=["time"])'
 
@@ -79,16 +79,27 @@ def _checked(frames: object) -> dict[str, DataFrame]:
     return dict(frames)
 
 
-def _shared(frames: Mapping[str, DataFrame], shared: object) -> list[str]:
-    """The shared columns, which every DataFrame has with the same type."""
+def checked_shared(shared: object) -> list[str]:
+    """The names of shared columns.
+
+    Raises:
+        ConfigurationError: it is no list of such.
+    """
     common = list(items("shared", shared, f"a list of columns' names: {_EXAMPLE}"))
-    (first, frame), *others = frames.items()
     for column in common:
         if not isinstance(column, str) or column == SOURCE:
             raise ConfigurationError(
                 f"shared: {shown(column)}; expected the name of a column, other than {SOURCE!r}, "
                 "which has the name of each row's source"
             )
+    return common
+
+
+def _shared(frames: Mapping[str, DataFrame], shared: object) -> list[str]:
+    """The shared columns, which every DataFrame has with the same type."""
+    common = checked_shared(shared)
+    (first, frame), *others = frames.items()
+    for column in common:
         for name, of in frames.items():
             if column not in of.columns:
                 raise InputError(
