@@ -13,7 +13,7 @@ from rich.text import Text
 
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
-from specstream.doctor.alone import nobody_reads_on, printable, tell
+from specstream.doctor.alone import nobody_reads_on, printable, tell, write
 from specstream.doctor.beginning import began
 from specstream.doctor.examination import checks
 from specstream.doctor.finding import Check, Finding, is_complete, run, summary
@@ -44,10 +44,7 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
         printable((sys.stdout, sys.stderr))
         findings = _looked(checks(spark, checkpoint))
         if as_json:
-            try:
-                click.echo(json.dumps(report(findings)))
-            except BrokenPipeError:
-                nobody_reads_on()
+            write(json.dumps(report(findings)))
         else:
             show(findings)
     if not is_complete(findings):

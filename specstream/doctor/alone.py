@@ -23,7 +23,7 @@ from specstream.doctor.limits import way_out
 from specstream.doctor.report import as_json
 from specstream.doctor.requirements import PACKAGE, version_of
 
-__all__ = ["main", "nobody_reads_on", "printable", "take_over", "tell"]
+__all__ = ["main", "nobody_reads_on", "printable", "take_over", "tell", "write"]
 
 
 def take_over(error: BaseException | None) -> None:
@@ -85,14 +85,14 @@ def _main(options: argparse.Namespace) -> int:
     for finding in run(apart, say=tell):
         findings.append(finding)
         if not options.json:
-            _print(f"{finding.verdict:8}{finding.name}: {finding.found}")
+            write(f"{finding.verdict:8}{finding.name}: {finding.found}")
             if finding.advice:
-                _print(f"        -> {finding.advice}")
-    _print(json.dumps(as_json(findings)) if options.json else f"\n{summary(findings)}")
+                write(f"        -> {finding.advice}")
+    write(json.dumps(as_json(findings)) if options.json else f"\n{summary(findings)}")
     return 0 if is_complete(findings) else 1
 
 
-def _print(text: str) -> None:
+def write(text: str) -> None:
     """Where nobody reads on, the exit status still says what was found."""
     try:
         print(text, flush=True)

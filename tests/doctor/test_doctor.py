@@ -212,7 +212,7 @@ WAITING_MODULE = """
 import subprocess, time
 def main():
     print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)
-    time.sleep(1000)
+    time.sleep(1000)  # it hangs: nothing but a signal ends it
 """
 
 
@@ -294,6 +294,7 @@ def test_interrupted_while_it_waits(way: str, tmp_path: Path) -> None:
 
 
 def test_interrupted_while_it_imports(tmp_path: Path) -> None:
+    # The import hangs: nothing but the signal ends it.
     text = "import sys, time\nprint('importing', file=sys.stderr, flush=True)\ntime.sleep(1000)\n"
     (tmp_path / "numpy.py").write_text(text)
     code = [sys.executable, "-m", "specstream.cli", "doctor"]
@@ -310,7 +311,7 @@ def is_gone(process: int) -> bool:
             return True
         if state == "Z":
             return True
-        time.sleep(0.01)
+        time.sleep(0.01)  # nobody is told when the process of another parent ends
     return False
 
 
