@@ -1,0 +1,46 @@
+"""What every operator of the library is tested by: all paths, and plain Python.
+
+What its numbers ought to be is for the test that calls this, from an independent implementation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import witness
+
+import specstream as ss
+
+__all__ = ["agrees"]
+
+
+def agrees(
+    operator: ss.Operator,
+    table: pa.Table,
+    order_by: str | None = None,
+    replaced: dict[Any, Any] | None = None,
+    left_out: int = 0,
+    are_none: bool = False,
+) -> ss.SequentialRun:
+    """The sequential run over a table, which all settings and the third witness agree with.
+
+    Args:
+        operator: one of the library.
+        table: its events, in the order of ``order_by`` if there is that.
+        order_by: the column of their times.
+        replaced: functions that have another meaning under plain Python: hashes, which wrap on
+            purpose.
+        left_out: events at most that the witness may leave out, as their integers leave 64 bits.
+        are_none: whether the operator asks for nulls by ``is None``.
+    """
+    found = ss.testing.check(operator, table, order_by=order_by)
+    if operator.has_timers:
+        assert order_by is not None, "timers go by time"
+        with_source = table.append_column("source", pa.array([0] * len(table), pa.int64()))
+        seen = witness.assert_agrees_in_time(operator, with_source, 0, are_none, order_by, "source")
+        kept = len(seen.kept)
+    else:
+        kept = witness.assert_agrees(operator, table, replaced=replaced, are_none=are_none)
+    assert kept >= len(table) - left_out, f"{len(table) - kept} events were not compared"
+    return found
