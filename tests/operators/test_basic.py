@@ -1,0 +1,445 @@
+"""The basic operators do what they say: against brute force over plain Python, and pandas."""
+
+# Operators and the functions they are given carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import library
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import specstream as ss
+from specstream.operators.basic import distinct, enrich, join, running_aggregate
+
+# ---- distinct ----
+
+VISIT: dict[str, Any] = {"user": str, "page": int, "price": float}
+
+
+def visit(event):
+    return event.user, event.page
+
+
+def visit_row(event):
+    return event.user, event.page, event.price
+
+
+def number(event):
+    return event.n
+
+
+def number_row(event):
+    return (event.n,)
+
+
+def visits(count: int, seed: int = 1) -> pa.Table:
+    dice = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "user": dice.choice(["", "ann", "bob", "eve"], count).tolist(),
+            "page": dice.choice([0, -1, 7, 2**63 - 1, -(2**63)], count),
+            "price": dice.choice([0.0, -0.0, math.nan, math.inf, 2.5], count),
+            "time": np.cumsum(dice.integers(0, 4, count)),
+        }
+    )
+
+
+def test_distinct_keeps_what_pandas_keeps() -> None:
+    table = visits(200)
+    run = library.agrees(distinct(VISIT, visit, (str, int), visit_row), table.drop(["time"]))
+    kept = table.to_pandas().drop_duplicates(["user", "page"])
+    assert run.output["user"].to_pylist() == kept["user"].tolist()
+    assert run.output["page"].to_pylist() == kept["page"].tolist()
+    np.testing.assert_array_equal(run.output["price"].to_numpy(), kept["price"])
+    assert set(run.state.seen) == set(zip(kept["user"], kept["page"], strict=True))
+
+
+def test_distinct_forgets_by_the_time_of_the_forwarded_event() -> None:
+    table = visits(300)
+    operator = distinct(VISIT, visit, (str, int), visit, {"user": str, "page": int}, 25)
+    run = ss.testing.check(operator, table, order_by="time")
+    forwarded: dict[Any, int] = {}
+    expected = []
+    for user, page, _, time in zip(*table.to_pydict().values(), strict=True):
+        if time - forwarded.get((user, page), -1000) >= 25:
+            forwarded[user, page] = time
+            expected.append((user, page))
+    assert 20 < len(expected) < 250
+    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+
+
+def test_distinct_takes_durations_and_has_a_limit() -> None:
+    operator = distinct({"n": int}, number, int, number_row, None, "1 minute", limit=2)
+    time = pd.to_datetime(["2026-01-01 00:00:00", "2026-01-01 00:00:59", "2026-01-01 00:01:00"])
+    with ss.Engine(operator) as engine:
+        output = engine.process(pa.table({"n": [1, 1, 1], "time": time}), order_by="time")
+        assert output["n"].to_pylist() == [1, 1]
+    with ss.Engine(operator) as engine, pytest.raises(OverflowError, match="seen"):
+        engine.process({"n": [1, 2, 3], "time": [time[0]] * 3}, order_by="time")
+
+
+# ---- join ----
+
+
+class Order(ss.Record):
+    symbol: str
+    limit: float
+
+
+class Quote(ss.Record):
+    symbol: str
+    price: float
+    size: int
+
+
+ORDER: dict[str, Any] = {"symbol": str, "limit": float}
+QUOTE: dict[str, Any] = {"symbol": str, "price": float, "size": int}
+FILL: dict[str, Any] = {"symbol": str, "limit": float, "price": float, "size": int}
+
+
+def order(event):
+    return Order(event.left.symbol, event.left.limit)
+
+
+def quote(event):
+    return Quote(event.right.symbol, event.right.price, event.right.size)
+
+
+def fits(order, quote):
+    return order.symbol == quote.symbol and quote.price <= order.limit
+
+
+def fill(order, quote):
+    return order.symbol, order.limit, quote.price, quote.size
+
+
+def market(**options: Any) -> ss.Pipeline:
+    p = ss.Pipeline("market")
+    joined = join(Order, Quote, order, quote, fits, fill, FILL, **options)
+    orders, quotes = p.source("orders", ORDER), p.source("quotes", QUOTE)
+    p.sink("fills", p.add(joined, left=orders, right=quotes))
+    return p
+
+
+def a_day(seed: int, orders: int = 60, quotes: int = 90) -> dict[str, dict[str, list[Any]]]:
+    """Orders and quotes, with ties in time within a stream and across them, and equal prices."""
+    dice = np.random.default_rng(seed)
+
+    def column(values: Any, count: int) -> list[Any]:
+        return dice.choice(values, count).tolist()  # type: ignore[no-any-return]
+
+    return {
+        "orders": {
+            "time": np.sort(dice.integers(0, 150, orders)).tolist(),
+            "symbol": column(["A", "B"], orders),
+            "limit": column([1.0, 2.0, 3.0], orders),
+        },
+        "quotes": {
+            "time": np.sort(dice.integers(0, 150, quotes)).tolist(),
+            "symbol": column(["A", "B", "C"], quotes),
+            "price": column([1.0, 2.0, 2.5, math.inf], quotes),
+            "size": list(range(quotes)),
+        },
+    }
+
+
+def merged(day: dict[str, dict[str, list[Any]]]) -> list[tuple[int, str, tuple[Any, ...]]]:
+    """All events: by time, of one time by the name of the source, and then as they came."""
+    events = [
+        (row[0], source, row[1:])
+        for source, columns in sorted(day.items())
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return sorted(events, key=lambda one: one[0])
+
+
+def pairs_by_brute_force(day: Any, is_near: Any) -> list[tuple[Any, ...]]:
+    """Of every event those before it of the other stream, if ``is_near(events, old, new)``."""
+    events = merged(day)
+    found = []
+    for new, (_, source, row) in enumerate(events):
+        for old in range(new):
+            if events[old][1] == source or not is_near(events, old, new):
+                continue
+            other = events[old][2]
+            (symbol, limit), (of, price, size) = (
+                (row, other) if source == "orders" else (other, row)
+            )
+            if symbol == of and price <= limit:
+                found.append((symbol, limit, price, size))
+    return found
+
+
+def test_join_by_time_finds_the_pairs_of_brute_force() -> None:
+    day = a_day(1)
+    run = ss.testing.check(market(left_window=10, right_window=25), day, order_by="time")
+    expected = pairs_by_brute_force(
+        day,
+        lambda events, old, new: (
+            events[new][0] - events[old][0] <= {"orders": 10, "quotes": 25}[events[old][1]]
+        ),
+    )
+    assert len(expected) > 50
+    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+
+
+def test_join_by_count_finds_the_pairs_of_brute_force() -> None:
+    day = a_day(2)
+
+    def is_near(events, old, new):
+        later = [one for one in events[old + 1 : new] if one[1] == events[old][1]]
+        return len(later) < {"orders": 3, "quotes": 8}[events[old][1]]
+
+    operator = market(window="count", left_window=3, right_window=8)
+    run = ss.testing.check(operator, day, order_by="time")
+    expected = pairs_by_brute_force(day, is_near)
+    assert len(expected) > 50
+    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+    assert len(run.state.join.lefts) == 3
+    assert len(run.state.join.rights) == 8
+
+
+@functools.cache
+def market_by_time(left: int, right: int) -> ss.Pipeline:
+    return market(left_window=left, right_window=right)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=15),
+    st.lists(st.integers(0, 9), min_size=1, max_size=15),
+    st.sampled_from([(0, 0), (0, 3), (2, 1)]),
+)
+def test_join_finds_each_pair_once_at_the_edges_of_windows(
+    orders: list[int], quotes: list[int], windows: tuple[int, int]
+) -> None:
+    orders.sort()
+    quotes.sort()
+    day = {
+        "orders": {"time": orders, "symbol": ["A"] * len(orders), "limit": [5.0] * len(orders)},
+        "quotes": {
+            "time": quotes,
+            "symbol": ["A"] * len(quotes),
+            "price": [1.0] * len(quotes),
+            "size": list(range(len(quotes))),
+        },
+    }
+    left, right = windows
+    found = market_by_time(left, right).run_sequential(day, order_by="time").output
+    # Each order with each quote; of one time the order comes first.
+    expected = [
+        size
+        for time in orders
+        for size, at in enumerate(quotes)
+        if 0 <= at - time <= left or 0 < time - at <= right
+    ]
+    assert sorted(found["size"].to_pylist()) == sorted(expected)
+
+
+def test_join_compares_two_events_of_one_phase() -> None:
+    p = ss.Pipeline("itself")
+    source = p.source("rows", {"symbol": str, "limit": float, "price": float, "size": int})
+    p.sink(
+        "fills",
+        p.add(join(Order, Quote, order, quote, fits, fill, FILL), left=source, right=source),
+    )
+    table = {"symbol": ["A", "A"], "limit": [2.0, 3.0], "price": [2.0, 2.5], "size": [1, 2]}
+    output = ss.testing.check(p, table).output
+    assert list(zip(output["limit"].to_pylist(), output["size"].to_pylist(), strict=True)) == [
+        (2.0, 1),
+        (3.0, 1),
+        (3.0, 2),
+    ]
+    assert p.run_sequential([]).output.num_rows == 0
+
+
+# ---- enrich ----
+
+SALE: dict[str, Any] = {"item": str, "count": int}
+ITEM: dict[str, Any] = {"item": str, "price": float, "name": str}
+
+
+class Item(ss.Record):
+    price: float
+    name: str
+
+
+def sold(event):
+    return event.event.item
+
+
+def listed(event):
+    return event.table.item
+
+
+def item(event):
+    return Item(event.table.price, event.table.name)
+
+
+def cost(event, item):
+    return event.event.item, item.name, event.event.count * item.price
+
+
+def cost_or_none(event, item):
+    if item is None:
+        return event.event.item, "?", None
+    return event.event.item, item.name, event.event.count * item.price
+
+
+def shop(row: Any, missing: str) -> ss.Pipeline:
+    emits = {"item": str, "name": str, "cost": ss.nullable(float)}
+    operator = enrich(SALE, ITEM, str, Item, sold, listed, item, row, emits, missing=missing)
+    p = ss.Pipeline("shop")
+    p.sink("costs", p.add(operator, event=p.source("sales", SALE), table=p.source("items", ITEM)))
+    return p
+
+
+def trade(seed: int) -> dict[str, dict[str, list[Any]]]:
+    dice = np.random.default_rng(seed)
+    return {
+        "sales": {
+            "time": np.sort(dice.integers(0, 300, 200)).tolist(),
+            "item": dice.choice(["tea", "jam", "egg", ""], 200).tolist(),
+            "count": dice.integers(-3, 9, 200).tolist(),
+        },
+        "items": {
+            "time": np.sort(dice.integers(50, 300, 30)).tolist(),
+            "item": dice.choice(["tea", "jam", ""], 30).tolist(),
+            "price": dice.choice([0.5, 1.0, 4.0], 30).tolist(),
+            "name": [f"name {n}" for n in range(30)],
+        },
+    }
+
+
+def costs_by_pandas(day: Any) -> pd.DataFrame:
+    """Of one time the items come first, as their source's name does."""
+    sales, items = (pd.DataFrame(day[name]) for name in ("sales", "items"))
+    found = pd.merge_asof(sales, items, on="time", by="item")
+    found["cost"] = found["count"] * found["price"]
+    return found
+
+
+@pytest.mark.parametrize("row", [cost, cost_or_none])
+def test_enrich_drops_what_pandas_does_not_find(row: Any) -> None:
+    day = trade(1)
+    output = ss.testing.check(shop(row, "drop"), day, order_by="time").output
+    expected = costs_by_pandas(day).dropna()
+    assert 50 < len(expected) < 180
+    assert output["item"].to_pylist() == expected["item"].tolist()
+    assert output["name"].to_pylist() == expected["name"].tolist()
+    assert output["cost"].to_pylist() == expected["cost"].tolist()
+
+
+def test_enrich_gives_none_where_pandas_finds_nothing() -> None:
+    day = trade(2)
+    output = ss.testing.check(shop(cost_or_none, "none"), day, order_by="time").output
+    expected = costs_by_pandas(day)
+    assert output["item"].to_pylist() == expected["item"].tolist()
+    assert output["name"].to_pylist() == expected["name"].fillna("?").tolist()
+    found = expected["cost"].tolist()
+    assert output["cost"].to_pylist() == [None if math.isnan(one) else one for one in found]
+
+
+def test_enrich_raises_where_it_is_told_so() -> None:
+    day = {
+        "sales": {"time": [1, 3, 4], "item": ["tea", "tea", "jam"], "count": [1, 2, 3]},
+        "items": {"time": [2], "item": ["tea"], "price": [1.5], "name": ["Tea"]},
+    }
+    run = ss.testing.check(shop(cost, "raise"), day, order_by="time")
+    assert [type(error) for _, error in run.raised] == [KeyError, KeyError]
+    assert run.output["cost"].to_pylist() == [3.0]
+
+
+# ---- running aggregates ----
+
+
+def values(count: int, seed: int) -> pa.Table:
+    dice = np.random.default_rng(seed)
+    drawn = dice.normal(1e6, 1.0, count)
+    drawn[::7] = 3.0
+    drawn[::11] = -0.0
+    return pa.table({"key": dice.choice(["", "a", "b"], count).tolist(), "value": drawn})
+
+
+def test_running_aggregate_gives_what_pandas_gives() -> None:
+    table = values(200, 3)
+    run = library.agrees(running_aggregate(), table)
+    frame = table.to_pandas()
+    of_key = frame.groupby("key")["value"]
+    found = run.output.to_pandas()
+    assert found["key"].tolist() == frame["key"].tolist()
+    assert found["count"].tolist() == (of_key.cumcount() + 1).tolist()
+    assert found["min"].tolist() == of_key.cummin().tolist()
+    assert found["max"].tolist() == of_key.cummax().tolist()
+    for at, (key, total, mean, variance) in enumerate(
+        zip(found["key"], found["sum"], found["mean"], found["variance"], strict=True)
+    ):
+        until = frame["value"][: at + 1][frame["key"][: at + 1] == key]
+        assert total == sum(until)
+        assert mean == pytest.approx(math.fsum(until) / len(until), rel=1e-12)
+        assert variance == pytest.approx(until.var(), rel=1e-9, nan_ok=True)
+
+
+def test_running_aggregate_of_equal_values_has_no_variance() -> None:
+    rows = running_aggregate(int).run_sequential({"key": [1] * 5, "value": [0.1] * 5}).output
+    assert rows["variance"].to_pylist() == [None, 0.0, 0.0, 0.0, 0.0]
+    assert rows["mean"].to_pylist() == [0.1] * 5
+    assert running_aggregate(bool).run_sequential([]).output.num_rows == 0
+
+
+def test_running_aggregate_has_the_variance_of_large_values_that_are_close() -> None:
+    drawn = [1e9 + step for step in (4.0, 7.0, 13.0, 16.0)]
+    rows = running_aggregate().run_sequential({"key": ["a"] * 4, "value": drawn}).output
+    assert rows["variance"].to_pylist()[-1] == 30.0
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1.1e150])
+def test_running_aggregate_refuses_values_that_would_stay_in_every_row(wrong: float) -> None:
+    table = {"key": ["a"] * 3, "value": [1.0, wrong, 2.0]}
+    run = ss.testing.check(running_aggregate(), table)
+    assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
+    assert run.output["mean"].to_pylist() == [1.0, 1.5]
+
+
+def test_running_aggregate_of_the_largest_values_is_finite() -> None:
+    drawn = [1e150, -1e150] * 20
+    rows = running_aggregate().run_sequential({"key": ["a"] * 40, "value": drawn}).output
+    assert all(math.isfinite(one) for one in rows["variance"].to_pylist()[1:])
+
+
+# ---- options ----
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: distinct(VISIT, "user", str, visit_row), "distinct: key='user'; expected a func"),
+        (lambda: distinct(VISIT, visit, str, None), "distinct: row=None"),
+        (lambda: distinct(VISIT, visit, str, visit_row, limit=0), "distinct: limit=0"),
+        (lambda: market(window="day"), "join: window='day'; expected one of time, count"),
+        (lambda: market(left_window=-1), "join: left_window=-1; expected an integer from 0"),
+        (lambda: market(window="count", right_window=0), "join: right_window=0"),
+        (lambda: market(limit=0), "join: limit=0"),
+        (
+            lambda: join(ORDER, Quote, order, quote, fits, fill, FILL),
+            "join: left=.*expected a class of records",
+        ),
+        (lambda: join(Order, Quote, order, quote, True, fill, FILL), "join: matches=True"),
+        (lambda: shop(cost, "null"), "enrich: missing='null'; expected one of drop, none, raise"),
+        (lambda: shop(None, "drop"), "enrich: row=None; expected a function"),
+        (lambda: running_aggregate(float), "running_aggregate: key=.*expected int, str or bool"),
+        (lambda: running_aggregate(limit=-1), "running_aggregate: limit=-1"),
+    ],
+)
+def test_wrong_options_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ss.ConfigurationError, match=message):
+        make()
