@@ -109,14 +109,14 @@ def join(
     left_window = integer("join: left_window", left_window, low, high)
     right_window = integer("join: right_window", right_window, low, high)
     limit = integer("join: limit", limit, 1, 2**31)
-    left_length = None if by_time else left_window
-    right_length = None if by_time else right_window
+    left_length, left_limit = (None, limit) if by_time else (left_window, left_window)
+    right_length, right_limit = (None, limit) if by_time else (right_window, right_window)
 
     class JoinState(ss.State):
-        lefts = ss.deque(left, maxlen=left_length, limit=limit)
-        rights = ss.deque(right, maxlen=right_length, limit=limit)
-        left_times = ss.deque(int, maxlen=left_length, limit=limit)
-        right_times = ss.deque(int, maxlen=right_length, limit=limit)
+        lefts = ss.deque(left, maxlen=left_length, limit=left_limit)
+        rights = ss.deque(right, maxlen=right_length, limit=right_limit)
+        left_times = ss.deque(int, maxlen=left_length, limit=left_limit)
+        right_times = ss.deque(int, maxlen=right_length, limit=right_limit)
 
     @ss.operator(
         state=JoinState,

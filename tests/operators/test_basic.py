@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.operators.basic import distinct, enrich, join, running_aggregate
+from specstream.operators.basic import distinct, distinct_bloom, enrich, join, running_aggregate
 
 # ---- distinct ----
 
@@ -31,6 +31,9 @@ def visit(event):
 
 def visit_row(event):
     return event.user, event.page, event.price
+
+
+NUMBER: dict[str, Any] = {"n": int}
 
 
 def number(event):
@@ -85,6 +88,77 @@ def test_distinct_takes_durations_and_has_a_limit() -> None:
         assert output["n"].to_pylist() == [1, 1]
     with ss.Engine(operator) as engine, pytest.raises(OverflowError, match="seen"):
         engine.process({"n": [1, 2, 3], "time": [time[0]] * 3}, order_by="time")
+
+
+# ---- distinct, by Bloom filters ----
+
+
+def user(event):
+    return event.user
+
+
+def user_row(event):
+    return (event.user,)
+
+
+def bloom(capacity: int, error: float) -> ss.Operator:
+    return distinct_bloom(NUMBER, number, number_row, None, capacity, error)
+
+
+def forwarded(operator: ss.Operator, numbers: Any) -> list[int]:
+    with ss.Engine(operator, threads=1, horizon=0) as engine:
+        return engine.process({"n": numbers})["n"].to_pylist()
+
+
+def test_distinct_bloom_keeps_what_pandas_keeps_where_there_is_room() -> None:
+    table = visits(200)
+    operator = distinct_bloom(VISIT, visit_text, visit_row, capacity=1000, error=1e-6)
+    run = ss.testing.check(operator, table.drop(["time"]))
+    kept = table.to_pandas().drop_duplicates(["user", "page"])
+    assert run.output["user"].to_pylist() == kept["user"].tolist()
+    assert run.output["page"].to_pylist() == kept["page"].tolist()
+    np.testing.assert_array_equal(run.output["price"].to_numpy(), kept["price"])
+
+
+def visit_text(event):
+    return f"{event.user} {event.page}"
+
+
+def test_distinct_bloom_agrees_where_filters_are_emptied() -> None:
+    numbers = np.random.default_rng(4).integers(-60, 60, 300)
+    run = library.agrees(bloom(20, 0.02), pa.table({"n": numbers}))
+    assert 120 < run.output.num_rows < 300
+    users = pa.table({"user": [f"user {one}" for one in numbers]})
+    operator = distinct_bloom({"user": str}, user, user_row, capacity=20)
+    assert 120 < library.agrees(operator, users).output.num_rows < 300
+
+
+def test_distinct_bloom_remembers_as_many_as_its_capacity() -> None:
+    capacity, dice = 50, np.random.default_rng(5)
+    numbers = np.concatenate([dice.integers(0, 150, 2000), np.full(20, 2**63 - 1)])
+    found = forwarded(bloom(capacity, 1e-6), numbers)
+    # Exact, but for keys that are forgotten: a model of two sets.
+    old: set[int] = set()
+    new: set[int] = set()
+    expected = []
+    for one in numbers.tolist():
+        if one not in old and one not in new:
+            expected.append(one)
+            if len(new) == capacity:
+                old, new = new, set()
+            new.add(one)
+    assert found == expected
+    assert len(expected) > 500
+    for at, one in enumerate(found):
+        assert one not in found[max(0, at - capacity) : at]
+
+
+@pytest.mark.parametrize("error", [0.2, 0.01])
+def test_distinct_bloom_drops_few_new_keys(error: float) -> None:
+    for seed, spread in ((6, 2**63 - 1), (7, 40_000)):
+        numbers = np.random.default_rng(seed).permutation(40_000) * (spread // 40_000)
+        dropped = 1.0 - len(forwarded(bloom(2000, error), numbers)) / 40_000
+        assert 0.2 * error < dropped < error
 
 
 # ---- join ----
@@ -425,6 +499,10 @@ def test_running_aggregate_of_the_largest_values_is_finite() -> None:
         (lambda: distinct(VISIT, "user", str, visit_row), "distinct: key='user'; expected a func"),
         (lambda: distinct(VISIT, visit, str, None), "distinct: row=None"),
         (lambda: distinct(VISIT, visit, str, visit_row, limit=0), "distinct: limit=0"),
+        (lambda: bloom(0, 0.1), "distinct_bloom: capacity=0; expected an integer from 1"),
+        (lambda: bloom(5, 0.6), "distinct_bloom: error=0.6; expected a number from 1e-6 to 0.5"),
+        (lambda: distinct_bloom({"n": int}, 1, number_row), "distinct_bloom: key=1"),
+        (lambda: distinct_bloom({"n": int}, number, 1), "distinct_bloom: row=1"),
         (lambda: market(window="day"), "join: window='day'; expected one of time, count"),
         (lambda: market(left_window=-1), "join: left_window=-1; expected an integer from 0"),
         (lambda: market(window="count", right_window=0), "join: right_window=0"),
