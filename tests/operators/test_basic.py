@@ -102,12 +102,14 @@ def user_row(event):
 
 
 def bloom(capacity: int, error: float) -> ss.Operator:
-    return distinct_bloom(NUMBER, number, number_row, None, capacity, error)
+    made: ss.Operator = distinct_bloom(NUMBER, number, number_row, None, capacity, error)
+    return made
 
 
 def forwarded(operator: ss.Operator, numbers: Any) -> list[int]:
     with ss.Engine(operator, threads=1, horizon=0) as engine:
-        return engine.process({"n": numbers})["n"].to_pylist()
+        found: list[int] = engine.process({"n": numbers})["n"].to_pylist()
+    return found
 
 
 def test_distinct_bloom_keeps_what_pandas_keeps_where_there_is_room() -> None:
