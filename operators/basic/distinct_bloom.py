@@ -9,13 +9,14 @@ one is emptied and filled from then on. A key is looked up in both.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import specstream as ss
-from specstream.declarations.options import function, integer, number
+from specstream.declarations.options import integer, number
+from specstream.operators.basic.columns import columns_of, key_of
 from specstream.operators.synopses.hashing import mixed
 from specstream.structures import increment
 
@@ -23,54 +24,45 @@ __all__ = ["distinct_bloom"]
 
 
 def distinct_bloom(
-    event: Any,
-    key: Callable[..., Any],
-    row: Callable[..., Any],
-    emits: Any = None,
+    columns: Mapping[str, Any],
+    key: str | Sequence[str],
     capacity: int = 100_000,
     error: float = 0.01,
 ) -> ss.Operator:
     """The first event of each key, but for a few that are taken for duplicates by mistake.
 
-    ``key`` and ``row`` are plain functions of the event, which are compiled along. For an event
-    whose key does not count as seen one row is emitted, whose columns ``row`` gives. A key counts
-    as seen until ``capacity`` others were forwarded after it, at least, and 2 * ``capacity`` at
-    most. A key that is new is dropped with a probability of at most about ``error``, half of that
-    on average.
+    A key counts as seen until ``capacity`` others were forwarded after it, at least, and 2 *
+    ``capacity`` at most. A key that is new is dropped with a probability of at most about
+    ``error``, somewhat less on average.
 
     Args:
-        event: columns of an event, in any form that ``@ss.operator`` takes.
-        key: of an event, its key: an int or a string. For several columns a string of them will do:
-            ``f"{event.user} {event.page}"``.
-        row: of an event, the emitted columns, as a tuple in the order of ``emits``.
-        emits: columns of an emitted row; those of the event if it is None.
+        columns: of an event, ``{name: type}``; they are emitted as they came.
+        key: the column, or several, by which events are the same; no float, and none that may be
+            null.
         capacity: keys of a filter, 1 to 2**26.
         error: share of new keys that may be dropped, 1e-6 to 0.5.
 
-    State: ``bits``, two rows of words, together 22 bits for each key of the capacity for 0.01;
-    and ``forwarded``, the number of keys that were put in. An event conflicts with one before it
-    that has forwarded a key with a common word, or has emptied a filter.
+    State: ``bits``, two rows of words, together 22 bits for each key of the capacity for 0.01; and
+    ``forwarded``, the number of keys that were put in. An event conflicts with one before it that
+    has changed a word that it reads, or has emptied a filter, once in ``capacity``.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: ``event`` or ``emits`` declares nothing.
+        DeclarationError: a column has a type that none can have.
 
     >>> import specstream as ss
     >>> from specstream.operators.basic import distinct_bloom
-    >>> def user(event):
-    ...     return event.user
-    >>> def row(event):
-    ...     return event.user, event.price
-    >>> once = distinct_bloom({"user": str, "price": float}, user, row)
+    >>> once = distinct_bloom({"user": str, "price": float}, key="user")
     >>> with ss.Engine(once, threads=2) as engine:
     ...     engine.process({"user": ["a", "b", "a"], "price": [5.0, 6.0, 7.0]}).to_pydict()
     {'user': ['a', 'b'], 'price': [5.0, 6.0]}
     """
-    key = function("distinct_bloom: key", key, "a function of the event")
-    row = function("distinct_bloom: row", row, "a function of the event")
+    columns = columns_of("distinct_bloom: columns", columns)
+    names = tuple(columns)
+    key = key_of("distinct_bloom: key", key, columns)
     capacity = integer("distinct_bloom: capacity", capacity, 1, 2**26)
     error = number("distinct_bloom: error", error, 1e-6, 0.5, "a number from 1e-6 to 0.5")
-    # Each of the two may be wrong half as often: n keys of k bits in m leave a share of 1/2 unset.
+    # Each of the two may be wrong half as often. The best number of bits leaves half of them unset.
     size = math.ceil(capacity * -math.log(error / 2.0) / math.log(2.0) ** 2)
     bits_of_key = max(1, round(size / capacity * math.log(2.0)))
 
@@ -78,14 +70,11 @@ def distinct_bloom(
         bits = ss.array(np.uint64, (2, size // 64 + 1))
         forwarded = ss.scalar(int)
 
-    @ss.operator(
-        state=BloomState,
-        event=event,
-        emits=event if emits is None else emits,
-        name="distinct_bloom",
-    )
+    @ss.operator(state=BloomState, event=columns, emits=columns, name="distinct_bloom")
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        this = key(event)
+        this = 0
+        for part in tuple(getattr(event, name) & -1 for name in key):  # of a string its code
+            this = int(mixed(this ^ part) >> np.uint64(1))
         places = [_place(this, number, size) for number in range(1, bits_of_key + 1)]
         for one in range(2):
             for at in places:
@@ -100,7 +89,10 @@ def distinct_bloom(
             state.bits[filled] = np.uint64(0)
         for at in places:
             state.bits[filled, at >> 6] |= np.uint64(1) << np.uint64(at & 63)
-        emit(*row(event))
+        # A null that is not asked for would be emitted as 0.
+        emit(
+            *tuple(None if getattr(event, name) is None else getattr(event, name) for name in names)
+        )
 
     return process
 

@@ -8,7 +8,7 @@ when the later of the two comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import specstream as ss
 from specstream.declarations.options import function, integer, one_of, refused
@@ -19,37 +19,32 @@ __all__ = ["join"]
 def join(
     left: type[ss.Record],
     right: type[ss.Record],
-    of_left: Callable[..., Any],
-    of_right: Callable[..., Any],
     matches: Callable[..., Any],
-    row: Callable[..., Any],
-    emits: Any,
     window: str = "time",
     left_window: int = 100,
     right_window: int = 100,
+    suffix: str = "_right",
     limit: int = 2**20,
 ) -> ss.Operator:
     """Every pair of a left and a right event that match, while both are in their windows.
 
-    It is a vertex of a :class:`specstream.Pipeline` with the inputs ``left`` and ``right``. What is
-    kept of an event, and what the functions see of it, is a record. For an event that comes, the
-    matching records of the other window are gone through from the oldest to the latest, and for
-    each a row is emitted. Where both inputs have an event in a phase, the two are compared as well.
+    It is a vertex of a :class:`specstream.Pipeline` with the inputs ``left`` and ``right``. Rows
+    emitted have the columns of both. For an event that comes, the other window is gone through from
+    the oldest to the latest event. Where both inputs have an event in a phase, the two are compared
+    as well.
 
     Args:
         left: a class of records, whose fields are the columns of the input ``left``.
         right: that of the input ``right``.
-        of_left: of the event, the record: ``Order(event.left.symbol, event.left.price)``.
-        of_right: likewise.
-        matches: of a left and a right record, whether they are a pair.
-        row: of a pair, the emitted columns, as a tuple in the order of ``emits``.
-        emits: columns of an emitted row.
+        matches: a plain function of a left and a right record: whether they are a pair. It is
+            compiled along.
         window: ``"time"``: an event stays in its window as long as the time of the event that comes
             is not more than the window's size after its own, in the unit of the order column;
             ``"count"``: a window has the latest events of its input.
         left_window: size of the left window: for ``"time"`` 0 to 2**62; for ``"count"`` 1 to 2**20
             events.
         right_window: that of the right window, likewise.
+        suffix: what is put behind the names of right columns that the left ones have as well.
         limit: events that a window by time may have, 1 to 2**31; one more raises OverflowError.
 
     State: deques ``lefts`` and ``rights`` of records, and ``left_times`` and ``right_times``, their
@@ -57,7 +52,7 @@ def join(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: ``emits`` declares no columns.
+        DeclarationError: a class of records has fields that none can have.
 
     An event takes time in proportion to the other window, whatever matches, and what it has read
     there conflicts with every event of that input. Where what matches is equality with the latest
@@ -72,20 +67,12 @@ def join(
     >>> class Quote(ss.Record):
     ...     symbol: str
     ...     price: float
-    >>> def order(event):
-    ...     return Order(event.left.symbol, event.left.limit)
-    >>> def quote(event):
-    ...     return Quote(event.right.symbol, event.right.price)
     >>> def fits(order, quote):
     ...     return order.symbol == quote.symbol and quote.price <= order.limit
-    >>> def row(order, quote):
-    ...     return order.symbol, order.limit, quote.price
-    >>> emits = {"symbol": str, "limit": float, "price": float}
     >>> p = ss.Pipeline("market")
     >>> orders = p.source("orders", {"symbol": str, "limit": float})
     >>> quotes = p.source("quotes", {"symbol": str, "price": float})
-    >>> joined = join(Order, Quote, order, quote, fits, row, emits, right_window=10)
-    >>> p.sink("fills", p.add(joined, left=orders, right=quotes))
+    >>> p.sink("fills", p.add(join(Order, Quote, fits, right_window=10), left=orders, right=quotes))
     >>> day = {
     ...     "orders": {"time": [4, 12], "symbol": ["A", "A"], "limit": [9.0, 8.0]},
     ...     "quotes": {"time": [1, 5], "symbol": ["A", "A"], "price": [8.5, 7.5]},
@@ -93,24 +80,31 @@ def join(
     >>> with ss.Engine(p, threads=2) as engine:
     ...     for fill in engine.process(day, order_by="time").to_pylist():
     ...         print(*fill.values())
-    A 9.0 8.5
-    A 9.0 7.5
-    A 8.0 7.5
+    A 9.0 A 8.5
+    A 9.0 A 7.5
+    A 8.0 A 7.5
     """
     for option, record in (("left", left), ("right", right)):
         if not (isinstance(record, type) and issubclass(record, ss.Record)):
             raise refused(f"join: {option}", record, "a class of records, class Order(ss.Record)")
-    of_left = function("join: of_left", of_left, "a function of the event")
-    of_right = function("join: of_right", of_right, "a function of the event")
     matches = function("join: matches", matches, "a function of a left and a right record")
-    row = function("join: row", row, "a function of a left and a right record")
     by_time = one_of("join: window", window, ("time", "count")) == "time"
     low, high = (0, 2**62) if by_time else (1, 2**20)
     left_window = integer("join: left_window", left_window, low, high)
     right_window = integer("join: right_window", right_window, low, high)
+    if not isinstance(suffix, str) or not f"a{suffix}".isidentifier() or not suffix:
+        raise refused("join: suffix", suffix, "text that a name may end with")
     limit = integer("join: limit", limit, 1, 2**31)
     left_length, left_limit = (None, limit) if by_time else (left_window, left_window)
     right_length, right_limit = (None, limit) if by_time else (right_window, right_window)
+
+    of_left, of_right = get_type_hints(left), get_type_hints(right)
+    left_names, right_names = tuple(of_left), tuple(of_right)
+    emits = dict(of_left)
+    for name, of in of_right.items():
+        emits[name + suffix if name in of_left else name] = of
+    if len(emits) < len(of_left) + len(of_right):
+        raise refused("join: suffix", suffix, "one that makes names that no other column has")
 
     class JoinState(ss.State):
         lefts = ss.deque(left, maxlen=left_length, limit=left_limit)
@@ -129,19 +123,25 @@ def join(
             _forget(state.lefts, state.left_times, event.timestamp - left_window)
             _forget(state.rights, state.right_times, event.timestamp - right_window)
         if event.changed("left"):
-            left = of_left(event)
-            for right in state.rights:
-                if matches(left, right):
-                    emit(*row(left, right))
-            state.lefts.append(left)
+            one = left(*tuple(getattr(event.left, name) for name in left_names))
+            for other in state.rights:
+                if matches(one, other):
+                    emit(
+                        *tuple(getattr(one, name) for name in left_names),
+                        *tuple(getattr(other, name) for name in right_names),
+                    )
+            state.lefts.append(one)
             if by_time:
                 state.left_times.append(event.timestamp)
         if event.changed("right"):
-            right = of_right(event)
-            for left in state.lefts:
-                if matches(left, right):
-                    emit(*row(left, right))
-            state.rights.append(right)
+            other = right(*tuple(getattr(event.right, name) for name in right_names))
+            for one in state.lefts:
+                if matches(one, other):
+                    emit(
+                        *tuple(getattr(one, name) for name in left_names),
+                        *tuple(getattr(other, name) for name in right_names),
+                    )
+            state.rights.append(other)
             if by_time:
                 state.right_times.append(event.timestamp)
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
+from decimal import Decimal
 from typing import Any
 
 import library
@@ -23,25 +25,7 @@ from specstream.operators.basic import distinct, distinct_bloom, enrich, join, r
 # ---- distinct ----
 
 VISIT: dict[str, Any] = {"user": str, "page": int, "price": float}
-
-
-def visit(event):
-    return event.user, event.page
-
-
-def visit_row(event):
-    return event.user, event.page, event.price
-
-
 NUMBER: dict[str, Any] = {"n": int}
-
-
-def number(event):
-    return event.n
-
-
-def number_row(event):
-    return (event.n,)
 
 
 def visits(count: int, seed: int = 1) -> pa.Table:
@@ -58,7 +42,7 @@ def visits(count: int, seed: int = 1) -> pa.Table:
 
 def test_distinct_keeps_what_pandas_keeps() -> None:
     table = visits(200)
-    run = library.agrees(distinct(VISIT, visit, (str, int), visit_row), table.drop(["time"]))
+    run = library.agrees(distinct(VISIT, ["user", "page"]), table.drop(["time"]))
     kept = table.to_pandas().drop_duplicates(["user", "page"])
     assert run.output["user"].to_pylist() == kept["user"].tolist()
     assert run.output["page"].to_pylist() == kept["page"].tolist()
@@ -68,7 +52,7 @@ def test_distinct_keeps_what_pandas_keeps() -> None:
 
 def test_distinct_forgets_by_the_time_of_the_forwarded_event() -> None:
     table = visits(300)
-    operator = distinct(VISIT, visit, (str, int), visit, {"user": str, "page": int}, 25)
+    operator = distinct(VISIT, ["user", "page"], forget_after=25)
     run = ss.testing.check(operator, table, order_by="time")
     forwarded: dict[Any, int] = {}
     expected = []
@@ -77,11 +61,46 @@ def test_distinct_forgets_by_the_time_of_the_forwarded_event() -> None:
             forwarded[user, page] = time
             expected.append((user, page))
     assert 20 < len(expected) < 250
-    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+    found = run.output.select(["user", "page"]).to_pydict()
+    assert list(zip(*found.values(), strict=True)) == expected
+
+
+def test_distinct_forwards_columns_of_all_types_and_nulls() -> None:
+    columns = {
+        "day": datetime.date,
+        "at": ss.nullable(ss.timestamp("ms", "UTC")),
+        "paid": ss.decimal(2),
+        "note": ss.nullable(str),
+        "is_open": bool,
+    }
+    day = datetime.date(2026, 3, 2)
+    at = datetime.datetime(2026, 3, 2, 9, 30, tzinfo=datetime.UTC)
+    table = {
+        "day": [day, day, datetime.date(1969, 12, 31), day],
+        "at": [None, at, at, None],
+        "paid": [Decimal("1.50"), Decimal("1.5"), Decimal("-2"), Decimal("0.05")],
+        "note": [None, "again", "", None],
+        "is_open": [False, False, True, False],
+    }
+    run = ss.testing.check(distinct(columns, ["day", "paid", "is_open"]), table)
+    assert run.output.to_pylist() == [
+        {"day": day, "at": None, "paid": Decimal("1.50"), "note": None, "is_open": False},
+        {
+            "day": datetime.date(1969, 12, 31),
+            "at": at,
+            "paid": Decimal("-2.00"),
+            "note": "",
+            "is_open": True,
+        },
+        {"day": day, "at": None, "paid": Decimal("0.05"), "note": None, "is_open": False},
+    ]
+    run = ss.testing.check(distinct_bloom(columns, ["day", "paid", "is_open"]), table)
+    assert run.output.num_rows == 3
+    assert run.output["at"].to_pylist() == [None, at, None]
 
 
 def test_distinct_takes_durations_and_has_a_limit() -> None:
-    operator = distinct({"n": int}, number, int, number_row, None, "1 minute", limit=2)
+    operator = distinct(NUMBER, "n", "1 minute", limit=2)
     time = pd.to_datetime(["2026-01-01 00:00:00", "2026-01-01 00:00:59", "2026-01-01 00:01:00"])
     with ss.Engine(operator) as engine:
         output = engine.process(pa.table({"n": [1, 1, 1], "time": time}), order_by="time")
@@ -93,16 +112,8 @@ def test_distinct_takes_durations_and_has_a_limit() -> None:
 # ---- distinct, by Bloom filters ----
 
 
-def user(event):
-    return event.user
-
-
-def user_row(event):
-    return (event.user,)
-
-
 def bloom(capacity: int, error: float) -> ss.Operator:
-    made: ss.Operator = distinct_bloom(NUMBER, number, number_row, None, capacity, error)
+    made: ss.Operator = distinct_bloom(NUMBER, "n", capacity, error)
     return made
 
 
@@ -114,16 +125,12 @@ def forwarded(operator: ss.Operator, numbers: Any) -> list[int]:
 
 def test_distinct_bloom_keeps_what_pandas_keeps_where_there_is_room() -> None:
     table = visits(200)
-    operator = distinct_bloom(VISIT, visit_text, visit_row, capacity=1000, error=1e-6)
-    run = ss.testing.check(operator, table.drop(["time"]))
+    operator = distinct_bloom(VISIT, ["user", "page"], capacity=1000, error=1e-6)
+    run = library.agrees(operator, table.drop(["time"]))
     kept = table.to_pandas().drop_duplicates(["user", "page"])
     assert run.output["user"].to_pylist() == kept["user"].tolist()
     assert run.output["page"].to_pylist() == kept["page"].tolist()
     np.testing.assert_array_equal(run.output["price"].to_numpy(), kept["price"])
-
-
-def visit_text(event):
-    return f"{event.user} {event.page}"
 
 
 def test_distinct_bloom_agrees_where_filters_are_emptied() -> None:
@@ -131,7 +138,7 @@ def test_distinct_bloom_agrees_where_filters_are_emptied() -> None:
     run = library.agrees(bloom(20, 0.02), pa.table({"n": numbers}))
     assert 120 < run.output.num_rows < 300
     users = pa.table({"user": [f"user {one}" for one in numbers]})
-    operator = distinct_bloom({"user": str}, user, user_row, capacity=20)
+    operator = distinct_bloom({"user": str}, "user", capacity=20)
     assert 120 < library.agrees(operator, users).output.num_rows < 300
 
 
@@ -177,30 +184,22 @@ class Quote(ss.Record):
     size: int
 
 
+class Suffixed(ss.Record):
+    symbol: str
+    symbol_2: str
+
+
 ORDER: dict[str, Any] = {"symbol": str, "limit": float}
 QUOTE: dict[str, Any] = {"symbol": str, "price": float, "size": int}
-FILL: dict[str, Any] = {"symbol": str, "limit": float, "price": float, "size": int}
-
-
-def order(event):
-    return Order(event.left.symbol, event.left.limit)
-
-
-def quote(event):
-    return Quote(event.right.symbol, event.right.price, event.right.size)
 
 
 def fits(order, quote):
     return order.symbol == quote.symbol and quote.price <= order.limit
 
 
-def fill(order, quote):
-    return order.symbol, order.limit, quote.price, quote.size
-
-
 def market(**options: Any) -> ss.Pipeline:
     p = ss.Pipeline("market")
-    joined = join(Order, Quote, order, quote, fits, fill, FILL, **options)
+    joined = join(Order, Quote, fits, **options)
     orders, quotes = p.source("orders", ORDER), p.source("quotes", QUOTE)
     p.sink("fills", p.add(joined, left=orders, right=quotes))
     return p
@@ -251,7 +250,7 @@ def pairs_by_brute_force(day: Any, is_near: Any) -> list[tuple[Any, ...]]:
                 (row, other) if source == "orders" else (other, row)
             )
             if symbol == of and price <= limit:
-                found.append((symbol, limit, price, size))
+                found.append((symbol, limit, of, price, size))
     return found
 
 
@@ -326,7 +325,7 @@ def test_join_compares_two_events_of_one_phase() -> None:
     source = p.source("rows", {"symbol": str, "limit": float, "price": float, "size": int})
     p.sink(
         "fills",
-        p.add(join(Order, Quote, order, quote, fits, fill, FILL), left=source, right=source),
+        p.add(join(Order, Quote, fits), left=source, right=source),
     )
     table = {"symbol": ["A", "A"], "limit": [2.0, 3.0], "price": [2.0, 2.5], "size": [1, 2]}
     output = ss.testing.check(p, table).output
@@ -344,38 +343,10 @@ SALE: dict[str, Any] = {"item": str, "count": int}
 ITEM: dict[str, Any] = {"item": str, "price": float, "name": str}
 
 
-class Item(ss.Record):
-    price: float
-    name: str
-
-
-def sold(event):
-    return event.event.item
-
-
-def listed(event):
-    return event.table.item
-
-
-def item(event):
-    return Item(event.table.price, event.table.name)
-
-
-def cost(event, item):
-    return event.event.item, item.name, event.event.count * item.price
-
-
-def cost_or_none(event, item):
-    if item is None:
-        return event.event.item, "?", None
-    return event.event.item, item.name, event.event.count * item.price
-
-
-def shop(row: Any, missing: str) -> ss.Pipeline:
-    emits = {"item": str, "name": str, "cost": ss.nullable(float)}
-    operator = enrich(SALE, ITEM, str, Item, sold, listed, item, row, emits, missing=missing)
+def shop(missing: str) -> ss.Pipeline:
     p = ss.Pipeline("shop")
-    p.sink("costs", p.add(operator, event=p.source("sales", SALE), table=p.source("items", ITEM)))
+    sales, items = p.source("sales", SALE), p.source("items", ITEM)
+    p.sink("priced", p.add(enrich(SALE, ITEM, "item", missing), event=sales, table=items))
     return p
 
 
@@ -396,33 +367,25 @@ def trade(seed: int) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def costs_by_pandas(day: Any) -> pd.DataFrame:
+def enriched_by_pandas(day: Any) -> pd.DataFrame:
     """Of one time the items come first, as their source's name does."""
     sales, items = (pd.DataFrame(day[name]) for name in ("sales", "items"))
-    found = pd.merge_asof(sales, items, on="time", by="item")
-    found["cost"] = found["count"] * found["price"]
-    return found
+    return pd.merge_asof(sales, items, on="time", by="item")
 
 
-@pytest.mark.parametrize("row", [cost, cost_or_none])
-def test_enrich_drops_what_pandas_does_not_find(row: Any) -> None:
+def test_enrich_drops_what_pandas_does_not_find() -> None:
     day = trade(1)
-    output = ss.testing.check(shop(row, "drop"), day, order_by="time").output
-    expected = costs_by_pandas(day).dropna()
+    output = ss.testing.check(shop("drop"), day, order_by="time").output
+    expected = enriched_by_pandas(day).dropna().drop(columns="time")
     assert 50 < len(expected) < 180
-    assert output["item"].to_pylist() == expected["item"].tolist()
-    assert output["name"].to_pylist() == expected["name"].tolist()
-    assert output["cost"].to_pylist() == expected["cost"].tolist()
+    assert output.to_pydict() == expected.to_dict("list")
 
 
-def test_enrich_gives_none_where_pandas_finds_nothing() -> None:
+def test_enrich_gives_nulls_where_pandas_finds_nothing() -> None:
     day = trade(2)
-    output = ss.testing.check(shop(cost_or_none, "none"), day, order_by="time").output
-    expected = costs_by_pandas(day)
-    assert output["item"].to_pylist() == expected["item"].tolist()
-    assert output["name"].to_pylist() == expected["name"].fillna("?").tolist()
-    found = expected["cost"].tolist()
-    assert output["cost"].to_pylist() == [None if math.isnan(one) else one for one in found]
+    output = ss.testing.check(shop("null"), day, order_by="time").output
+    expected = enriched_by_pandas(day).drop(columns="time").astype(object)
+    assert output.to_pydict() == expected.where(expected.notna(), None).to_dict("list")
 
 
 def test_enrich_raises_where_it_is_told_so() -> None:
@@ -430,9 +393,53 @@ def test_enrich_raises_where_it_is_told_so() -> None:
         "sales": {"time": [1, 3, 4], "item": ["tea", "tea", "jam"], "count": [1, 2, 3]},
         "items": {"time": [2], "item": ["tea"], "price": [1.5], "name": ["Tea"]},
     }
-    run = ss.testing.check(shop(cost, "raise"), day, order_by="time")
+    run = ss.testing.check(shop("raise"), day, order_by="time")
     assert [type(error) for _, error in run.raised] == [KeyError, KeyError]
-    assert run.output["cost"].to_pylist() == [3.0]
+    assert run.output.to_pylist() == [{"item": "tea", "count": 2, "price": 1.5, "name": "Tea"}]
+
+
+@pytest.mark.parametrize("missing", ["drop", "null"])
+def test_enrich_by_several_columns_keeps_the_nulls_of_the_event(missing: str) -> None:
+    event = {"country": str, "day": datetime.date, "note": ss.nullable(int)}
+    table = {"rate": float, "day": datetime.date, "country": str, "until": datetime.date}
+    p = ss.Pipeline("rates")
+    operator = enrich(event, table, ["country", "day"], missing)
+    p.sink("out", p.add(operator, event=p.source("a", event), table=p.source("b", table)))
+    days = [datetime.date(2026, 3, day) for day in (1, 2, 3)]
+    given = {
+        "a": {
+            "t": [1, 4, 5, 6],
+            "country": ["A", "A", "B", "A"],
+            "day": [days[0], days[0], days[1], days[0]],
+            "note": [1, None, 3, 4],
+        },
+        "b": {
+            "t": [2, 3, 5],
+            "rate": [0.5, 0.25, 0.75],
+            "day": [days[0], days[1], days[0]],
+            "country": ["A", "B", "A"],
+            "until": days,
+        },
+    }
+    run = ss.testing.check(p, given, order_by="t")
+    rows = [
+        ("A", days[0], 1, None, None),
+        ("A", days[0], None, 0.5, days[0]),
+        ("B", days[1], 3, 0.25, days[1]),
+        ("A", days[0], 4, 0.75, days[2]),
+    ]
+    assert run.output.column_names == ["country", "day", "note", "rate", "until"]
+    assert list(zip(*run.output.to_pydict().values(), strict=True)) == rows[missing == "drop" :]
+
+
+def test_enrich_of_one_phase_has_the_row_of_that_phase() -> None:
+    p = ss.Pipeline("itself")
+    source = p.source("rows", {**SALE, "price": float, "name": str})
+    p.sink("out", p.add(enrich(SALE, ITEM, "item", "raise"), event=source, table=source))
+    table = {"item": ["a", "b"], "count": [1, 2], "price": [0.5, 1.5], "name": ["A", "B"]}
+    output = ss.testing.check(p, table).output
+    assert output["price"].to_pylist() == [0.5, 1.5]
+    assert p.run_sequential([]).output.num_rows == 0
 
 
 # ---- running aggregates ----
@@ -498,24 +505,44 @@ def test_running_aggregate_of_the_largest_values_is_finite() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: distinct(VISIT, "user", str, visit_row), "distinct: key='user'; expected a func"),
-        (lambda: distinct(VISIT, visit, str, None), "distinct: row=None"),
-        (lambda: distinct(VISIT, visit, str, visit_row, limit=0), "distinct: limit=0"),
+        (lambda: distinct({}, "user"), r"distinct: columns={}; expected the columns by their"),
+        (lambda: distinct(VISIT, "name"), "distinct: key='name'; .*may be a key, of user, page"),
+        (lambda: distinct(VISIT, []), r"distinct: key=\[\]; expected columns"),
+        (lambda: distinct(VISIT, ["user", "user"]), "distinct: key="),
+        (lambda: distinct(VISIT, "price"), "distinct: key='price'; .*no float"),
+        (lambda: distinct({"n": ss.nullable(int)}, "n"), "distinct: key='n'; .*none that may be"),
+        (lambda: distinct(VISIT, 5), "distinct: key=5; expected columns"),
+        (lambda: distinct(VISIT, "user", limit=0), "distinct: limit=0"),
         (lambda: bloom(0, 0.1), "distinct_bloom: capacity=0; expected an integer from 1"),
         (lambda: bloom(5, 0.6), "distinct_bloom: error=0.6; expected a number from 1e-6 to 0.5"),
-        (lambda: distinct_bloom({"n": int}, 1, number_row), "distinct_bloom: key=1"),
-        (lambda: distinct_bloom({"n": int}, number, 1), "distinct_bloom: row=1"),
+        (lambda: distinct_bloom(VISIT, "price"), "distinct_bloom: key='price'"),
+        (lambda: distinct_bloom([], "user"), "distinct_bloom: columns="),
         (lambda: market(window="day"), "join: window='day'; expected one of time, count"),
         (lambda: market(left_window=-1), "join: left_window=-1; expected an integer from 0"),
         (lambda: market(window="count", right_window=0), "join: right_window=0"),
         (lambda: market(limit=0), "join: limit=0"),
         (
-            lambda: join(ORDER, Quote, order, quote, fits, fill, FILL),
+            lambda: join(ORDER, Quote, fits),
             "join: left=.*expected a class of records",
         ),
-        (lambda: join(Order, Quote, order, quote, True, fill, FILL), "join: matches=True"),
-        (lambda: shop(cost, "null"), "enrich: missing='null'; expected one of drop, none, raise"),
-        (lambda: shop(None, "drop"), "enrich: row=None; expected a function"),
+        (lambda: join(Order, Quote, True), "join: matches=True"),
+        (lambda: market(suffix=""), "join: suffix=''; expected text that a name may end with"),
+        (lambda: market(suffix="-2"), "join: suffix='-2'"),
+        (lambda: join(Suffixed, Order, fits, suffix="_2"), "join: suffix='_2'; .* no other column"),
+        (lambda: shop("none"), "enrich: missing='none'; expected one of drop, null, raise"),
+        (lambda: enrich(SALE, ITEM, "count"), "enrich: key='count'; .*of item, price, name"),
+        (lambda: enrich(SALE, ITEM, "price"), "enrich: key='price'; .*of item, count"),
+        (lambda: enrich(SALE, {"item": str}, "item"), "enrich: table=.*a column besides the key"),
+        (
+            lambda: enrich(SALE, {"item": int, "x": int}, "item"),
+            "enrich: table=.*the type of the ev",
+        ),
+        (lambda: enrich(SALE, SALE, "item"), "enrich: table=.*'count' to be no column"),
+        (
+            lambda: enrich(SALE, {"item": str, "x": ss.nullable(int)}, "item"),
+            "enrich: table=.*'x' .* never null",
+        ),
+        (lambda: enrich(SALE, ITEM, "item", limit=0), "enrich: limit=0"),
         (lambda: running_aggregate(float), "running_aggregate: key=.*expected int, str or bool"),
         (lambda: running_aggregate(limit=-1), "running_aggregate: limit=-1"),
     ],
