@@ -445,6 +445,9 @@ def test_enrich_of_one_phase_has_the_row_of_that_phase() -> None:
 # ---- running aggregates ----
 
 
+BY_KEY = running_aggregate({"key": str})
+
+
 def values(count: int, seed: int) -> pa.Table:
     dice = np.random.default_rng(seed)
     drawn = dice.normal(1e6, 1.0, count)
@@ -455,7 +458,7 @@ def values(count: int, seed: int) -> pa.Table:
 
 def test_running_aggregate_gives_what_pandas_gives() -> None:
     table = values(200, 3)
-    run = library.agrees(running_aggregate(), table)
+    run = library.agrees(BY_KEY, table)
     frame = table.to_pandas()
     of_key = frame.groupby("key")["value"]
     found = run.output.to_pandas()
@@ -473,29 +476,39 @@ def test_running_aggregate_gives_what_pandas_gives() -> None:
 
 
 def test_running_aggregate_of_equal_values_has_no_variance() -> None:
-    rows = running_aggregate(int).run_sequential({"key": [1] * 5, "value": [0.1] * 5}).output
+    rows = running_aggregate({"n": int}, "x").run_sequential({"n": [1] * 5, "x": [0.1] * 5}).output
     assert rows["variance"].to_pylist() == [None, 0.0, 0.0, 0.0, 0.0]
     assert rows["mean"].to_pylist() == [0.1] * 5
-    assert running_aggregate(bool).run_sequential([]).output.num_rows == 0
+    assert running_aggregate({"is_in": bool}).run_sequential([]).output.num_rows == 0
 
 
 def test_running_aggregate_has_the_variance_of_large_values_that_are_close() -> None:
     drawn = [1e9 + step for step in (4.0, 7.0, 13.0, 16.0)]
-    rows = running_aggregate().run_sequential({"key": ["a"] * 4, "value": drawn}).output
+    rows = BY_KEY.run_sequential({"key": ["a"] * 4, "value": drawn}).output
     assert rows["variance"].to_pylist()[-1] == 30.0
+
+
+def test_running_aggregate_by_several_columns() -> None:
+    day = datetime.date(2026, 3, 2)
+    table = {"shop": ["a", "b", "a"], "day": [day] * 3, "paid": [1.0, 2.0, 4.0]}
+    operator = running_aggregate({"shop": str, "day": datetime.date}, "paid")
+    output = ss.testing.check(operator, table).output
+    assert output.column_names[:3] == ["shop", "day", "count"]
+    assert output["day"].to_pylist() == [day] * 3
+    assert output["sum"].to_pylist() == [1.0, 2.0, 5.0]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1.1e150])
 def test_running_aggregate_refuses_values_that_would_stay_in_every_row(wrong: float) -> None:
     table = {"key": ["a"] * 3, "value": [1.0, wrong, 2.0]}
-    run = ss.testing.check(running_aggregate(), table)
+    run = ss.testing.check(BY_KEY, table)
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.output["mean"].to_pylist() == [1.0, 1.5]
 
 
 def test_running_aggregate_of_the_largest_values_is_finite() -> None:
     drawn = [1e150, -1e150] * 20
-    rows = running_aggregate().run_sequential({"key": ["a"] * 40, "value": drawn}).output
+    rows = BY_KEY.run_sequential({"key": ["a"] * 40, "value": drawn}).output
     assert all(math.isfinite(one) for one in rows["variance"].to_pylist()[1:])
 
 
@@ -531,7 +544,7 @@ def test_running_aggregate_of_the_largest_values_is_finite() -> None:
         (lambda: join(Suffixed, Order, fits, suffix="_2"), "join: suffix='_2'; .* no other column"),
         (lambda: shop("none"), "enrich: missing='none'; expected one of drop, null, raise"),
         (lambda: enrich(SALE, ITEM, "count"), "enrich: key='count'; .*of item, price, name"),
-        (lambda: enrich(SALE, ITEM, "price"), "enrich: key='price'; .*of item, count"),
+        (lambda: enrich(SALE, ITEM, "price"), "enrich: key='price'; .*no float"),
         (lambda: enrich(SALE, {"item": str}, "item"), "enrich: table=.*a column besides the key"),
         (
             lambda: enrich(SALE, {"item": int, "x": int}, "item"),
@@ -543,8 +556,11 @@ def test_running_aggregate_of_the_largest_values_is_finite() -> None:
             "enrich: table=.*'x' .* never null",
         ),
         (lambda: enrich(SALE, ITEM, "item", limit=0), "enrich: limit=0"),
-        (lambda: running_aggregate(float), "running_aggregate: key=.*expected int, str or bool"),
-        (lambda: running_aggregate(limit=-1), "running_aggregate: limit=-1"),
+        (lambda: running_aggregate({}), "running_aggregate: key={}; expected the columns"),
+        (lambda: running_aggregate({"x": float}), "running_aggregate: key=.*no float"),
+        (lambda: running_aggregate({"sum": int}), "running_aggregate: key=.*no column named as"),
+        (lambda: running_aggregate({"a": int}, "a"), "running_aggregate: value='a'; expected the"),
+        (lambda: running_aggregate({"a": int}, limit=-1), "running_aggregate: limit=-1"),
     ],
 )
 def test_wrong_options_are_refused(make: Any, message: str) -> None:
