@@ -85,7 +85,7 @@ def distinct_bloom(
 
         before = increment(state, "forwarded") - 1
         filled = before // capacity % 2
-        if before % capacity == 0:
+        if before % capacity == 0 and before >= 2 * capacity:
             state.bits[filled] = np.uint64(0)
         for at in places:
             state.bits[filled, at >> 6] |= np.uint64(1) << np.uint64(at & 63)

@@ -19,7 +19,7 @@ __all__ = ["adaptive_histogram"]
 def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
     """A histogram of all values so far with a bounded number of bins, every so many events.
 
-    Events have one column ``value``, a float. At every ``every``-th event a row ``(center, count)``
+    Events have one column ``value``, a float. At every ``every``-th event a row ``(centre, count)``
     is emitted for each bin, the lowest first. While there are no more different values than bins,
     it is exact. Otherwise nothing is promised of a single count: about half of a bin's values lie
     on each side of its centre, if they lie evenly.
@@ -58,7 +58,7 @@ def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
     @ss.operator(
         state=AdaptiveHistogramState,
         event={"value": float},
-        emits={"center": float, "count": int},
+        emits={"centre": float, "count": int},
         name="adaptive_histogram",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
@@ -87,7 +87,7 @@ def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
             state.bins[closest - 1] = (min(max(mean, low), high), count)
 
         if increment(state, "events") % every == 0:
-            for center, count in state.bins:
-                emit(center, count)
+            for centre, count in state.bins:
+                emit(centre, count)
 
     return process

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -510,6 +511,24 @@ def test_running_aggregate_of_the_largest_values_is_finite() -> None:
     drawn = [1e150, -1e150] * 20
     rows = BY_KEY.run_sequential({"key": ["a"] * 40, "value": drawn}).output
     assert all(math.isfinite(one) for one in rows["variance"].to_pylist()[1:])
+
+
+# ---- shipping ----
+
+
+def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
+    day = a_day(3)
+    shipped: ss.Pipeline = pickle.loads(pickle.dumps(market()))
+    with ss.Engine(shipped) as engine:
+        output = engine.process(day, order_by="time")
+    assert output == market().run_sequential(day, order_by="time").output
+    assert output.num_rows > 100
+    for operator in (distinct(VISIT, "user"), distinct_bloom(VISIT, "user")):
+        again: ss.Operator = pickle.loads(pickle.dumps(operator))
+        with ss.Engine(again) as engine:
+            assert engine.process(visits(20))["user"].to_pylist() == list(
+                dict.fromkeys(visits(20)["user"].to_pylist())
+            )
 
 
 # ---- options ----

@@ -6,6 +6,7 @@ import bisect
 import hashlib
 import itertools
 import math
+import pickle
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -373,9 +374,9 @@ def test_adaptive_histogram_has_the_bins_of_the_model() -> None:
     found = rows_of(run.output)
     expected = [one for end in (91, 182) for one in model_adaptive(drawn[:end].tolist(), 12)]
     assert [count for _, count in found] == [count for _, count in expected]
-    assert [center for center, _ in found] == pytest.approx([one for one, _ in expected], rel=1e-9)
+    assert [centre for centre, _ in found] == pytest.approx([one for one, _ in expected], rel=1e-9)
     assert sum(count for _, count in found[12:]) == 182
-    mean = sum(center * count for center, count in found[12:]) / 182
+    mean = sum(centre * count for centre, count in found[12:]) / 182
     assert mean == pytest.approx(drawn.mean(), rel=1e-9)
 
 
@@ -383,9 +384,9 @@ def test_adaptive_histogram_has_the_bins_of_the_model() -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_adaptive_histogram_stays_in_order(drawn: list[float]) -> None:
     bins = list(FOUR.run_sequential({"value": drawn}).state.bins)
-    centers = [center for center, _ in bins]
-    assert centers == sorted(centers)
-    assert min(drawn) <= centers[0] <= centers[-1] <= max(drawn)
+    centres = [centre for centre, _ in bins]
+    assert centres == sorted(centres)
+    assert min(drawn) <= centres[0] <= centres[-1] <= max(drawn)
     assert sum(count for _, count in bins) == len(drawn)
     if len(set(drawn)) <= 4:
         assert dict(bins) == Counter(drawn)
@@ -462,6 +463,32 @@ def test_haar_wavelet_refuses_what_has_no_transform(wrong: float) -> None:
 def test_haar_wavelet_of_the_largest_values_is_finite() -> None:
     output = haar_wavelet(1024, 1024).run_sequential({"value": [1e300, -1e300] * 512}).output
     assert all(map(math.isfinite, output["coefficient"].to_pylist()))
+
+
+# ---- all of them ----
+
+
+@pytest.mark.parametrize(
+    ("operator", "table"),
+    [
+        (count_min(), {"item": [5]}),
+        (hyper_log_log(), {"item": [5]}),
+        (space_saving(), {"item": [5]}),
+        (quantiles(every=1), {"value": [5.0]}),
+        (reservoir(3, bool), {"value": [True]}),
+        (histogram(0.0, 1.0, every=1), {"value": [5.0]}),
+        (adaptive_histogram(every=1), {"value": [5.0]}),
+        (haar_wavelet(2, 1), {"value": [5.0, 5.0]}),
+    ],
+    ids=lambda one: one.name if isinstance(one, ss.Operator) else "",
+)
+def test_streams_of_no_event_and_of_one(operator: ss.Operator, table: dict[str, list[Any]]) -> None:
+    assert operator.run_sequential([]).output.num_rows == 0
+    again: ss.Operator = pickle.loads(pickle.dumps(operator))  # as Spark ships it
+    output = operator.run_sequential(table).output
+    assert output.num_rows == {"quantiles": 3}.get(operator.name, 1)
+    with ss.Engine(again) as engine:
+        assert engine.process(table) == output
 
 
 # ---- options ----
