@@ -338,6 +338,11 @@ def test_histogram_has_a_bin_for_every_value(value: float) -> None:
 TENTHS = histogram(0.1, 0.8, 7, 1)
 
 
+def test_histogram_has_a_last_bin_for_what_is_rounded_up_to_the_upper_bound() -> None:
+    run = histogram(-1e16, 1.0, 4, 1).run_sequential({"value": [0.5]})
+    assert run.state.counts.tolist() == [0, 0, 0, 0, 1, 0]
+
+
 def test_histogram_refuses_nan() -> None:
     run = ss.testing.check(TENTHS, {"value": [0.5, math.nan]})
     assert [type(error) for _, error in run.raised] == [ValueError]
@@ -393,6 +398,18 @@ def test_adaptive_histogram_stays_in_order(drawn: list[float]) -> None:
 
 
 FOUR = adaptive_histogram(4)
+
+
+def test_adaptive_histogram_joins_the_first_two_of_those_that_are_equally_close() -> None:
+    run = FOUR.run_sequential({"value": [3.0, 1.0, 0.0, 2.0, 5.0]})
+    assert list(run.state.bins) == [(0.5, 2), (2.0, 1), (3.0, 1), (5.0, 1)]
+
+
+def test_adaptive_histogram_puts_no_centre_beyond_its_values() -> None:
+    low = 0.0008708379145641376  # two thirds of it and a third of its neighbour round to less
+    high = math.nextafter(low, 1.0)
+    run = adaptive_histogram(2).run_sequential({"value": [low, low, 1.0, high]})
+    assert list(run.state.bins) == [(low, 3), (1.0, 1)]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
