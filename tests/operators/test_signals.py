@@ -1,6 +1,7 @@
 """Operators over signals: against pandas, NumPy and exact sums, over all values so far."""
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,13 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.operators.signals import crossing, moving_average
+from specstream.operators.signals import (
+    bollinger_bands,
+    crossing,
+    cusum,
+    exponential_average,
+    moving_average,
+)
 
 
 def series(count: int = 300, seed: int = 1) -> pa.Table:
@@ -54,6 +61,19 @@ def rows_of(output: pa.Table) -> list[tuple[Any, ...]]:
         (crossing, {"long": 1}),
         (crossing, {"key": "str"}),
         (crossing, {"keys": 0}),
+        (bollinger_bands, {"n": 1}),
+        (bollinger_bands, {"k": -1.0}),
+        (bollinger_bands, {"min_periods": 0}),
+        (bollinger_bands, {"n": 2**16, "keys": 2**12}),
+        (exponential_average, {"half_life": 0.0}),
+        (exponential_average, {"half_life": math.inf}),
+        (exponential_average, {"by": "age"}),
+        (exponential_average, {"key": bool}),
+        (cusum, {"threshold": 0}),
+        (cusum, {"threshold": math.nan}),
+        (cusum, {"threshold": 1.0, "drift": -0.5}),
+        (cusum, {"threshold": 1.0, "target": math.inf}),
+        (cusum, {"threshold": 1.0, "warm_up": 0}),
     ],
 )
 def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options: Any) -> None:
@@ -124,3 +144,162 @@ def test_means_that_touch_do_not_cross() -> None:
     assert rows_of(output) == [("a", False, 1.0, 2.5)]
     level = pa.table({"key": ["a"] * 40, "value": [0.1] * 20 + [0.3] * 20})
     assert crossing(3, 8).run_sequential(level).output.num_rows == 0
+
+
+# ---- Bollinger bands ----
+
+
+def test_bands_agree_with_exact_means_and_deviations() -> None:
+    n, k = 5, 1.5
+    table = series()
+    run = library.agrees(bollinger_bands(n, k, min_periods=2), table)
+    expected = [(key, values[-n:]) for key, values in by_key(table) if len(values) >= 2]
+    assert run.output["key"].to_pylist() == [key for key, _ in expected]
+    for (_, lower, middle, upper, side), (_, last) in zip(
+        rows_of(run.output), expected, strict=True
+    ):
+        band, scale = k * statistics.pstdev(last), max(map(abs, last))
+        exact = statistics.fmean(last)
+        assert abs(middle - exact) <= 1e-15 * n * scale
+        assert abs(lower - (exact - band)) <= 1e-15 * n * scale
+        assert abs(upper - (exact + band)) <= 1e-15 * n * scale
+        if not math.isclose(abs(last[-1] - exact), band, abs_tol=1e-15 * n * scale):
+            assert side == (abs(last[-1] - exact) > band) * np.sign(last[-1] - exact)
+    assert {row[4] for row in rows_of(run.output)} == {-1, 0, 1}
+
+
+def test_bands_agree_with_pandas_where_the_mean_is_large() -> None:
+    generator = np.random.default_rng(7)
+    frame = pd.DataFrame({"key": 0, "value": 1e6 + generator.normal(size=150)})
+    output = bollinger_bands(20, key=int).run_sequential(frame).output
+    rolled = frame["value"].rolling(20)
+    np.testing.assert_allclose(output["mean"].to_numpy(), rolled.mean()[19:], rtol=1e-14)
+    deviation = (output["upper"].to_numpy() - output["lower"].to_numpy()) / 4
+    np.testing.assert_allclose(deviation, rolled.std(ddof=0)[19:], rtol=1e-7)
+
+
+def test_equal_values_have_bands_of_no_width() -> None:
+    value = [0.3, 1e17, -2.0, math.nan, math.inf, *[0.1] * 20]
+    table = pa.table({"key": ["a"] * len(value), "value": value})
+    run = library.agrees(bollinger_bands(4, 3.0), table)
+    last = rows_of(run.output)[-17:]
+    assert set(last) == {("a", 0.1, 0.1, 0.1, 0)}
+    assert math.isnan(rows_of(run.output)[-18][1])
+
+
+# ---- exponential averages ----
+
+
+def test_an_exponential_average_by_events_agrees_with_pandas() -> None:
+    frame = series().to_pandas()
+    run = library.agrees(exponential_average(3.5), series())
+    by_pandas = frame.groupby("key")["value"].transform(lambda one: one.ewm(halflife=3.5).mean())
+    assert run.output["key"].to_pylist() == frame["key"].tolist()
+    weighed = frame["value"].abs().groupby(frame["key"])  # what the error is in proportion to
+    scale = weighed.transform(lambda one: one.ewm(halflife=3.5).mean())
+    error = np.abs(run.output["mean"].to_numpy() - by_pandas)
+    assert (error <= 1e-14 * scale + 1e-300).all()
+
+
+def test_an_exponential_average_by_time_agrees_with_pandas() -> None:
+    generator = np.random.default_rng(4)
+    time = generator.integers(0, 50, 120).cumsum()
+    value = generator.normal(size=120)
+    table = pa.table({"key": ["a"] * 120, "value": value, "time": time})
+    run = library.agrees(exponential_average(60, by="time"), table, order_by="time")
+    by_pandas = (
+        pd.Series(value)
+        .ewm(halflife=pd.Timedelta(60, "s"), times=pd.to_datetime(time, unit="s"))
+        .mean()
+    )
+    np.testing.assert_allclose(run.output["mean"].to_numpy(), by_pandas, rtol=0, atol=1e-13)
+
+
+def test_an_exponential_average_by_time_does_not_depend_on_the_order() -> None:
+    generator = np.random.default_rng(5)
+    time, value = generator.integers(0, 1000, 50), generator.normal(size=50)
+    weights = 0.5 ** ((time.max() - time) / 90.0)
+    operator = exponential_average(90, by="time", key=int)
+    with ss.Engine(operator, threads=2) as engine:
+        for at in range(50):  # batches that are older than those before
+            event = {"key": [1], "value": value[at : at + 1], "time": time[at : at + 1]}
+            engine.process(event, order_by="time")
+        assert engine.state.averages[1].mean == pytest.approx(np.average(value, weights=weights))
+        assert engine.state.averages[1].weight == pytest.approx(weights.sum())
+
+
+def test_equal_values_have_exactly_that_exponential_average() -> None:
+    values = {"key": ["a"] * 100, "value": [0.1] * 100}
+    output = exponential_average(7).run_sequential(values).output
+    assert set(output["mean"].to_pylist()) == {0.1}
+
+
+def test_what_would_spoil_a_running_mean_is_refused() -> None:
+    table = pa.table(
+        {"key": ["a"] * 6, "value": [1.0, math.nan, -math.inf, -1.7e308, 1.7e308, 2.0]}
+    )
+    averaged = library.agrees(exponential_average(1.0), table)
+    assert [(row, type(error)) for row, error in averaged.raised] == [
+        (1, ValueError),
+        (2, ValueError),
+        (4, ValueError),
+    ]
+    summed = library.agrees(cusum(1.0, warm_up=9), table)
+    assert [row for row, _ in summed.raised] == [1, 2, 4]
+
+
+# ---- CUSUM ----
+
+
+def page(
+    rows: list[tuple[str, float]],
+    threshold: float,
+    drift: float,
+    target: float | None,
+    warm_up: int,
+) -> list[tuple[str, bool, int]]:
+    """Page's rule by its other definition: a sum since some event is above the threshold."""
+    alarms = []
+    run: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    learned: defaultdict[str, list[float]] = defaultdict(list)
+    for at, (key, value) in enumerate(rows):
+        if target is None and len(learned[key]) < warm_up:
+            learned[key].append(value)
+            continue
+        mean_of_key = target if target is not None else mean(learned[key])
+        run[key].append((at, value - mean_of_key))
+        for sign in (1, -1):
+            sums = {
+                since: math.fsum(sign * x - drift for at, x in run[key] if at >= since)
+                for since, _ in run[key]
+            }
+            best = max(sums, key=lambda since: (sums[since], since))
+            if sums[best] > threshold:
+                alarms.append((key, sign > 0, best))
+                run[key], learned[key] = [], []
+                break
+    return alarms
+
+
+@pytest.mark.parametrize(("target", "warm_up"), [(0.25, 5), (None, 5)])
+def test_alarms_are_those_of_the_largest_sum(target: float | None, warm_up: int) -> None:
+    generator = np.random.default_rng(6)
+    count = 260
+    key = generator.choice(["a", "b"], count)
+    level = np.repeat([0.0, 2.0, 0.0, -2.0], count // 4)
+    value = (generator.normal(size=count) + level).round(3)
+    table = pa.table({"key": key, "value": value})
+    run = library.agrees(cusum(4.0, 0.5, target, warm_up), table)
+    expected = page(list(zip(key.tolist(), value.tolist(), strict=True)), 4.0, 0.5, target, warm_up)
+    assert {up for _, up, _ in expected} == {True, False}
+    assert [(key, up, since) for key, up, _, since in rows_of(run.output)] == expected
+    assert all(sum > 4.0 for sum in run.output["sum"].to_pylist())
+
+
+def test_values_on_target_give_no_alarm() -> None:
+    values = {"key": ["a"] * 50, "value": [3.0, 3.5, 2.5, 3.0, 3.0] * 10}
+    run = cusum(0.75, 0.25, 3.0).run_sequential(values)
+    assert run.output.num_rows == 0
+    learned = cusum(0.1, warm_up=1).run_sequential({"key": ["a"] * 9, "value": [0.1] * 9})
+    assert learned.output.num_rows == 0
+    assert learned.state.sums["a"].target == 0.1
