@@ -122,7 +122,7 @@ def bollinger_bands(
     return process
 
 
-def with_value(count, mean, squares, value):  # type: ignore[no-untyped-def]
+def with_value(count: int, mean: float, squares: float, value: float) -> tuple[float, float]:
     """Mean and sum of squared deviations of ``count`` values and one more."""
     difference = value - mean
     mean += difference / (count + 1)

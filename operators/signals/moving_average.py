@@ -11,6 +11,8 @@ van Herk 1992, Gil and Werman 1993.)
 
 from __future__ import annotations
 
+from typing import Any
+
 import specstream as ss
 from specstream.declarations.options import integer, refused
 
@@ -87,7 +89,7 @@ class Window(ss.Record):
     newest: float = 0.0
 
 
-def moving_sum(windows, sums, key, value, n):  # type: ignore[no-untyped-def]
+def moving_sum(windows: Any, sums: Any, key: Any, value: float, n: int) -> tuple[float, int]:
     """The sum of the last ``n`` values of a key with this one, and how many these are."""
     window = windows.get(key)
     if window is None:

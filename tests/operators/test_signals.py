@@ -116,7 +116,7 @@ def test_what_has_left_the_window_is_forgotten() -> None:
 
 
 def test_moving_averages_of_nothing_and_of_too_many_keys() -> None:
-    empty = {"key": [], "value": []}
+    empty: dict[str, list[Any]] = {"key": [], "value": []}
     assert moving_average().run_sequential(empty).output.num_rows == 0
     with pytest.raises(OverflowError):
         moving_average(3, keys=1).run_sequential({"key": ["a", "b"], "value": [1.0, 2.0]})

@@ -1,0 +1,236 @@
+"""Operators that learn: against NumPy on the events so far."""
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import library
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import specstream as ss
+from specstream.operators.learning import linear_regression, logistic_regression, naive_bayes
+
+X = ("x", "y")
+
+
+def blobs(count: int = 150, seed: int = 1) -> pa.Table:
+    """Points around a centre for each class; a third has no label, some have equal features."""
+    generator = np.random.default_rng(seed)
+    kind = generator.integers(0, 3, count)
+    x = generator.normal(size=count) + kind
+    y = generator.normal(size=count) - 2.0 * kind
+    y[10:20] = 0.5
+    label = np.array(["red", "green", "blue"])[kind]
+    return pa.table({"x": x, "y": y, "label": pa.array(label, mask=generator.random(count) < 0.3)})
+
+
+def features_of(table: pa.Table, names: tuple[str, ...] = X) -> np.ndarray:
+    return np.column_stack([table[name].to_numpy() for name in names])
+
+
+@pytest.mark.parametrize(
+    ("factory", "options"),
+    [
+        (naive_bayes, {"features": ()}),
+        (naive_bayes, {"features": "x"}),
+        (naive_bayes, {"features": ("x", "x")}),
+        (naive_bayes, {"features": ("x", "class")}),
+        (naive_bayes, {"features": ("x", "label")}),
+        (naive_bayes, {"features": ("timestamp",)}),
+        (naive_bayes, {"features": ("x; import os",)}),
+        (naive_bayes, {"features": 3}),
+        (naive_bayes, {"label": float}),
+        (naive_bayes, {"smoothing": 0.0}),
+        (naive_bayes, {"classes": 0}),
+        (linear_regression, {"features": ("target",)}),
+        (linear_regression, {"ridge": 0.0}),
+        (linear_regression, {"forgetting": 1.5}),
+        (logistic_regression, {"features": ("x", "")}),
+        (logistic_regression, {"rate": 0.0}),
+        (logistic_regression, {"penalty": math.nan}),
+        (logistic_regression, {"rate": 2.0, "penalty": 0.5}),
+    ],
+)
+def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options: Any) -> None:
+    with pytest.raises(ss.ConfigurationError, match=f"^{factory.__name__}: "):
+        factory(**options)
+
+
+@pytest.mark.parametrize("factory", [linear_regression, logistic_regression, naive_bayes])
+def test_a_feature_that_is_no_number_is_refused(factory: Callable[..., ss.Operator]) -> None:
+    operator = factory(features=("height",))
+    columns: dict[str, Any] = {name: pa.nulls(4, of.arrow) for name, of in operator.event}
+    columns["height"] = [math.nan, 1.0, -math.inf, 2e100]
+    run = operator.run_sequential(pa.table(columns), on_error="skip")
+    assert [row for row, _ in run.raised] == [0, 2, 3]
+    assert str(run.raised[1][1]).startswith(f"{factory.__name__}: height=-inf; ")
+
+
+def test_an_operator_with_named_features_can_be_pickled() -> None:
+    table = blobs(20)
+    operator = naive_bayes()
+    again = pickle.loads(pickle.dumps(operator))
+    assert again.run_sequential(table).output == operator.run_sequential(table).output
+
+
+# ---- naive Bayes ----
+
+
+def bayes(x: np.ndarray, labels: list[Any], smoothing: float) -> list[tuple[Any, float] | None]:
+    """Before each event: the probable class by means and variances of all events so far."""
+    rows: list[tuple[Any, float] | None] = []
+    for at in range(len(x)):
+        classes = list(dict.fromkeys(one for one in labels[:at] if one is not None))
+        if not classes:
+            rows.append(None)
+            continue
+        joint = []
+        for one in classes:
+            of_class = x[:at][[label == one for label in labels[:at]]]
+            variance = of_class.var(axis=0) + smoothing
+            log_density = -((x[at] - of_class.mean(axis=0)) ** 2) / (2 * variance)
+            log_density -= np.log(2 * np.pi * variance) / 2
+            known = sum(label is not None for label in labels[:at])
+            joint.append(math.log(len(of_class) / known) + log_density.sum())
+        best = int(np.argmax(joint))
+        rows.append((classes[best], float(1.0 / np.exp(np.array(joint) - joint[best]).sum())))
+    return rows
+
+
+def test_naive_bayes_is_bayes_rule_on_the_events_so_far() -> None:
+    table = blobs()
+    run = library.agrees(naive_bayes(smoothing=1e-3), table, are_none=True)
+    expected = bayes(features_of(table), table["label"].to_pylist(), 1e-3)
+    assert expected.count(None) == run.output["predicted"].null_count >= 1
+    assert run.output["predicted"].to_pylist() == [one and one[0] for one in expected]
+    found = run.output["probability"].to_pylist()[expected.count(None) :]
+    np.testing.assert_allclose(found, [one[1] for one in expected if one], rtol=1e-9)
+
+
+def test_naive_bayes_of_integers_and_far_points() -> None:
+    table = pa.table(
+        {
+            "height": [0.0, 1.0, 1e100, -1e100, 0.2, 1e-300],
+            "label": pa.array([7, -7, None, None, 7, None], pa.int64()),
+        }
+    )
+    operator = naive_bayes(("height",), label=int, smoothing=1e-100)
+    run = library.agrees(operator, table, are_none=True)
+    assert run.output["predicted"].to_pylist() == [None, 7, 7, 7, 7, 7]
+    assert run.output["probability"].to_pylist()[2:4] == [0.5, 0.5]
+    assert run.raised == ()
+
+
+# ---- regression ----
+
+
+def line(count: int = 120, seed: int = 2) -> pa.Table:
+    """Numbers that are linear in the features, with noise; every fourth has no target."""
+    generator = np.random.default_rng(seed)
+    x, y = generator.normal(size=count), generator.normal(100.0, 20.0, count)
+    x[30:35] = 0.0
+    target = 3.0 * x - 0.5 * y + 7.0 + generator.normal(size=count)
+    return pa.table({"x": x, "y": y, "target": pa.array(target, mask=np.arange(count) % 4 == 3)})
+
+
+def fits(table: pa.Table, ridge: float, forgetting: float) -> list[np.ndarray | None]:
+    """Before each event: least squares over all rows so far, and rows that stand for the ridge."""
+    x = np.column_stack([features_of(table), np.ones(len(table))])
+    target = table["target"].to_numpy(zero_copy_only=False)
+    found: list[np.ndarray | None] = []
+    for at in range(len(table)):
+        known = np.flatnonzero(~np.isnan(target[:at]))
+        age = np.arange(len(known))[::-1]
+        weight = np.append(forgetting ** (age / 2), np.full(2, forgetting ** (len(known) / 2)))
+        rows = np.vstack([x[known], np.eye(2, 3) * math.sqrt(ridge)]) * weight[:, None]
+        values = np.append(target[known], [0.0, 0.0]) * weight
+        found.append(np.linalg.lstsq(rows, values, rcond=None)[0] if len(known) else None)
+    return found
+
+
+@pytest.mark.parametrize(("ridge", "forgetting"), [(1e-6, 1.0), (25.0, 0.95)])
+def test_a_linear_regression_is_least_squares_on_the_events_so_far(
+    ridge: float, forgetting: float
+) -> None:
+    table = line()
+    run = library.agrees(linear_regression(X, ridge, forgetting), table, are_none=True)
+    expected = fits(table, ridge, forgetting)
+    assert expected[0] is None
+    assert all(fit is not None for fit in expected[1:])
+    points = zip(features_of(table), expected, strict=True)
+    numbers = [fit @ [*point, 1.0] for point, fit in points if fit is not None]
+    predicted = run.output["predicted"].to_numpy(zero_copy_only=False)
+    assert np.isnan(predicted[0])
+    np.testing.assert_allclose(predicted[1:], numbers, rtol=1e-9, atol=1e-9)
+    error = run.output["error"].to_pylist()
+    target = table["target"].to_pylist()
+    assert error[0] is None
+    for at in range(1, len(table)):
+        one = target[at]
+        assert error[at] == (None if one is None else one - predicted[at])
+
+
+def test_a_linear_regression_stays_right_where_features_are_nearly_equal() -> None:
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=400)
+    y = x + 1e-6 * generator.normal(size=400)
+    target = 2.0 * x - 3.0 * y + 1.0
+    table = pa.table({"x": x, "y": y, "target": target})
+    weights = linear_regression(X, ridge=1e-30).run_sequential(table).state.weights
+    np.testing.assert_allclose(weights, [2.0, -3.0, 1.0], rtol=1e-7)
+
+
+def test_a_linear_regression_of_few_events_and_of_what_is_forgotten() -> None:
+    target = pa.array([5.0, 5.0, None, *[1.0] * 3000])
+    x = [2.0, 2.0, 2.0, *[0.0] * 3000]
+    run = linear_regression(forgetting=0.5).run_sequential({"x": x, "target": target})
+    assert run.output["predicted"].to_pylist()[:2] == [None, pytest.approx(5.0)]
+    assert run.state.weights[1] == 1.0
+    assert math.isfinite(run.state.weights[0])
+    spoilt = {"x": [1.0, 1.0], "target": [math.inf, math.nan]}
+    run = linear_regression().run_sequential(spoilt, on_error="skip")
+    assert [type(error) for _, error in run.raised] == [ValueError, ValueError]
+    assert run.state.learned == 0
+
+
+def yes_or_no(count: int, seed: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(count, 2))
+    z = x @ [1.5, -1.0] + 0.5
+    return x, generator.random(count) < 1.0 / (1.0 + np.exp(-z))
+
+
+def test_a_logistic_regression_is_gradient_descent() -> None:
+    x, label = yes_or_no(160)
+    x[7], x[8] = (1e3, -1e3), (-1e6, 1e6)  # where a probability is 0 or 1
+    unknown = np.arange(160) % 5 == 2
+    columns = {"x": x[:, 0], "y": x[:, 1], "label": pa.array(label, mask=unknown)}
+    table = pa.table(columns)
+    run = library.agrees(logistic_regression(X, 0.3, 0.01), table, are_none=True)
+
+    weights, expected = np.zeros(3), []
+    with np.errstate(over="ignore"):
+        for row, one, is_unknown in zip(x, label, unknown, strict=True):
+            point = np.append(row, 1.0)
+            expected.append(1.0 / (1.0 + np.exp(-(weights @ point))))
+            if not is_unknown:
+                gradient = (expected[-1] - one) * point + 0.01 * weights * [1.0, 1.0, 0.0]
+                weights = weights - 0.3 * gradient
+    found = run.output["probability"].to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(run.state.weights, weights, rtol=1e-9)
+
+
+def test_a_logistic_regression_comes_near_the_most_probable_weights() -> None:
+    x, label = yes_or_no(3000)
+    rows = np.column_stack([x, np.ones(len(x))])
+    best = np.zeros(3)
+    for _ in range(20):  # Newton's method on all events at once
+        p = 1.0 / (1.0 + np.exp(-rows @ best))
+        best += np.linalg.solve((rows.T * (p * (1.0 - p))) @ rows, rows.T @ (label - p))
+    columns = {"x": x[:, 0], "y": x[:, 1], "label": label}
+    run = logistic_regression(X, 0.02).run_sequential(columns)
+    assert np.abs(run.state.weights - best).max() < 0.2
