@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,12 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.operators.learning import linear_regression, logistic_regression, naive_bayes
+from specstream.operators.learning import (
+    k_nearest,
+    linear_regression,
+    logistic_regression,
+    naive_bayes,
+)
 
 X = ("x", "y")
 
@@ -45,6 +51,12 @@ def features_of(table: pa.Table, names: tuple[str, ...] = X) -> np.ndarray:
         (naive_bayes, {"label": float}),
         (naive_bayes, {"smoothing": 0.0}),
         (naive_bayes, {"classes": 0}),
+        (k_nearest, {"features": ("x", "label")}),
+        (k_nearest, {"k": 0}),
+        (k_nearest, {"label": bool}),
+        (k_nearest, {"cells": 1000, "per_cell": 1000}),
+        (k_nearest, {"low": 1.0, "high": 1.0}),
+        (k_nearest, {"high": math.inf}),
         (linear_regression, {"features": ("target",)}),
         (linear_regression, {"ridge": 0.0}),
         (linear_regression, {"forgetting": 1.5}),
@@ -59,7 +71,9 @@ def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options:
         factory(**options)
 
 
-@pytest.mark.parametrize("factory", [linear_regression, logistic_regression, naive_bayes])
+@pytest.mark.parametrize(
+    "factory", [k_nearest, linear_regression, logistic_regression, naive_bayes]
+)
 def test_a_feature_that_is_no_number_is_refused(factory: Callable[..., ss.Operator]) -> None:
     operator = factory(features=("height",))
     columns: dict[str, Any] = {name: pa.nulls(4, of.arrow) for name, of in operator.event}
@@ -234,3 +248,60 @@ def test_a_logistic_regression_comes_near_the_most_probable_weights() -> None:
     columns = {"x": x[:, 0], "y": x[:, 1], "label": label}
     run = logistic_regression(X, 0.02).run_sequential(columns)
     assert np.abs(run.state.weights - best).max() < 0.2
+
+
+# ---- nearest neighbours ----
+
+
+def votes(
+    x: np.ndarray, labels: list[Any], k: int, cells: int, per_cell: int, low: float, high: float
+) -> list[tuple[Any, float | None]]:
+    """Before each event: a vote of the nearest of all points that are kept, by a full search."""
+    kept: defaultdict[tuple[int, ...], deque[Any]] = defaultdict(lambda: deque(maxlen=per_cell))
+    rows: list[tuple[Any, float | None]] = []
+    for at, (point, label) in enumerate(zip(x, labels, strict=True)):
+        every = sorted(
+            (sum((point - other) ** 2), number, one)
+            for cell in kept.values()
+            for number, other, one in cell
+        )[:k]
+        count = Counter(one for _, _, one in every)
+        best = max(count.values(), default=0)
+        first = next((one for _, _, one in every if count[one] == best), None)
+        rows.append((first, best / len(every) if every else None))
+        if label is not None:
+            cell = np.clip((point[:2] - low) // ((high - low) / cells), 0, cells - 1)
+            kept[tuple(cell.astype(int))].append((at, point, label))
+    return rows
+
+
+@pytest.mark.parametrize("names", [("x",), ("x", "y"), ("x", "y", "z")])
+def test_the_nearest_vote_as_in_a_search_through_all_points(names: tuple[str, ...]) -> None:
+    count = 160
+    generator = np.random.default_rng(6)
+    x = generator.normal(size=(count, len(names)))
+    x[40:80] = x[40:80].round()  # at the same distance, and on edges of cells
+    x[100:110] = x[0]
+    x[120] *= 1e50
+    label = generator.integers(0, 3, count)
+    unknown = generator.random(count) < 0.2
+    columns = dict(zip(names, x.T, strict=True))
+    table = pa.table({**columns, "label": pa.array(label, mask=unknown)})
+    options: dict[str, Any] = {"k": 4, "cells": 5, "per_cell": 6, "low": -1.5, "high": 1.0}
+    operator = k_nearest(names, label=int, **options)
+    run = library.agrees(operator, table, are_none=True)
+    expected = votes(x, table["label"].to_pylist(), **options)
+    assert run.output["predicted"].to_pylist() == [one for one, _ in expected]
+    assert run.output["share"].to_pylist() == [share for _, share in expected]
+
+
+def test_classes_far_apart_are_told_apart() -> None:
+    generator = np.random.default_rng(7)
+    kind = generator.integers(0, 2, 300)
+    x = 0.3 + 0.4 * kind + generator.normal(scale=0.05, size=300)
+    columns = {"x": x, "y": generator.random(300), "label": np.array(["no", "yes"])[kind]}
+    run = k_nearest().run_sequential(columns)
+    wrong = [
+        a != b for a, b in zip(run.output["predicted"].to_pylist(), columns["label"], strict=True)
+    ]
+    assert sum(wrong[20:]) == 0
