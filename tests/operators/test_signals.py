@@ -1,5 +1,6 @@
 """Operators over signals: against pandas, NumPy and exact sums, over all values so far."""
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -14,6 +15,7 @@ import pytest
 
 import specstream as ss
 from specstream.operators.signals import (
+    adwin,
     bollinger_bands,
     crossing,
     cusum,
@@ -74,6 +76,11 @@ def rows_of(output: pa.Table) -> list[tuple[Any, ...]]:
         (cusum, {"threshold": 1.0, "drift": -0.5}),
         (cusum, {"threshold": 1.0, "target": math.inf}),
         (cusum, {"threshold": 1.0, "warm_up": 0}),
+        (adwin, {"delta": 0.0}),
+        (adwin, {"delta": 1.0}),
+        (adwin, {"span": -1.0}),
+        (adwin, {"buckets": 1}),
+        (adwin, {"keys": 2**20}),
     ],
 )
 def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options: Any) -> None:
@@ -244,6 +251,7 @@ def test_what_would_spoil_a_running_mean_is_refused() -> None:
         (2, ValueError),
         (4, ValueError),
     ]
+    assert [row for row, _ in adwin().run_sequential(table, on_error="skip").raised] == [1, 2, 3, 4]
     summed = library.agrees(cusum(1.0, warm_up=9), table)
     assert [row for row, _ in summed.raised] == [1, 2, 4]
 
@@ -303,3 +311,84 @@ def test_values_on_target_give_no_alarm() -> None:
     learned = cusum(0.1, warm_up=1).run_sequential({"key": ["a"] * 9, "value": [0.1] * 9})
     assert learned.output.num_rows == 0
     assert learned.state.sums["a"].target == 0.1
+
+
+# ---- ADWIN ----
+
+
+def windows(
+    rows: list[tuple[str, float]], delta: float, span: float, most: int
+) -> list[tuple[str, float, float, int, int]]:
+    """ADWIN2 over lists of lists of all values, whose means and variances are taken anew."""
+    alarms = []
+    of_keys: defaultdict[str, list[list[float]]] = defaultdict(list)
+    for key, value in rows:
+        window = of_keys[key]
+        window.append([value])
+        length = 1
+        while len(same := [at for at, one in enumerate(window) if len(one) == length]) > most:
+            first = same[0]
+            window[first : first + 2] = [window[first] + window[first + 1]]
+            length *= 2
+        gone: list[float] = []
+        while len(window) > 1:
+            values = list(itertools.chain(*window))
+            log = math.log(2 * math.log(len(values)) / delta)
+            edges = np.cumsum([len(one) for one in window])[:-1]
+            for edge in edges:
+                old, new = values[:edge], values[edge:]
+                m = 1 / (1 / len(old) + 1 / len(new))
+                bound = math.sqrt(2 / m * np.var(values) * log) + 2 / (3 * m) * span * log
+                if abs(np.mean(old) - np.mean(new)) >= bound:
+                    gone += window.pop(0)
+                    break
+            else:
+                break
+        if gone:
+            left = list(itertools.chain(*window))
+            alarms.append((key, mean(gone), mean(left), len(gone), len(left)))
+    return alarms
+
+
+def test_adwin_is_that_over_lists_of_all_values() -> None:
+    generator = np.random.default_rng(8)
+    count = 300
+    key = generator.choice(["a", "b"], count)
+    level = np.repeat([0.2, 0.8, 0.5, 0.5, 0.0, 1.0], count // 6)
+    value = np.clip(generator.normal(scale=0.1, size=count) + level, 0.0, 1.0)
+    table = pa.table({"key": key, "value": value})
+    run = library.agrees(adwin(0.1, buckets=3), table)
+    expected = windows(list(zip(key.tolist(), value.tolist(), strict=True)), 0.1, 1.0, 3)
+    assert len(expected) >= 8
+    found = rows_of(run.output)
+    assert [(key, dropped, width) for key, _, _, dropped, width in found] == [
+        (key, dropped, width) for key, _, _, dropped, width in expected
+    ]
+    for row, other in zip(found, expected, strict=True):
+        assert row[1:3] == pytest.approx(other[1:3], rel=1e-12)
+
+
+def test_adwin_is_mostly_silent_where_nothing_changes() -> None:
+    generator = np.random.default_rng(9)
+    value = (generator.random(20_000) < 0.3).astype(float)
+    with ss.Engine(adwin(0.002, key=int), threads=2) as engine:
+        output = engine.process({"key": np.arange(20_000) % 5, "value": value})
+        assert output.num_rows <= 0.002 * 20_000 / 10  # the bound is a generous one
+        width = sum(2**size * count for (_, size), count in engine.state.counts.items())
+        assert width == 20_000 - sum(output["dropped"].to_pylist())
+        assert max(engine.state.counts.values()) == 5
+    same = adwin(0.5).run_sequential({"key": ["a"] * 200, "value": [0.1] * 200})
+    assert same.output.num_rows == 0
+
+
+def test_adwin_finds_a_change_soon_and_forgets_what_was_before() -> None:
+    generator = np.random.default_rng(10)
+    value = (generator.random(3000) < np.repeat([0.2, 0.7], [2000, 1000])).astype(float)
+    with ss.Engine(adwin(0.002), threads=2) as engine:
+        before = engine.process({"key": ["a"] * 2000, "value": value[:2000]})
+        soon = engine.process({"key": ["a"] * 100, "value": value[2000:2100]})
+        engine.process({"key": ["a"] * 900, "value": value[2100:]})
+        width = sum(2**size * count for (_, size), count in engine.state.counts.items())
+    assert (before.num_rows, soon.num_rows > 0) == (0, True)
+    assert soon["before"][0].as_py() == pytest.approx(0.2, abs=0.03)
+    assert 850 <= width <= 1050
