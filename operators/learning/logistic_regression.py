@@ -14,7 +14,7 @@ import specstream as ss
 from specstream.declarations.options import number
 from specstream.operators.learning.features import check_features, column_names, gather_of
 
-__all__ = ["logistic_regression"]
+__all__ = ["logistic", "logistic_regression"]
 
 
 def logistic_regression(
@@ -86,9 +86,7 @@ def logistic_regression(
         z = state.weights[n]
         for i in range(n):
             z += state.weights[i] * state.x[i]
-        # exp of a negative number never overflows.
-        small = math.exp(-abs(z))
-        probability = 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small)
+        probability = logistic(z)
         emit(probability)
 
         if event.label is None:
@@ -99,3 +97,9 @@ def logistic_regression(
         state.weights[n] += step
 
     return process
+
+
+def logistic(z: float) -> float:
+    """``1 / (1 + exp(-z))``, of which no part overflows."""
+    small = math.exp(-abs(z))
+    return 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small)

@@ -1,8 +1,8 @@
 """The mean of the last n values of each key, in constant time and without drift.
 
 A running sum that adds what comes and subtracts what goes keeps every rounding error that it has
-ever made: after a value of 1e17 has passed, nothing smaller than 16 is right any more. Here nothing
-is subtracted. The stream of a key is cut into blocks of n values. A window that ends inside of a
+ever made: once a value of 1e17 has come and gone, it is off by 8 and more for good. Here nothing is
+subtracted. The stream of a key is cut into blocks of n values. A window that ends inside of a
 block is a first part of this block and a last part of the one before. The sum of the first part is
 added up as the values come. The sums of all last parts are made when a block is full, from its end
 to its beginning, and take the places of its values. (The same with the maximum in place of the sum:

@@ -1,5 +1,6 @@
 """Operators that learn: against NumPy on the events so far."""
 
+import itertools
 import math
 import pickle
 from collections import Counter, defaultdict, deque
@@ -17,6 +18,7 @@ from specstream.operators.learning import (
     linear_regression,
     logistic_regression,
     naive_bayes,
+    network,
 )
 
 X = ("x", "y")
@@ -69,6 +71,34 @@ def features_of(table: pa.Table, names: tuple[str, ...] = X) -> np.ndarray:
 def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options: Any) -> None:
     with pytest.raises(ss.ConfigurationError, match=f"^{factory.__name__}: "):
         factory(**options)
+
+
+ONE = (np.ones((2, 1)), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layers": ()},
+        {"layers": 5},
+        {"layers": [np.ones((2, 1))]},
+        {"layers": [(np.ones((2, 1)),)]},
+        {"layers": [("ab", "c")]},
+        {"layers": [(np.ones((3, 1)), np.zeros(1))]},
+        {"layers": [(np.ones((2, 2)), np.zeros(2))]},
+        {"layers": [(np.ones((2, 2)), np.zeros(3)), ONE]},
+        {"layers": [ONE, ONE, ONE]},
+        {"layers": [(np.array([[1.0], [math.nan]]), np.zeros(1))]},
+        {"layers": [ONE], "features": ("x",)},
+        {"layers": [ONE], "features": ("x", "random")},
+        {"layers": [ONE], "activation": "sigmoid"},
+        {"layers": [ONE], "output": "tanh"},
+        {"layers": [ONE], "standardise": 1},
+    ],
+)
+def test_wrong_networks_are_refused(options: Any) -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"^network: "):
+        network(**options)
 
 
 @pytest.mark.parametrize(
@@ -305,3 +335,74 @@ def test_classes_far_apart_are_told_apart() -> None:
         a != b for a, b in zip(run.output["predicted"].to_pylist(), columns["label"], strict=True)
     ]
     assert sum(wrong[20:]) == 0
+
+
+# ---- networks ----
+
+
+def layers_of(*sizes: int, seed: int = 11) -> list[tuple[np.ndarray, np.ndarray]]:
+    generator = np.random.default_rng(seed)
+    return [
+        (generator.normal(size=(a, b)), generator.normal(size=b))
+        for a, b in itertools.pairwise(sizes)
+    ]
+
+
+def scores(layers: Any, x: np.ndarray, activation: Callable[[np.ndarray], Any]) -> np.ndarray:
+    for weights, biases in layers[:-1]:
+        x = activation(x @ weights + biases)
+    weights, biases = layers[-1]
+    return np.asarray(x @ weights + biases)[:, 0]
+
+
+def relu(x: np.ndarray) -> Any:
+    return np.maximum(x, 0.0)
+
+
+@pytest.mark.parametrize(("activation", "by_numpy"), [("tanh", np.tanh), ("relu", relu)])
+def test_a_network_scores_as_in_numpy(
+    activation: str, by_numpy: Callable[[np.ndarray], Any]
+) -> None:
+    table = blobs(60).select(X)
+    layers = layers_of(2, 7, 5, 1)
+    run = library.agrees(network(layers, X, activation), table)
+    expected = scores(layers, features_of(table), by_numpy)
+    np.testing.assert_allclose(run.output["score"].to_numpy(), expected, rtol=0, atol=1e-12)
+
+
+def test_a_network_of_one_layer_and_its_logistic_score() -> None:
+    table = pa.table({"x": [0.0, 1.0, -800.0, 800.0, 1e100], "y": [0.0] * 5})
+    layers = [(np.array([[1.0], [0.5]]), np.array([0.25]))]
+    run = library.agrees(network(layers, output="logistic"), table)
+    expected = [1.0 / (1.0 + math.exp(-0.25)), 1.0 / (1.0 + math.exp(-1.25)), 0.0, 1.0, 1.0]
+    assert run.output["score"].to_pylist() == pytest.approx(expected, rel=1e-15, abs=1e-300)
+
+
+def test_a_score_that_is_not_finite_is_refused() -> None:
+    steep = [(np.full((2, 2), 1e300), np.zeros(2)), (np.array([[1.0], [-1.0]]), np.zeros(1))]
+    table = pa.table({"x": [1.0, 1e50, -1e50], "y": [0.0] * 3})
+    run = library.agrees(network(steep, activation="relu"), table)
+    assert [(row, str(error)) for row, error in run.raised] == [(1, "network: the score is nan")]
+    assert run.output["score"].to_pylist() == [0.0, 0.0]
+
+
+def test_standardised_scores_are_those_of_the_scores_so_far() -> None:
+    table = blobs(80).select(X)
+    columns = {name: np.append([1.0, 1.0, 1.0], table[name].to_numpy()) for name in X}
+    layers = layers_of(2, 4, 1)
+    run = library.agrees(network(layers, standardise=True), pa.table(columns))
+    score = run.output["score"].to_numpy()
+    standard = run.output["standard"].to_pylist()
+    assert standard[:4] == [None] * 4
+    expected = [(score[at] - score[:at].mean()) / score[:at].std() for at in range(4, len(score))]
+    np.testing.assert_allclose(standard[4:], expected, rtol=1e-9)
+
+
+def test_the_weights_are_those_at_the_declaration() -> None:
+    layers = layers_of(2, 3, 1)
+    point = {"x": [1.0], "y": [2.0]}
+    operator = network(layers)
+    before = operator.run_sequential(point).output
+    layers[0][0][:] = 0.0
+    assert operator.run_sequential(point).output == before
+    assert pickle.loads(pickle.dumps(operator)).run_sequential(point).output == before
