@@ -113,6 +113,22 @@ def test_a_feature_that_is_no_number_is_refused(factory: Callable[..., ss.Operat
     assert str(run.raised[1][1]).startswith(f"{factory.__name__}: height=-inf; ")
 
 
+@pytest.mark.parametrize(
+    "factory", [k_nearest, linear_regression, logistic_regression, naive_bayes]
+)
+def test_no_event_no_row(factory: Callable[..., ss.Operator]) -> None:
+    operator = factory(features=("height", "width"))
+    columns: dict[str, list[Any]] = {name: [] for name, _ in operator.event}
+    assert operator.run_sequential(columns).output.num_rows == 0
+
+
+def test_naive_bayes_has_no_more_classes_than_there_may_be() -> None:
+    events = {"x": [1.0, 2.0, 3.0], "y": [0.0] * 3, "label": ["a", "b", "a"]}
+    run = naive_bayes(classes=1).run_sequential(events, on_error="skip")
+    assert [(row, type(error)) for row, error in run.raised] == [(1, OverflowError)]
+    assert dict(run.state.counts) == {"a": 2}
+
+
 def test_an_operator_with_named_features_can_be_pickled() -> None:
     table = blobs(20)
     operator = naive_bayes()

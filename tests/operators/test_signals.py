@@ -1,5 +1,6 @@
 """Operators over signals: against pandas, NumPy and exact sums, over all values so far."""
 
+import functools
 import itertools
 import math
 import statistics
@@ -7,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
 import library
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import strategies
 
 import specstream as ss
 from specstream.operators.signals import (
@@ -88,6 +91,28 @@ def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options:
         factory(**options)
 
 
+BY_KEY: list[tuple[Callable[..., ss.Operator], dict[str, Any]]] = [
+    (moving_average, {"n": 1}),
+    (crossing, {"short": 1, "long": 2}),
+    (bollinger_bands, {"n": 2, "min_periods": 1}),
+    (exponential_average, {}),
+    (cusum, {"threshold": 1.0}),
+    (adwin, {}),
+]
+
+
+@pytest.mark.parametrize(("factory", "options"), BY_KEY)
+def test_no_event_no_row_and_no_more_keys_than_there_may_be(
+    factory: Callable[..., ss.Operator], options: dict[str, Any]
+) -> None:
+    operator = factory(**options, key=int, keys=2)
+    empty: dict[str, list[Any]] = {"key": [], "value": []}
+    assert operator.run_sequential(empty).output.num_rows == 0
+    three = {"key": [-(2**63), 0, 7, 0], "value": [1.0, 2.0, 3.0, 2.0]}
+    raised = operator.run_sequential(three, on_error="skip").raised
+    assert [(row, type(error)) for row, error in raised] == [(2, OverflowError)]
+
+
 # ---- moving averages ----
 
 
@@ -122,11 +147,32 @@ def test_what_has_left_the_window_is_forgotten() -> None:
     assert means[4:] == [3.0, 5.0, 5e299, 5e299, 2.0, 4.0]
 
 
-def test_moving_averages_of_nothing_and_of_too_many_keys() -> None:
-    empty: dict[str, list[Any]] = {"key": [], "value": []}
-    assert moving_average().run_sequential(empty).output.num_rows == 0
-    with pytest.raises(OverflowError):
-        moving_average(3, keys=1).run_sequential({"key": ["a", "b"], "value": [1.0, 2.0]})
+@functools.cache
+def averages_of(n: int) -> tuple[ss.Operator, ss.Operator]:
+    return moving_average(n, 1, key=int), bollinger_bands(n, 1.0, 1, key=int)
+
+
+@hypothesis.given(
+    n=strategies.integers(2, 6),
+    rows=strategies.lists(
+        strategies.tuples(strategies.integers(0, 1), strategies.integers(-9, 9)), max_size=30
+    ),
+)
+@hypothesis.settings(max_examples=60, deadline=None)
+def test_windows_hold_the_last_values(n: int, rows: list[tuple[int, int]]) -> None:
+    table = pa.table(
+        {
+            "key": pa.array([key for key, _ in rows], pa.int64()),
+            "value": pa.array([float(value) for _, value in rows], pa.float64()),
+        }
+    )
+    means, bands = (one.run_sequential(table).output for one in averages_of(n))
+    last = [values[-n:] for _, values in by_key(table)]
+    assert means["mean"].to_pylist() == [sum(one) / len(one) for one in last]  # exact: of integers
+    assert bands["mean"].to_pylist() == pytest.approx([statistics.fmean(one) for one in last])
+    width = [2.0 * statistics.pstdev(one) for one in last]
+    found = bands["upper"].to_numpy() - bands["lower"].to_numpy()
+    np.testing.assert_allclose(found, width, rtol=1e-12, atol=1e-12)
 
 
 def test_crossings_are_those_of_exact_means() -> None:
