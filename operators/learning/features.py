@@ -1,22 +1,17 @@
-"""Feature vectors: columns whose names only the user of an operator knows.
+"""Feature vectors: columns of floats that the user of an operator names.
 
-An operator reads a column as an attribute, ``event.height``, and its compiler has to find the name
-in the source. So the one function that reads the features is written here, line by line, and its
-text is left in :mod:`linecache`, where the compiler, tracebacks and debuggers look for it. (The
-standard library writes the ``__init__`` of a dataclass in the same way.) Nothing else of an
-operator is made from text.
+An operator has the names from the function that makes it, and reads such a column by
+``getattr(event, name)``. What all of these operators refuse is here.
 """
 
 from __future__ import annotations
 
 import keyword
-import linecache
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from specstream.declarations.options import items, refused
 
-__all__ = ["MOST", "check_features", "column_names", "gather_of"]
+__all__ = ["MOST", "check_features", "column_names"]
 
 MOST = 256
 
@@ -47,27 +42,7 @@ def column_names(option: str, features: object, taken: Iterable[str] = ()) -> tu
     return names
 
 
-def gather_of(names: tuple[str, ...]) -> Callable[[Any, Any], None]:
-    """A function ``gather(event, x)`` that stores the features of an event into an array.
-
-    >>> import inspect
-    >>> print(inspect.getsource(gather_of(("width", "height"))), end="")
-    def gather(event, x):
-        x[0] = event.width
-        x[1] = event.height
-    """
-    lines = ["def gather(event, x):\n"]
-    lines += [f"    x[{at}] = event.{name}\n" for at, name in enumerate(names)]
-    text = "".join(lines)
-    filename = f"<specstream.operators.learning: {', '.join(names)}>"
-    linecache.cache[filename] = (len(text), None, lines, filename)
-    found: dict[str, Any] = {"__name__": __name__}
-    exec(compile(text, filename, "exec"), found)
-    gather: Callable[[Any, Any], None] = found["gather"]
-    return gather
-
-
-def check_features(x: Any, operator: str, names: tuple[str, ...]) -> None:
+def check_features(x: Sequence[float], operator: str, names: tuple[str, ...]) -> None:
     """Refuses features that would spoil sums for good, as a NaN does, or whose squares overflow."""
     for i in range(len(x)):
         if not -1e100 <= x[i] <= 1e100:

@@ -14,7 +14,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.options import integer, number, refused
-from specstream.operators.learning.features import check_features, column_names, gather_of
+from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["k_nearest"]
 
@@ -89,7 +89,6 @@ def k_nearest(
     width = (high - low) / cells
     if not width > 0.0:
         raise refused("k_nearest: high", high, f"a number above low={low}")
-    gather = gather_of(names)
     second = min(1, n - 1)
 
     class KNearestState(ss.State):
@@ -97,17 +96,16 @@ def k_nearest(
         labels = ss.array(label, cells * rows * per_cell)
         ids = ss.array(int, cells * rows * per_cell)
         counts = ss.array(int, cells * rows)
-        x = ss.scratch(float, n)
         squares = ss.scratch(float, k)  # the nearest so far, in order: squared distance
         nearest = ss.scratch(int, k)  # and row of points
 
-    def nearer(state: Any, cell: int, found: int) -> int:
+    def nearer(state: Any, x: Any, cell: int, found: int) -> int:
         """Puts the points of a cell among the nearest; gives how many these are."""
         first = cell * per_cell
         for place in range(first, first + min(state.counts[cell], per_cell)):
             square = 0.0
             for i in range(n):
-                off = state.points[place, i] - state.x[i]
+                off = state.points[place, i] - x[i]
                 square += off * off
             # Insertion from the far end; when all places are taken, the last drops out.
             at = found
@@ -135,10 +133,10 @@ def k_nearest(
         name="k_nearest",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        gather(event, state.x)
-        check_features(state.x, "k_nearest", names)
-        column = int(min(max((state.x[0] - low) / width, 0.0), cells - 1.0))
-        row = int(min(max((state.x[second] - low) / width, 0.0), rows - 1.0))
+        x = [getattr(event, name) for name in names]
+        check_features(x, "k_nearest", names)
+        column = int(min(max((x[0] - low) / width, 0.0), cells - 1.0))
+        row = int(min(max((x[second] - low) / width, 0.0), rows - 1.0))
 
         found = 0
         for radius in range(cells):
@@ -154,7 +152,7 @@ def k_nearest(
                 for near_column in range(column - radius, column + radius + 1, step):
                     if 0 <= near_column < cells:
                         near = near_row * cells + near_column
-                        found = nearer(state, near, found)
+                        found = nearer(state, x, near, found)
 
         if found == 0:
             emit()
@@ -174,7 +172,7 @@ def k_nearest(
             return
         own = row * cells + column
         place = own * per_cell + state.counts[own] % per_cell
-        state.points[place] = state.x
+        state.points[place] = x
         state.labels[place] = event.label
         state.ids[place] = event.sequence
         state.counts[own] += 1

@@ -14,7 +14,7 @@ import math
 
 import specstream as ss
 from specstream.declarations.options import number
-from specstream.operators.learning.features import check_features, column_names, gather_of
+from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["linear_regression"]
 
@@ -71,14 +71,12 @@ def linear_regression(
     decay = math.sqrt(
         number("linear_regression: forgetting", forgetting, 5e-324, 1.0, expected)
     )  # of rows, whose squares count
-    gather = gather_of(names)
     n = len(names)
 
     class LinearRegressionState(ss.State):
         weights = ss.array(float, n + 1)
         triangle = ss.array(float, (n + 1, n + 2))
         learned = ss.scalar(int)
-        x = ss.scratch(float, n)
         row = ss.scratch(float, n + 2)
 
     @ss.operator(
@@ -88,12 +86,12 @@ def linear_regression(
         name="linear_regression",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        gather(event, state.x)
-        check_features(state.x, "linear_regression", names)
+        x = [getattr(event, name) for name in names]
+        check_features(x, "linear_regression", names)
 
         predicted = state.weights[n]
         for i in range(n):
-            predicted += state.weights[i] * state.x[i]
+            predicted += state.weights[i] * x[i]
         if state.learned == 0:
             emit()
         elif event.target is None:
@@ -114,7 +112,7 @@ def linear_regression(
         state.learned += 1
 
         # A rotation of row i of the triangle and the new row makes the i-th of the latter 0.
-        row[:n] = state.x
+        row[:n] = x
         row[n] = 1.0
         row[n + 1] = event.target
         for i in range(n + 1):

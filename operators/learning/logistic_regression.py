@@ -12,7 +12,7 @@ import math
 
 import specstream as ss
 from specstream.declarations.options import number
-from specstream.operators.learning.features import check_features, column_names, gather_of
+from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["logistic", "logistic_regression"]
 
@@ -66,12 +66,10 @@ def logistic_regression(
             "each step would shrink a weight by more than there is of it"
         )
     shrink = 1.0 - rate * penalty
-    gather = gather_of(names)
     n = len(names)
 
     class LogisticRegressionState(ss.State):
         weights = ss.array(float, n + 1)
-        x = ss.scratch(float, n)
 
     @ss.operator(
         state=LogisticRegressionState,
@@ -80,12 +78,12 @@ def logistic_regression(
         name="logistic_regression",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        gather(event, state.x)
-        check_features(state.x, "logistic_regression", names)
+        x = [getattr(event, name) for name in names]
+        check_features(x, "logistic_regression", names)
 
         z = state.weights[n]
         for i in range(n):
-            z += state.weights[i] * state.x[i]
+            z += state.weights[i] * x[i]
         probability = logistic(z)
         emit(probability)
 
@@ -93,7 +91,7 @@ def logistic_regression(
             return
         step = rate * ((1.0 if event.label else 0.0) - probability)
         for i in range(n):
-            state.weights[i] = shrink * state.weights[i] + step * state.x[i]
+            state.weights[i] = shrink * state.weights[i] + step * x[i]
         state.weights[n] += step
 
     return process

@@ -11,7 +11,7 @@ import math
 
 import specstream as ss
 from specstream.declarations.options import integer, number, refused
-from specstream.operators.learning.features import check_features, column_names, gather_of
+from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["naive_bayes"]
 
@@ -38,8 +38,7 @@ def naive_bayes(
         smoothing: added to each variance, 1e-100 to 1e100, in squares of the units of the features:
             without it a feature that was always the same would exclude all else. A class of one
             event has this variance only.
-        classes: that there may be at most, up to 2**20. The operator raises OverflowError for one
-            more.
+        classes: at most, 1 to 2**20. The operator raises OverflowError for one more.
 
     State: ``counts``, a dict by class; and ``moments``, a dict by class and number of the feature,
     of ``mean`` and ``squares``. An event that learns changes the entries of its class, and each
@@ -70,7 +69,6 @@ def naive_bayes(
         number("naive_bayes: smoothing", smoothing, 1e-100, 1e100, "a number from 1e-100 to 1e100")
     )
     classes = integer("naive_bayes: classes", classes, 1, 2**20)
-    gather = gather_of(names)
     n = len(names)
 
     class Moments(ss.Record):
@@ -80,7 +78,6 @@ def naive_bayes(
     class NaiveBayesState(ss.State):
         counts = ss.dict(label, int, limit=classes)
         moments = ss.dict((label, int), Moments, limit=classes * n)
-        x = ss.scratch(float, n)
 
     @ss.operator(
         state=NaiveBayesState,
@@ -89,8 +86,8 @@ def naive_bayes(
         name="naive_bayes",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        gather(event, state.x)
-        check_features(state.x, "naive_bayes", names)
+        x = [getattr(event, name) for name in names]
+        check_features(x, "naive_bayes", names)
 
         # The sum of all classes' densities is kept as a multiple of the largest one, as they may be
         # too small for floats.
@@ -103,7 +100,7 @@ def naive_bayes(
             for i in range(n):
                 moments = state.moments[one, i]
                 variance = moments.squares / count + smoothing
-                off = state.x[i] - moments.mean
+                off = x[i] - moments.mean
                 score -= 0.5 * (_LOG_OF_2_PI + math.log(variance) + off * off / variance)
             if score > best:
                 multiple = multiple * math.exp(best - score) + 1.0
@@ -124,8 +121,8 @@ def naive_bayes(
             if moments is None:
                 moments = Moments()
                 state.moments[event.label, i] = moments
-            off = state.x[i] - moments.mean
+            off = x[i] - moments.mean
             moments.mean += off / count
-            moments.squares += off * (state.x[i] - moments.mean)
+            moments.squares += off * (x[i] - moments.mean)
 
     return process

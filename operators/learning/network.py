@@ -20,7 +20,6 @@ from specstream.operators.learning.features import (
     MOST,
     check_features,
     column_names,
-    gather_of,
 )
 from specstream.operators.learning.logistic_regression import logistic
 
@@ -81,13 +80,10 @@ def network(
     sizes, weights = _checked(layers, len(names))
     is_tanh = one_of("network: activation", activation, ("tanh", "relu")) == "tanh"
     is_logistic = one_of("network: output", output, ("linear", "logistic")) == "logistic"
-    gather = gather_of(names)
-    n = len(names)
     last = len(sizes) - 2
 
     def score_of(event: Any) -> float:
-        x = [0.0] * n
-        gather(event, x)
+        x = [getattr(event, name) for name in names]
         check_features(x, "network", names)
         at = 0
         for layer in range(last + 1):
@@ -102,7 +98,7 @@ def network(
                     total = math.tanh(total) if is_tanh else max(total, 0.0)
                 outputs[node] = total
             x = outputs
-        score = logistic(x[0]) if is_logistic else x[0]
+        score: float = logistic(x[0]) if is_logistic else x[0]
         if not math.isfinite(score):
             raise ValueError(f"network: the score is {score}")
         return score

@@ -29,7 +29,7 @@ def adwin(
     span: float = 1.0,
     buckets: int = 5,
     key: type = str,
-    keys: int = 2**16,
+    limit: int = 2**16,
 ) -> ss.Operator:
     """Tells when the mean of a key's values has changed, with the mean before and after.
 
@@ -49,8 +49,7 @@ def adwin(
             and 1, like errors of a model, it is 1. Too small a span makes more false alarms.
         buckets: of each size, 2 to 64. More give more splits to choose from.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most, up to 2**18. The operator raises OverflowError for one
-            more.
+        limit: keys at most, 1 to 2**18. The operator raises OverflowError for one more.
 
     State: ``sizes``, a dict by key of how many sizes of buckets it has; ``counts``, by key and
     size, of how many buckets there are of it; and ``moments``, by key, size and place, oldest
@@ -83,13 +82,13 @@ def adwin(
     buckets = integer("adwin: buckets", buckets, 2, 64)
     if key is not int and key is not str:
         raise refused("adwin: key", key, "int or str")
-    keys = integer("adwin: keys", keys, 1, 2**18)
+    limit = integer("adwin: limit", limit, 1, 2**18)
     most = _SIZES * (buckets + 1)
 
     class AdwinState(ss.State):
-        sizes = ss.dict(key, int, limit=keys)
-        counts = ss.dict((key, int), int, limit=keys * _SIZES)
-        moments = ss.dict((key, int, int), (float, float), limit=min(keys * most, 2**28))
+        sizes = ss.dict(key, int, limit=limit)
+        counts = ss.dict((key, int), int, limit=limit * _SIZES)
+        moments = ss.dict((key, int, int), (float, float), limit=min(limit * most, 2**28))
         # The window of the running event, bucket by bucket: of how many values, their mean, and the
         # mean of all up to there.
         widths = ss.scratch(int, most)

@@ -22,7 +22,7 @@ def bollinger_bands(
     k: float = 2.0,
     min_periods: int | None = None,
     key: type = str,
-    keys: int = 2**16,
+    limit: int = 2**16,
 ) -> ss.Operator:
     """The mean of the last ``n`` values of each key, and ``k`` standard deviations around it.
 
@@ -40,8 +40,8 @@ def bollinger_bands(
         k: width of a band in standard deviations, 0 or more.
         min_periods: values that a key needs before it emits rows, 1 to ``n``; ``n`` if left out.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most, of which each keeps ``2 * n`` numbers; ``keys * n`` less
-            than 2**28. The operator raises OverflowError for one more.
+        limit: keys at most, of which each keeps ``2 * n`` numbers; ``limit * n`` is less than
+            2**28. The operator raises OverflowError for one more.
 
     State: ``newest``, a dict by key of how many values there were, and ``mean`` and ``squares`` of
     the unfinished block; and ``parts``, a dict by key and place in the block, of the same two of
@@ -66,7 +66,7 @@ def bollinger_bands(
     min_periods = integer("bollinger_bands: min_periods", min_periods, 1, n, " or None")
     if key is not int and key is not str:
         raise refused("bollinger_bands: key", key, "int or str")
-    keys = integer("bollinger_bands: keys", keys, 1, (2**28 - 1) // n)
+    limit = integer("bollinger_bands: limit", limit, 1, (2**28 - 1) // n)
 
     class Newest(ss.Record):
         count: int = 0
@@ -74,8 +74,8 @@ def bollinger_bands(
         squares: float = 0.0
 
     class BollingerState(ss.State):
-        newest = ss.dict(key, Newest, limit=keys)
-        parts = ss.dict((key, int), (float, float), limit=keys * n)
+        newest = ss.dict(key, Newest, limit=limit)
+        parts = ss.dict((key, int), (float, float), limit=limit * n)
 
     @ss.operator(
         state=BollingerState,

@@ -17,7 +17,7 @@ from specstream.operators.signals.moving_average import Window, moving_sum
 __all__ = ["crossing"]
 
 
-def crossing(short: int = 50, long: int = 200, key: type = str, keys: int = 2**14) -> ss.Operator:
+def crossing(short: int = 50, long: int = 200, key: type = str, limit: int = 2**14) -> ss.Operator:
     """Tells when the mean of a key's last ``short`` values crosses that of its last ``long``.
 
     Events have the columns ``key`` and ``value``, a float. A row ``(key, up, short, long)`` is
@@ -30,8 +30,8 @@ def crossing(short: int = 50, long: int = 200, key: type = str, keys: int = 2**1
         short: values of the short mean, 1 to ``long - 1``.
         long: values of the long mean, 2 to 65536.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most; ``keys * long`` less than 2**28. The operator raises
-            OverflowError for one more.
+        limit: keys at most; ``limit * long`` is less than 2**28. The operator raises OverflowError
+            for one more.
 
     State: ``short_windows``, ``short_sums``, ``long_windows`` and ``long_sums``, as of
     :func:`~specstream.operators.signals.moving_average`; and ``above``, a dict by key, whether the
@@ -52,14 +52,14 @@ def crossing(short: int = 50, long: int = 200, key: type = str, keys: int = 2**1
     short = integer("crossing: short", short, 1, long - 1)
     if key is not int and key is not str:
         raise refused("crossing: key", key, "int or str")
-    keys = integer("crossing: keys", keys, 1, (2**28 - 1) // long)
+    limit = integer("crossing: limit", limit, 1, (2**28 - 1) // long)
 
     class CrossingState(ss.State):
-        short_windows = ss.dict(key, Window, limit=keys)
-        short_sums = ss.dict((key, int), float, limit=keys * short)
-        long_windows = ss.dict(key, Window, limit=keys)
-        long_sums = ss.dict((key, int), float, limit=keys * long)
-        above = ss.dict(key, bool, limit=keys)
+        short_windows = ss.dict(key, Window, limit=limit)
+        short_sums = ss.dict((key, int), float, limit=limit * short)
+        long_windows = ss.dict(key, Window, limit=limit)
+        long_sums = ss.dict((key, int), float, limit=limit * long)
+        above = ss.dict(key, bool, limit=limit)
 
     @ss.operator(
         state=CrossingState,

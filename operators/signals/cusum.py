@@ -25,7 +25,7 @@ def cusum(
     target: float | None = None,
     warm_up: int = 20,
     key: type = str,
-    keys: int = 2**20,
+    limit: int = 2**20,
 ) -> ss.Operator:
     """Two-sided CUSUM: an alarm when the values of a key have shifted up or down.
 
@@ -43,8 +43,7 @@ def cusum(
             and, after each alarm, of the next ``warm_up`` ones, which are not tested themselves.
         warm_up: see ``target``; at least 1.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most, up to 2**28. The operator raises OverflowError for one
-            more.
+        limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
 
     State: ``sums``, a dict by key: the sums ``high`` and ``low``, the event since which each is
     above 0, the ``target`` and how many values it was ``learned`` of. Events of different keys
@@ -72,7 +71,7 @@ def cusum(
     warm_up = integer("cusum: warm_up", warm_up, 1)
     if key is not int and key is not str:
         raise refused("cusum: key", key, "int or str")
-    keys = integer("cusum: keys", keys, 1, 2**28)
+    limit = integer("cusum: limit", limit, 1, 2**28)
 
     begin = 0.0 if target is None else float(target)
     to_learn = warm_up if target is None else 0
@@ -86,7 +85,7 @@ def cusum(
         low_since: int = 0
 
     class CusumState(ss.State):
-        sums = ss.dict(key, Sums, limit=keys)
+        sums = ss.dict(key, Sums, limit=limit)
 
     @ss.operator(
         state=CusumState,

@@ -18,7 +18,7 @@ __all__ = ["exponential_average"]
 
 
 def exponential_average(
-    half_life: float = 10.0, by: str = "event", key: type = str, keys: int = 2**20
+    half_life: float = 10.0, by: str = "event", key: type = str, limit: int = 2**20
 ) -> ss.Operator:
     """The exponentially weighted mean of each key, for each value that comes.
 
@@ -33,8 +33,7 @@ def exponential_average(
             lower weight of its age: the mean is the same in whichever order the events come, up
             to rounding.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most, up to 2**28. The operator raises OverflowError for one
-            more.
+        limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
 
     State: ``averages``, a dict by key of ``mean``, ``weight``, the sum of all weights, and
     ``newest``, the time of age 0. Events of different keys never conflict; those of one key always
@@ -62,7 +61,7 @@ def exponential_average(
     is_by_time = one_of("exponential_average: by", by, ("event", "time")) == "time"
     if key is not int and key is not str:
         raise refused("exponential_average: key", key, "int or str")
-    keys = integer("exponential_average: keys", keys, 1, 2**28)
+    limit = integer("exponential_average: limit", limit, 1, 2**28)
     decay_of_an_event = 0.5 ** (1.0 / half_life)
 
     class Average(ss.Record):
@@ -71,7 +70,7 @@ def exponential_average(
         newest: int = 0
 
     class ExponentialAverageState(ss.State):
-        averages = ss.dict(key, Average, limit=keys)
+        averages = ss.dict(key, Average, limit=limit)
 
     @ss.operator(
         state=ExponentialAverageState,

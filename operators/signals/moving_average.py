@@ -20,7 +20,7 @@ __all__ = ["Window", "moving_average", "moving_sum"]
 
 
 def moving_average(
-    n: int = 20, min_periods: int | None = None, key: type = str, keys: int = 2**16
+    n: int = 20, min_periods: int | None = None, key: type = str, limit: int = 2**16
 ) -> ss.Operator:
     """The mean of the last ``n`` values of each key, for each value that comes.
 
@@ -37,8 +37,8 @@ def moving_average(
         n: values in a window, 1 to 65536.
         min_periods: values that a key needs before it emits rows, 1 to ``n``; ``n`` if left out.
         key: type of the column ``key``, ``int`` or ``str``.
-        keys: that there may be at most, of which each keeps ``n`` numbers; ``keys * n`` less than
-            2**28. The operator raises OverflowError for one more.
+        limit: keys at most, of which each keeps ``n`` numbers; ``limit * n`` is less than 2**28.
+            The operator raises OverflowError for one more.
 
     State: ``windows``, a dict by key of how many values there were and the ``newest`` sum, that of
     the values of the unfinished block; and ``sums``, a dict by key and place in the block: of the
@@ -62,11 +62,11 @@ def moving_average(
     min_periods = integer("moving_average: min_periods", min_periods, 1, n, " or None")
     if key is not int and key is not str:
         raise refused("moving_average: key", key, "int or str")
-    keys = integer("moving_average: keys", keys, 1, (2**28 - 1) // n)
+    limit = integer("moving_average: limit", limit, 1, (2**28 - 1) // n)
 
     class MovingAverageState(ss.State):
-        windows = ss.dict(key, Window, limit=keys)
-        sums = ss.dict((key, int), float, limit=keys * n)
+        windows = ss.dict(key, Window, limit=limit)
+        sums = ss.dict((key, int), float, limit=limit * n)
 
     @ss.operator(
         state=MovingAverageState,

@@ -61,15 +61,15 @@ def rows_of(output: pa.Table) -> list[tuple[Any, ...]]:
         (moving_average, {"n": 0}),
         (moving_average, {"n": 5, "min_periods": 6}),
         (moving_average, {"key": float}),
-        (moving_average, {"n": 2**16, "keys": 2**12}),
+        (moving_average, {"n": 2**16, "limit": 2**12}),
         (crossing, {"short": 5, "long": 5}),
         (crossing, {"long": 1}),
         (crossing, {"key": "str"}),
-        (crossing, {"keys": 0}),
+        (crossing, {"limit": 0}),
         (bollinger_bands, {"n": 1}),
         (bollinger_bands, {"k": -1.0}),
         (bollinger_bands, {"min_periods": 0}),
-        (bollinger_bands, {"n": 2**16, "keys": 2**12}),
+        (bollinger_bands, {"n": 2**16, "limit": 2**12}),
         (exponential_average, {"half_life": 0.0}),
         (exponential_average, {"half_life": math.inf}),
         (exponential_average, {"by": "age"}),
@@ -83,7 +83,7 @@ def rows_of(output: pa.Table) -> list[tuple[Any, ...]]:
         (adwin, {"delta": 1.0}),
         (adwin, {"span": -1.0}),
         (adwin, {"buckets": 1}),
-        (adwin, {"keys": 2**20}),
+        (adwin, {"limit": 2**20}),
     ],
 )
 def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options: Any) -> None:
@@ -105,7 +105,7 @@ BY_KEY: list[tuple[Callable[..., ss.Operator], dict[str, Any]]] = [
 def test_no_event_no_row_and_no_more_keys_than_there_may_be(
     factory: Callable[..., ss.Operator], options: dict[str, Any]
 ) -> None:
-    operator = factory(**options, key=int, keys=2)
+    operator = factory(**options, key=int, limit=2)
     empty: dict[str, list[Any]] = {"key": [], "value": []}
     assert operator.run_sequential(empty).output.num_rows == 0
     three = {"key": [-(2**63), 0, 7, 0], "value": [1.0, 2.0, 3.0, 2.0]}
@@ -142,7 +142,7 @@ def test_a_moving_average_agrees_with_pandas() -> None:
 def test_what_has_left_the_window_is_forgotten() -> None:
     value = [1.0, math.nan, math.inf, -math.inf, 2.0, 4.0, 6.0, 1e300, 1.0, 3.0, 5.0]
     table = pa.table({"key": ["a"] * len(value), "value": value})
-    means = library.agrees(moving_average(2), table).output["mean"].to_pylist()
+    means = moving_average(2).run_sequential(table).output["mean"].to_pylist()
     assert [str(one) for one in means[:4]] == ["nan", "nan", "nan", "-inf"]
     assert means[4:] == [3.0, 5.0, 5e299, 5e299, 2.0, 4.0]
 
@@ -234,7 +234,7 @@ def test_bands_agree_with_pandas_where_the_mean_is_large() -> None:
 def test_equal_values_have_bands_of_no_width() -> None:
     value = [0.3, 1e17, -2.0, math.nan, math.inf, *[0.1] * 20]
     table = pa.table({"key": ["a"] * len(value), "value": value})
-    run = library.agrees(bollinger_bands(4, 3.0), table)
+    run = bollinger_bands(4, 3.0).run_sequential(table)
     last = rows_of(run.output)[-17:]
     assert set(last) == {("a", 0.1, 0.1, 0.1, 0)}
     assert math.isnan(rows_of(run.output)[-18][1])
@@ -291,14 +291,14 @@ def test_what_would_spoil_a_running_mean_is_refused() -> None:
     table = pa.table(
         {"key": ["a"] * 6, "value": [1.0, math.nan, -math.inf, -1.7e308, 1.7e308, 2.0]}
     )
-    averaged = library.agrees(exponential_average(1.0), table)
+    averaged = exponential_average(1.0).run_sequential(table, on_error="skip")
     assert [(row, type(error)) for row, error in averaged.raised] == [
         (1, ValueError),
         (2, ValueError),
         (4, ValueError),
     ]
     assert [row for row, _ in adwin().run_sequential(table, on_error="skip").raised] == [1, 2, 3, 4]
-    summed = library.agrees(cusum(1.0, warm_up=9), table)
+    summed = cusum(1.0, warm_up=9).run_sequential(table, on_error="skip")
     assert [row for row, _ in summed.raised] == [1, 2, 4]
 
 
@@ -343,7 +343,8 @@ def test_alarms_are_those_of_the_largest_sum(target: float | None, warm_up: int)
     level = np.repeat([0.0, 2.0, 0.0, -2.0], count // 4)
     value = (generator.normal(size=count) + level).round(3)
     table = pa.table({"key": key, "value": value})
-    run = library.agrees(cusum(4.0, 0.5, target, warm_up), table)
+    operator = cusum(4.0, 0.5, target, warm_up)
+    run = library.agrees(operator, table) if target is None else operator.run_sequential(table)
     expected = page(list(zip(key.tolist(), value.tolist(), strict=True)), 4.0, 0.5, target, warm_up)
     assert {up for _, up, _ in expected} == {True, False}
     assert [(key, up, since) for key, up, _, since in rows_of(run.output)] == expected
