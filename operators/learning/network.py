@@ -57,8 +57,8 @@ def network(
     State: none. With ``standardise`` it is ``count``, ``mean`` and ``squares``, the sum of squared
     deviations, which every event reads and changes: events then run one after the other.
 
-    The operator raises ValueError for a feature that is NaN or larger than 1e100 (or less than
-    -1e100), and where a score is not finite.
+    The operator raises ValueError for a feature or a score that is NaN or larger than 1e100 (or
+    less than -1e100).
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -85,7 +85,7 @@ def network(
     def score_of(event: Any) -> float:
         x = [getattr(event, name) for name in names]
         check_features(x, "network", names)
-        at = 0
+        at = 0  # in the weights: of each node those of its inputs, then its bias
         for layer in range(last + 1):
             outputs = [0.0] * sizes[layer + 1]
             for node in range(len(outputs)):
@@ -99,8 +99,8 @@ def network(
                 outputs[node] = total
             x = outputs
         score: float = logistic(x[0]) if is_logistic else x[0]
-        if not math.isfinite(score):
-            raise ValueError(f"network: the score is {score}")
+        if not -1e100 <= score <= 1e100:
+            raise ValueError(f"network: the score is {score}; expected a number up to 1e100")
         return score
 
     columns = dict.fromkeys(names, float)

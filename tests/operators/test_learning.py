@@ -407,7 +407,8 @@ def test_a_score_that_is_not_finite_is_refused() -> None:
     steep = [(np.full((2, 2), 1e300), np.zeros(2)), (np.array([[1.0], [-1.0]]), np.zeros(1))]
     table = pa.table({"x": [1.0, 1e50, -1e50], "y": [0.0] * 3})
     run = library.agrees(network(steep, activation="relu"), table)
-    assert [(row, str(error)) for row, error in run.raised] == [(1, "network: the score is nan")]
+    assert [row for row, _ in run.raised] == [1]
+    assert str(run.raised[0][1]).startswith("network: the score is nan; ")
     assert run.output["score"].to_pylist() == [0.0, 0.0]
 
 
