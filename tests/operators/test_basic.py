@@ -15,6 +15,7 @@ from typing import Any
 import library
 import numpy as np
 import pandas as pd
+import phases
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -171,6 +172,32 @@ def test_distinct_bloom_drops_few_new_keys(error: float) -> None:
         assert 0.2 * error < dropped < error
 
 
+# ---- streams ----
+
+
+def merged(day: dict[str, dict[str, list[Any]]]) -> list[tuple[int, str, tuple[Any, ...]]]:
+    """All events: by time, of one time by the name of the source, and then as they came."""
+    events = [
+        (row[0], source, row[1:])
+        for source, columns in sorted(day.items())
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return sorted(events, key=lambda one: one[0])
+
+
+def joined_rows(p: ss.Pipeline, day: dict[str, dict[str, list[Any]]]) -> list[tuple[Any, ...]]:
+    """What all settings emit, and the third witness: the unrewritten function under Python."""
+    run = ss.testing.check(p, day, order_by=next(iter(next(iter(day.values())))))
+    seen = phases.Phases(p, phases.salts(p))
+    for sequence, (time, source, row) in enumerate(merged(day)):
+        values = dict(zip(list(day[source])[1:], row, strict=True))
+        seen.phase(source, values, (time, phases.source_number(source), sequence))
+    rows = list(zip(*run.output.to_pydict().values(), strict=True))
+    (witnessed,) = seen.rows.values()
+    assert rows == witnessed
+    return rows
+
+
 # ---- join ----
 
 
@@ -228,16 +255,6 @@ def a_day(seed: int, orders: int = 60, quotes: int = 90) -> dict[str, dict[str, 
     }
 
 
-def merged(day: dict[str, dict[str, list[Any]]]) -> list[tuple[int, str, tuple[Any, ...]]]:
-    """All events: by time, of one time by the name of the source, and then as they came."""
-    events = [
-        (row[0], source, row[1:])
-        for source, columns in sorted(day.items())
-        for row in zip(*columns.values(), strict=True)
-    ]
-    return sorted(events, key=lambda one: one[0])
-
-
 def pairs_by_brute_force(day: Any, is_near: Any) -> list[tuple[Any, ...]]:
     """Of every event those before it of the other stream, if ``is_near(events, old, new)``."""
     events = merged(day)
@@ -257,7 +274,7 @@ def pairs_by_brute_force(day: Any, is_near: Any) -> list[tuple[Any, ...]]:
 
 def test_join_by_time_finds_the_pairs_of_brute_force() -> None:
     day = a_day(1)
-    run = ss.testing.check(market(left_window=10, right_window=25), day, order_by="time")
+    found = joined_rows(market(left_window=10, right_window=25), day)
     expected = pairs_by_brute_force(
         day,
         lambda events, old, new: (
@@ -265,7 +282,7 @@ def test_join_by_time_finds_the_pairs_of_brute_force() -> None:
         ),
     )
     assert len(expected) > 50
-    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+    assert found == expected
 
 
 def test_join_by_count_finds_the_pairs_of_brute_force() -> None:
@@ -276,10 +293,11 @@ def test_join_by_count_finds_the_pairs_of_brute_force() -> None:
         return len(later) < {"orders": 3, "quotes": 8}[events[old][1]]
 
     operator = market(window="count", left_window=3, right_window=8)
-    run = ss.testing.check(operator, day, order_by="time")
+    found = joined_rows(operator, day)
     expected = pairs_by_brute_force(day, is_near)
     assert len(expected) > 50
-    assert list(zip(*run.output.to_pydict().values(), strict=True)) == expected
+    assert found == expected
+    run = operator.run_sequential(day, order_by="time")
     assert len(run.state.join.lefts) == 3
     assert len(run.state.join.rights) == 8
 
@@ -338,6 +356,11 @@ def test_join_compares_two_events_of_one_phase() -> None:
     assert p.run_sequential([]).output.num_rows == 0
 
 
+def test_join_says_that_a_window_by_time_is_full() -> None:
+    with ss.Engine(market(limit=20)) as engine, pytest.raises(OverflowError, match="lefts|rights"):
+        engine.process(a_day(1), order_by="time")
+
+
 # ---- enrich ----
 
 SALE: dict[str, Any] = {"item": str, "count": int}
@@ -376,17 +399,18 @@ def enriched_by_pandas(day: Any) -> pd.DataFrame:
 
 def test_enrich_drops_what_pandas_does_not_find() -> None:
     day = trade(1)
-    output = ss.testing.check(shop("drop"), day, order_by="time").output
+    found = joined_rows(shop("drop"), day)
     expected = enriched_by_pandas(day).dropna().drop(columns="time")
     assert 50 < len(expected) < 180
-    assert output.to_pydict() == expected.to_dict("list")
+    assert found == list(expected.itertuples(index=False, name=None))
 
 
 def test_enrich_gives_nulls_where_pandas_finds_nothing() -> None:
     day = trade(2)
-    output = ss.testing.check(shop("null"), day, order_by="time").output
+    found = joined_rows(shop("null"), day)
     expected = enriched_by_pandas(day).drop(columns="time").astype(object)
-    assert output.to_pydict() == expected.where(expected.notna(), None).to_dict("list")
+    expected = expected.where(expected.notna(), None)
+    assert found == list(expected.itertuples(index=False, name=None))
 
 
 def test_enrich_raises_where_it_is_told_so() -> None:
