@@ -100,13 +100,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of a workload without end: other events in each, the same again from the start."""
+    """Batches without end: other events in each, the same again from the start.
 
-    workload: Workload
-    events: int
+    Attributes:
+        make: one, of a seed.
+    """
+
+    make: Callable[[int], pa.Table]
 
     def __iter__(self) -> Iterator[pa.Table]:
-        return (self.workload.events(self.events, 1000 + at) for at in itertools.count())
+        return (self.make(1000 + at) for at in itertools.count())
 
 
 def setting_of(execution: str, horizon: object, chunk: object) -> str:
@@ -178,7 +181,8 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
                 ("speculation, 2 threads", 2, workload.settings, "ordered", {}),
             )
         ]
-        arena = Arena(Batches(workload, events_for(base, workload, effort.seconds)), base)
+        count = events_for(base, workload, effort.seconds)
+        arena = Arena(Batches(lambda seed: workload.events(count, seed)), base)
         say(f"{workload.name}: choosing settings")
         best = choose(arena, families, [plain, automatic, python], [automatic], effort.trials)
         contestants = [python, base, plain, *best, automatic]
