@@ -41,6 +41,7 @@ __all__ = [
     "choose",
     "engine_contestant",
     "events_for",
+    "fastest",
     "measure",
     "setting_of",
     "undisturbed_rounds",
@@ -207,7 +208,23 @@ def choose(
     learners: Sequence[Contestant],
     trials: int,
 ) -> list[Contestant]:
-    """The fastest of each family; the rest is closed. The others run along, to share the noise.
+    """The fastest of each family; the rest is closed."""
+    chosen = fastest(arena, families, others, learners, trials)
+    for family in families:
+        for contestant in family:
+            if contestant not in chosen:
+                contestant.close()
+    return chosen
+
+
+def fastest(
+    arena: Arena,
+    families: Sequence[Sequence[Contestant]],
+    others: Sequence[Contestant],
+    learners: Sequence[Contestant],
+    trials: int,
+) -> list[Contestant]:
+    """The fastest of each family. The others run along, to share the noise.
 
     Who looks for his setting himself gets as many runs for that as the largest family has had.
     """
@@ -215,12 +232,7 @@ def choose(
     first = arena.rounds
     for _ in range(trials):
         arena.round(everyone)
-    rounds = range(first, arena.rounds)
-    chosen = [arena.fastest(family, rounds) for family in families]
-    for family in families:
-        for contestant in family:
-            if contestant not in chosen:
-                contestant.close()
+    chosen = [arena.fastest(family, range(first, arena.rounds)) for family in families]
     for _ in range(trials * (max(map(len, families)) - 1)):
         arena.round(learners)
     return chosen

@@ -7,7 +7,7 @@
  * what comes out is what one thread makes of them. Nobody waits for a later event: the first of all
  * that run has every lock that it asked for, and there is no deadlock.
  *
- * An event that raises would have to keep its turn; these operators never raise. */
+ * An event that raises serves nobody: those that wait for it give up, and the job ends. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
@@ -38,7 +38,7 @@ struct ordered {
     struct gate turn;
     const int32_t *keys; /* of the rows of the job, `width` of each; -1: none */
     int64_t width;
-    _Atomic uint32_t broken; /* a wait was given up: tickets were drawn that nobody serves */
+    _Atomic uint32_t broken; /* an event has not come to its end: nobody serves its tickets */
 };
 
 static struct ordered engines[MOST_ENGINES];
@@ -52,8 +52,9 @@ static void relax(void)
 #endif
 }
 
-/* False: the job is over. */
-static bool wait_for(struct gate *gate, uint32_t number, struct ss_run *run)
+/* False: the job is over, or somebody has given up whose number will never be served. */
+static bool wait_for(struct ordered *ordered, struct gate *gate, uint32_t number,
+                     struct ss_run *run)
 {
     /* Acquire, here and below: what those before have stored is seen. */
     for (int look = 0; look < LOOKS; look++) {
@@ -68,8 +69,9 @@ static bool wait_for(struct gate *gate, uint32_t number, struct ss_run *run)
         uint32_t now = atomic_load(&gate->serves);
         if (now == number)
             break;
-        /* Relaxed: it is polled. */
-        over = __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0;
+        /* Relaxed: both are polled. */
+        over = __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 ||
+               atomic_load_explicit(&ordered->broken, memory_order_relaxed) != 0;
         if (over)
             break;
         struct timespec time = {0, WAIT_NANOSECONDS};
@@ -109,13 +111,13 @@ static int32_t in_order(int64_t *next, void **fault, struct ss_run *run, int64_t
             if (!known)
                 wanted[count++] = ordered->locks + keys[at];
         }
-        bool granted = wait_for(&ordered->turn, (uint32_t)row, run);
+        bool granted = wait_for(ordered, &ordered->turn, (uint32_t)row, run);
         if (granted) {
             for (int at = 0; at < count; at++)
                 tickets[at] = wanted[at]->tickets++;
             serve_next(&ordered->turn);
             for (int at = 0; at < count && granted; at++)
-                granted = wait_for(wanted[at], tickets[at], run);
+                granted = wait_for(ordered, wanted[at], tickets[at], run);
         }
         if (!granted) {
             atomic_store(&ordered->broken, 1);

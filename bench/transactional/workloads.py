@@ -86,16 +86,20 @@ class Workload:
     holds: Callable[[Any, Any, pa.Table, pa.Table], bool]
 
 
-def points(workload: Workload) -> list[tuple[str, float, Knobs]]:
-    """What is measured of it: knob, value, and all knobs; first where none is turned."""
-    plain = Knobs()
+def points(workload: Workload, few: bool = False) -> list[tuple[str, float, Knobs]]:
+    """What is measured of it: knob, value, and all knobs; first where none is turned.
+
+    Args:
+        few: only the first and the last value of each knob.
+    """
+    usual = Knobs()
     return [
-        ("", 0.0, plain),
+        ("", 0.0, usual),
         *(
-            (name, value, replace(plain, **{name: value}))
+            (name, value, replace(usual, **{name: value}))
             for name in workload.knobs
-            for value in AXES[name]
-            if value != getattr(plain, name)
+            for value in AXES[name][:: len(AXES[name]) - 1 if few else 1]
+            if value != getattr(usual, name)
         ),
     ]
 
@@ -184,7 +188,7 @@ def _toll(count: int, seed: int, knobs: Knobs) -> pa.Table:
     rng = np.random.default_rng(seed)
     segment = _drawn(rng, of.SEGMENTS, count, knobs.skew)
     vehicle = rng.integers(0, of.VEHICLES, count)
-    speed = rng.normal(40.0, 10.0, count).clip(0.0, 100.0)
+    speed = rng.normal(38.0, 10.0, count).clip(0.0, 100.0)
     report = rng.random(count) >= knobs.reads
     return pa.table({"segment": segment, "vehicle": vehicle, "speed": speed, "report": report})
 
