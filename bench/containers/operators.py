@@ -110,7 +110,7 @@ def ranks_of(
     """So many draws of so many ranks, all alike or by Zipf's law; 0 is the most frequent."""
     if exponent is None:
         return np.asarray(rng.integers(0, keys, count), np.int64)
-    shares = np.arange(1, keys + 1) ** -exponent
+    shares = np.arange(1.0, keys + 1) ** -exponent
     return np.searchsorted(np.cumsum(shares) / shares.sum(), rng.random(count)).astype(np.int64)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench.chapter4.margin import MARGIN
 from bench.pages import (
     Expectation,
     compared,
@@ -144,13 +143,18 @@ def page(data: Mapping[str, Any]) -> str:
         "\n".join(wrapped(f"- *{one.title}*: {one.detail}.", "  ") for one in WORKLOADS.values()),
         "## Schemes",
         _schemes(),
+        "## The usual setting",
         _usual(of),
         wrapped(
             f"Speed on two threads, relative to one thread without speculation; *one thread* is "
-            f"its throughput. {_usual_setting()} {MARGIN} {_capacity(of)}"
+            f"its throughput. {_usual_setting()} {_capacity(of)}"
         ),
         "## By what an event is like",
         "![Speed of each scheme by knob, and by number of sleeping threads](transactional.png)",
+        wrapped(
+            "Each knob is turned alone, from the usual setting. One scheme is faster than another "
+            "where the quartiles of their rounds do not overlap."
+        ),
         _knobs(of),
         "## What was expected",
         expected(expectations(data)),
