@@ -34,7 +34,7 @@ def agrees(
         left_out: events at most that the witness may leave out, as their integers leave 64 bits.
         are_none: whether the operator asks for nulls by ``is None``.
     """
-    found = ss.testing.check(operator, table, order_by=order_by)
+    found: ss.SequentialRun = ss.testing.check(operator, table, order_by=order_by)
     if operator.has_timers:
         assert order_by is not None, "timers go by time"
         with_source = table.append_column("source", pa.array([0] * len(table), pa.int64()))
