@@ -274,16 +274,24 @@ def _asleep(workload: Workload, amount: Amount, say: Say) -> dict[str, Any]:
 
         say(f"{workload.name}, asleep: compiling")
         plain = opened(PLAIN)
-        many = {
-            (name, threads): opened(name, threads=threads, horizon=4 * threads)
+        # How far to run ahead depends on how often it is in vain.
+        families = {
+            (name, threads): [
+                opened(name, threads=threads, horizon=horizon)
+                for horizon in ((threads, 4 * threads) if name in ("value", "eager") else (0,))
+            ]
             for name in RIVALS
             for threads in amount.threads
         }
         arena = Arena(Batches(lambda seed: workload.events(amount.events, seed, knobs)), plain)
+        say(f"{workload.name}, asleep: choosing horizons")
+        best = fastest(arena, [*families.values()], [], [], amount.effort.trials)
+        first = arena.rounds
         for number in range(amount.naps):
             say(f"{workload.name}, asleep: round {number + 1}")
-            arena.round([*many.values()])
+            arena.round(best)
+        numbers = range(first, arena.rounds)
         schemes: dict[str, dict[str, Seen]] = {name: {} for name in RIVALS}
-        for (name, threads), one in many.items():
-            schemes[name][f"{threads}"] = _seen(arena, one, range(arena.rounds))
+        for (name, threads), one in zip(families, best, strict=True):
+            schemes[name][f"{threads}"] = _seen(arena, one, numbers)
         return {"milliseconds": 1e3 * amount.sleep, "events": amount.events, "schemes": schemes}

@@ -300,7 +300,8 @@ def _asleep(of: Mapping[str, Any]) -> str:
         f"Events sleep for {first['milliseconds']:g} ms in place of working, half of it before "
         "their accesses and half after them, so that more threads than cores can be looked at. "
         "The half behind is within a transaction, and outside of locks: what speculation has read "
-        "has to hold while it sleeps. Speed relative to one thread:"
+        "has to hold while it sleeps. The horizon is the number of threads or four times that, "
+        "whichever is faster. Speed relative to one thread:"
     )
     return f"{text}\n\n{table(*rows)}"
 
