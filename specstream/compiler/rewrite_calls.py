@@ -58,7 +58,7 @@ from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
-from specstream.declarations.records import is_record
+from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
 
@@ -151,7 +151,11 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         takes: int | None = None
         if name in self.source.parameters and name in self.check.locals:
             takes = len(self.analysis.emits.names)
-        elif isinstance(called, types.FunctionType) and name not in self.check.locals:
+        elif name in self.check.locals:
+            pass
+        elif isinstance(called, type) and is_record(called):
+            takes = len(record_fields(called))
+        elif isinstance(called, types.FunctionType):
             names = parameters_of_function(called)
             takes = len(names.positional) - len(names.optional & set(names.positional))
         if takes is None and None in known.values():

@@ -14,9 +14,9 @@ from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
 from specstream.errors import ConfigurationError
 
-__all__ = ["EARLY", "LIMIT", "ON_TIME", "Windowed", "declared", "ticks"]
+__all__ = ["EARLY", "LATE", "LIMIT", "ON_TIME", "Windowed", "declared", "ticks"]
 
-ON_TIME, EARLY = "on time", "early"
+EARLY, ON_TIME, LATE = "early", "on time", "late"
 LIMIT = 2**24
 _OWN: dict[str, Any] = {"start": int, "end": int, "kind": str}
 

@@ -382,6 +382,115 @@ def test_a_snapshot_in_the_middle_goes_on() -> None:
     assert pa.concat_tables(parts).equals(whole)
 
 
+# ---- times that do not come in order ----
+
+
+def told_of(
+    events: list[tuple[int, str, int]],
+    length: int,
+    step: int,
+    delay: int,
+    lateness: int,
+    early: int,
+) -> tuple[list[Row], int]:
+    """Rows, and how many events are left out: by looking at all that was before, at each event."""
+    rows: list[Row] = []
+    accepted: list[tuple[int, str, int]] = []  # window, user, x; in the order of arrival
+    left_out = 0
+    for at, (time, user, x) in enumerate(events):
+        before = max((one[0] for one in events[:at]), default=None)
+        watermark = None if before is None else before - delay
+        starts = [s for s in range(-200, 400) if s % step == 0 and s <= time < s + length]
+        kept = [s for s in starts if watermark is None or s + length + lateness > watermark]
+        left_out += bool(starts) and not kept
+        for start in reversed(kept):
+            accepted.append((start, user, x))
+            inside = [one[2] for one in accepted if one[:2] == (start, user)]
+            row = (len(inside), sum(inside), inside[-1])
+            if watermark is not None and start + length <= watermark:
+                rows.append((user, start, start + length, "late", *row))
+            elif early and len(inside) % early == 0 and start + length > time - delay:
+                rows.append((user, start, start + length, "early", *row))
+        if before is None or time > before:
+            ended = {
+                one[:2]: None
+                for one in accepted
+                if one[0] + length <= time - delay
+                and (watermark is None or one[0] + length > watermark)
+            }
+            for start, of in sorted(ended, key=lambda one: one[0]):
+                inside = [one[2] for one in accepted if one[:2] == (start, of)]
+                row = (len(inside), sum(inside), inside[-1])
+                rows.append((of, start, start + length, "on time", *row))
+    return rows, left_out
+
+
+def late_ones(length: int, step: int, delay: int, lateness: int, early: int) -> ss.Operator:
+    return windows.by_column(
+        Known, add, "t", length, step, event={"t": int, "user": str, "x": int}, key="user",
+        delay=delay, lateness=lateness, early=early,
+    )  # fmt: skip
+
+
+def arrived(events: list[tuple[int, str, int]]) -> pa.Table:
+    times, users, xs = zip(*events, strict=True) if events else ((), (), ())
+    return pa.table(
+        {
+            "t": pa.array(times, pa.int64()),
+            "user": pa.array(users, pa.string()),
+            "x": pa.array(xs, pa.int64()),
+        }
+    )
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.integers(-20, 60), st.sampled_from("ab"), st.integers(-9, 9)), max_size=25
+    ),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 10),
+    st.integers(0, 20),
+    st.integers(0, 3),
+)
+def test_rows_early_on_time_and_late_are_their_definition(
+    events: list[tuple[int, str, int]],
+    length: int,
+    step: int,
+    delay: int,
+    lateness: int,
+    early: int,
+) -> None:
+    operator = late_ones(length, step, delay, lateness, early)
+    run = operator.run_sequential(arrived(events))
+    rows, left_out = told_of(events, length, step, delay, lateness, early)
+    assert rows_of(run) == rows
+    assert run.state.dropped == left_out
+
+
+def test_rows_early_on_time_and_late_on_all_paths() -> None:
+    rng = np.random.default_rng(6)
+    times = np.clip(np.arange(200) // 2 + rng.integers(-20, 3, 200), 0, None)
+    events = [(int(t), str(u), int(x)) for t, u, x in zip(
+        times, rng.choice(["a", "b"], 200), rng.integers(-50, 50, 200), strict=True
+    )]  # fmt: skip
+    found = agrees(late_ones(12, 5, 3, 10, 4), arrived(events))
+    rows, left_out = told_of(events, 12, 5, 3, 10, 4)
+    assert rows_of(found) == rows
+    assert found.state.dropped == left_out > 0
+    assert {row[3] for row in rows} == {"early", "on time", "late"}
+
+
+def test_what_is_forgotten_leaves_nothing() -> None:
+    events = [(3, "a", 1), (9, "b", 2), (4, "a", 3), (1000, "c", 4)]
+    run = late_ones(5, 5, 2, 6, 0).run_sequential(arrived(events))
+    state = run.state.to_dict()
+    assert {name: len(of) for name, of in state.items() if name not in ("latest", "dropped")} == {
+        "windows": 1, "counts": 1, "places": 1, "ends": 1, "open": 1, "kept": 1,
+    }  # fmt: skip
+
+
 # ---- what is refused ----
 
 
@@ -415,3 +524,18 @@ def test_what_makes_no_window_is_refused(options: dict[str, Any], message: str) 
     given: dict[str, Any] = {"record": Known, "add": add, "length": 5, "event": EVENT}
     with pytest.raises(ss.ConfigurationError, match=message):
         windows.by_time(**{**given, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time": "when"}, "by_column: time='when'; expected a column"),
+        ({"time": "user"}, "by_column: time='user'; expected a column"),
+        ({"lateness": -1}, "by_column: lateness=-1"),
+        ({"delay": "soon"}, "by_column: delay='soon' is no duration"),
+    ],
+)
+def test_what_tells_no_times_is_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"time": "x", "length": 5, "event": EVENT} | options
+    with pytest.raises(ss.ConfigurationError, match=message):
+        windows.by_column(Known, add, **given)
