@@ -357,7 +357,7 @@ def test_join_compares_two_events_of_one_phase() -> None:
 
 
 def test_join_says_that_a_window_by_time_is_full() -> None:
-    with ss.Engine(market(limit=20)) as engine, pytest.raises(OverflowError, match="lefts|rights"):
+    with ss.Engine(market(limit=20)) as engine, pytest.raises(OverflowError, match=r"lefts|rights"):
         engine.process(a_day(1), order_by="time")
 
 
