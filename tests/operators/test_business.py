@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from library import agrees
 
 import specstream as ss
-from specstream.operators.business import bank_transfers
+from specstream.operators.business import bank_transfers, token_bucket, velocity
 
 Row = tuple[Any, ...]
 
@@ -129,6 +130,162 @@ def test_bank_transfers_raise_before_a_balance_leaves_64_bits() -> None:
     assert run.state.deposited == 2**63 - 1
 
 
+# ---- token bucket ----
+
+REQUEST = {"key": pa.string(), "cost": pa.int64(), "time": pa.int64()}
+
+
+def buckets_by_fractions(events: list[Row], capacity: int, refill: int, per: int) -> list[Row]:
+    """Tokens as fractions, of all keys for ever; how long to wait is tried out."""
+    rate = Fraction(refill, per)
+    tokens: dict[str, tuple[Fraction, int]] = {}
+    found: list[Row] = []
+    for key, cost, time in events:
+        level, since = tokens.get(key, (Fraction(capacity), time))
+        level = min(Fraction(capacity), level + rate * (time - since))
+        allowed = level >= cost
+        wait = 0 if cost <= capacity else None
+        while wait is not None and level + rate * wait < cost:
+            wait += 1
+        level -= cost * allowed
+        tokens[key] = level, time
+        found.append((key, allowed, math.floor(level), wait))
+    return found
+
+
+@st.composite
+def requests(draw: Any) -> tuple[list[Row], dict[str, int]]:
+    options = {
+        name: draw(st.integers(1, high))
+        for name, high in (("capacity", 6), ("refill", 5), ("per", 7))
+    }
+    steps = st.tuples(st.sampled_from("ab"), st.integers(0, 7), st.integers(0, 9))
+    time, events = draw(st.sampled_from([0, -50, 10**18])), []
+    for key, cost, step in draw(st.lists(steps, max_size=30)):
+        time += step
+        events.append((key, cost, time))
+    return events, options
+
+
+@settings(max_examples=80, deadline=None)
+@given(requests())
+def test_token_buckets_keep_fractions_exactly(drawn: tuple[list[Row], dict[str, int]]) -> None:
+    events, options = drawn
+    table = table_of(list(REQUEST), events, REQUEST)
+    run = token_bucket(**options).run_sequential(table, order_by="time")
+    assert rows(run.output) == buckets_by_fractions(events, **options)
+
+
+def test_token_buckets_agree_in_all_settings() -> None:
+    rng = np.random.default_rng(2)
+    time = np.cumsum(rng.integers(0, 4, 400)).tolist()
+    events = list(zip(rng.choice(list("abcdef"), 400), rng.integers(-1, 6, 400), time, strict=True))
+    operator = token_bucket(capacity=4, refill=2, per=7)
+    run = agrees(operator, table_of(list(REQUEST), events, REQUEST), order_by="time")
+    good = [event for event in events if event[1] >= 0]
+    assert rows(run.output) == buckets_by_fractions(good, 4, 2, 7)
+    assert len(run.raised) == len(events) - len(good) > 0
+    assert {row[1] for row in rows(run.output)} == {True, False}
+
+
+def test_no_tokens_are_lost_by_asking_often() -> None:
+    # A third of a token flows in each time, and the request that takes one comes every third time.
+    table = {"key": ["a"] * 3001, "cost": [1, *[0, 0, 1] * 1000], "time": list(range(3001))}
+    output = token_bucket(capacity=1, per=3).run_sequential(table, order_by="time").output
+    assert output["allowed"].to_pylist() == [True] * 3001
+
+
+def test_a_full_bucket_is_forgotten_and_times_far_apart_do_no_harm() -> None:
+    operator = token_bucket(capacity=2, refill=1, per=10)
+    table = {"key": ["a", "b", "c"], "cost": [2] * 3, "time": [-(2**63), 2**63 - 21, 2**63 - 2]}
+    run = operator.run_sequential(table, order_by="time")
+    assert list(run.state.buckets) == ["b", "c"]
+    assert run.output["allowed"].to_pylist() == [True] * 3
+    again = operator.run_sequential({**table, "key": ["a"] * 3}, order_by="time").output
+    assert again["allowed"].to_pylist() == [True, True, False]
+
+
+def test_buckets_take_no_request_before_their_last() -> None:
+    with ss.Engine(token_bucket(key=int)) as engine:
+        engine.process({"key": [1], "cost": [1], "time": [5]}, order_by="time")
+        with pytest.raises(ValueError, match="token_bucket: request at 4; the last was at 5"):
+            engine.process({"key": [1], "cost": [1], "time": [4]}, order_by="time")
+
+
+# ---- velocity ----
+
+CARD = {"card": pa.string(), "amount": pa.decimal128(12, 2), "time": pa.int64()}
+
+
+def velocity_by_hand(
+    events: list[Row], window: int, most_events: float, most_amount: Decimal
+) -> list[Row]:
+    """Looks at all payments before each payment."""
+    found = []
+    for at, (card, _, time) in enumerate(events):
+        within = [
+            amount
+            for other, amount, before in events[: at + 1]
+            if other == card
+            if time - before < window
+        ]
+        if len(within) > most_events or sum(within) > most_amount:
+            found.append((card, len(within), sum(within)))
+    return found
+
+
+def card_payments(seed: int, count: int) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    time = np.cumsum(rng.choice([0, 1, 2, 40], count, p=[0.3, 0.4, 0.25, 0.05])).tolist()
+    cents = [Decimal(int(one)).scaleb(-2) for one in rng.integers(0, 10_000, count)]
+    return list(zip(rng.choice(list("abcde"), count), cents, time, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("window", "most_events", "most_amount"),
+    [(10, 2, None), (25, None, Decimal("150.55")), (60, 6, 300), (1, 1, None), (10**9, None, 0)],
+)
+def test_velocity_sees_what_a_look_at_all_payments_sees(
+    window: int, most_events: int | None, most_amount: Decimal | int | None
+) -> None:
+    events = card_payments(window, 300)
+    expected = velocity_by_hand(
+        events,
+        window,
+        math.inf if most_events is None else most_events,
+        Decimal(10**9 if most_amount is None else most_amount),
+    )
+    assert 0 < len(expected) < 300 or most_amount == 0
+    operator = velocity(window, most_events, most_amount)
+    run = operator.run_sequential(table_of(list(CARD), events, CARD), order_by="time")
+    assert rows(run.output) == expected
+    last = events[-1][2]  # what is older than two windows has gone
+    assert all(time > last - 2 * window for time, _ in run.state.payments.values())
+
+
+def test_velocity_agrees_in_all_settings() -> None:
+    events = card_payments(5, 300)
+    events[20] = ("a", Decimal("-0.01"), events[20][2])
+    operator = velocity(20, most_events=4, most_amount=200)
+    run = agrees(operator, table_of(list(CARD), events, CARD), order_by="time")
+    assert [row for row, _ in run.raised] == [20]
+    good = [*events[:20], *events[21:]]
+    assert rows(run.output) == velocity_by_hand(good, 20, 4, Decimal(200))
+
+
+def test_velocity_raises_for_what_it_cannot_count() -> None:
+    operator = velocity(10, most_events=1, card=int, digits=0)
+    table = {"card": [1, 1, 2], "amount": [2**63 - 1, 1, 1], "time": [0, 1, 1]}
+    run = operator.run_sequential(table, order_by="time", on_error="skip")
+    assert [str(error) for _, error in run.raised] == [
+        "velocity: the amounts within the window leave 64 bits"
+    ]
+    with ss.Engine(operator) as engine:
+        engine.process({"card": [1], "amount": [1], "time": [5]}, order_by="time")
+        with pytest.raises(ValueError, match="velocity: payment at 4; the card's last was at 5"):
+            engine.process({"card": [1], "amount": [1], "time": [4]}, order_by="time")
+
+
 # ---- options ----
 
 
@@ -138,6 +295,19 @@ def test_bank_transfers_raise_before_a_balance_leaves_64_bits() -> None:
         (bank_transfers, {"account": float}, "bank_transfers: account=.*expected int or str"),
         (bank_transfers, {"digits": 19}, "bank_transfers: digits=19; expected an integer"),
         (bank_transfers, {"digits": True}, "bank_transfers: digits=True"),
+        (token_bucket, {"capacity": 0}, "token_bucket: capacity=0; expected an integer from 1"),
+        (token_bucket, {"refill": 0.5}, "token_bucket: refill=0.5; expected an integer"),
+        (token_bucket, {"per": 0}, "token_bucket: per=0; expected an integer"),
+        (token_bucket, {"key": bool}, "token_bucket: key=.*expected int or str"),
+        (token_bucket, {"capacity": 2**40, "per": 2**40}, "token_bucket: .*in lower terms"),
+        (velocity, {"window": 0, "most_events": 1}, "velocity: window=0; expected an integer"),
+        (velocity, {"window": 5}, "velocity: neither most_events nor most_amount"),
+        (velocity, {"window": 5, "most_events": -1}, "velocity: most_events=-1; .*or None"),
+        (velocity, {"window": 5, "most_amount": 0.5}, "velocity: most_amount=0.5; expected an int"),
+        (velocity, {"window": 5, "most_amount": Decimal("0.001")}, "at most 2 digits"),
+        (velocity, {"window": 5, "most_amount": Decimal("nan")}, "velocity: most_amount="),
+        (velocity, {"window": 5, "most_amount": -1}, "velocity: most_amount=-1"),
+        (velocity, {"window": 5, "most_events": 1, "card": None}, "velocity: card=None"),
     ],
 )
 def test_options_that_cannot_be_are_refused(
