@@ -2,13 +2,15 @@
 
 =============================== =================================================================
 :func:`bank_transfers`          payments between accounts, none of which is overdrawn
+:func:`leaderboard`             the best players, whose scores change
 :func:`token_bucket`            which requests of each key are within its rate
 :func:`velocity`                too many payments of a card, or too much money, within a time
 =============================== =================================================================
 """
 
 from specstream.operators.business.bank_transfers import bank_transfers
+from specstream.operators.business.leaderboard import leaderboard
 from specstream.operators.business.token_bucket import token_bucket
 from specstream.operators.business.velocity import velocity
 
-__all__ = ["bank_transfers", "token_bucket", "velocity"]
+__all__ = ["bank_transfers", "leaderboard", "token_bucket", "velocity"]

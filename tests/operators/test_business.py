@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from library import agrees
 
 import specstream as ss
-from specstream.operators.business import bank_transfers, token_bucket, velocity
+from specstream.operators.business import bank_transfers, leaderboard, token_bucket, velocity
 
 Row = tuple[Any, ...]
 
@@ -286,6 +286,64 @@ def test_velocity_raises_for_what_it_cannot_count() -> None:
             engine.process({"card": [1], "amount": [1], "time": [4]}, order_by="time")
 
 
+# ---- leaderboard ----
+
+
+def boards_by_sorting(events: list[Row], places: int, scores: str) -> list[Row]:
+    """Sorts all players after each event, and tells the first apart from those before."""
+    history: dict[str, list[int]] = {}
+    reached: dict[str, tuple[int, int]] = {}
+    found, shown = [], [("", 0)] * places
+    for number, (player, score) in enumerate(events):
+        history.setdefault(player, []).append(score)
+        now = {"last": score, "sum": sum(history[player]), "best": max(history[player])}[scores]
+        if player not in reached or reached[player][0] != now:
+            reached[player] = now, number
+        ranking = sorted(reached, key=lambda who: (-reached[who][0], reached[who][1]))
+        first = [(who, reached[who][0]) for who in ranking[:places]]
+        pairs = zip(range(1, places + 1), first, shown[: len(first)], strict=False)
+        found += [(place, *new) for place, new, old in pairs if new != old]
+        shown[: len(first)] = first
+    return found
+
+
+def games_of(events: list[Row]) -> pa.Table:
+    return table_of(["player", "score"], events, {"player": pa.string(), "score": pa.int64()})
+
+
+@pytest.mark.parametrize("scores", ["last", "sum", "best"])
+@pytest.mark.parametrize(("places", "spare"), [(1, 0), (3, 0), (3, 2), (5, 100)])
+def test_leaderboards_show_what_sorting_shows(scores: str, places: int, spare: int) -> None:
+    operator = leaderboard(places, scores, spare)
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(-3, 3)), max_size=50))
+    def run(events: list[Row]) -> None:
+        expected = boards_by_sorting(events, places, scores)
+        assert rows(operator.run_sequential(games_of(events)).output) == expected
+
+    run()
+
+
+def test_leaderboards_agree_in_all_settings() -> None:
+    rng = np.random.default_rng(3)
+    players = [f"player {n}" for n in rng.zipf(1.4, 300) % 25]
+    events: list[Row] = list(zip(players, rng.integers(-40, 100, 300).tolist(), strict=True))
+    run = agrees(leaderboard(4, "sum", spare=3), games_of(events))
+    assert rows(run.output) == boards_by_sorting(events, 4, "sum")
+    assert run.state.outside
+
+
+def test_leaderboards_of_numbered_players_take_all_of_64_bits() -> None:
+    low, high = -(2**63), 2**63 - 1
+    table = {"player": [low, high, -1, low], "score": [low, high, 0, low]}
+    run = leaderboard(places=2, scores="sum", player=int).run_sequential(table, on_error="skip")
+    assert rows(run.output) == [(1, low, low), (1, high, high), (2, low, low), (2, -1, 0)]
+    assert [str(error) for _, error in run.raised] == [
+        "leaderboard: a sum of scores leaves 64 bits"
+    ]
+
+
 # ---- options ----
 
 
@@ -295,6 +353,10 @@ def test_velocity_raises_for_what_it_cannot_count() -> None:
         (bank_transfers, {"account": float}, "bank_transfers: account=.*expected int or str"),
         (bank_transfers, {"digits": 19}, "bank_transfers: digits=19; expected an integer"),
         (bank_transfers, {"digits": True}, "bank_transfers: digits=True"),
+        (leaderboard, {"places": 0}, "leaderboard: places=0; expected an integer from 1 to 1000"),
+        (leaderboard, {"spare": -1}, "leaderboard: spare=-1; expected an integer from 0"),
+        (leaderboard, {"scores": "mean"}, "leaderboard: scores='mean'; expected one of last, sum"),
+        (leaderboard, {"player": float}, "leaderboard: player=.*expected int or str"),
         (token_bucket, {"capacity": 0}, "token_bucket: capacity=0; expected an integer from 1"),
         (token_bucket, {"refill": 0.5}, "token_bucket: refill=0.5; expected an integer"),
         (token_bucket, {"per": 0}, "token_bucket: per=0; expected an integer"),
