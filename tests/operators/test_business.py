@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from library import agrees
 
 import specstream as ss
-from specstream.operators.business import bank_transfers, leaderboard, token_bucket, velocity
+from specstream.operators.business import (
+    bank_transfers,
+    leaderboard,
+    order_book,
+    token_bucket,
+    velocity,
+)
 
 Row = tuple[Any, ...]
 
@@ -344,6 +350,137 @@ def test_leaderboards_of_numbered_players_take_all_of_64_bits() -> None:
     ]
 
 
+# ---- order book ----
+
+ORDER = {
+    "action": pa.string(),
+    "order": pa.int64(),
+    "buys": pa.bool_(),
+    "price": pa.decimal128(6, 2),
+    "quantity": pa.int64(),
+}
+
+
+def book_by_hand(events: list[Row]) -> tuple[list[Row], list[list[Any]]]:
+    """A list of resting orders [buys, price, number, quantity], searched for each match."""
+    book: list[list[Any]] = []
+    found: list[Row] = []
+    for action, number, buys, price, quantity in events:
+        if action == "cancel":
+            mine = [one for one in book if one[2] == number]
+            found += [("cancelled", number, None, None, one[3]) for one in mine]
+            if not mine:
+                found.append(("rejected", number, None, None, 0))
+            book = [one for one in book if one[2] != number]
+            continue
+        left = quantity
+        others = [one for one in book if one[0] != buys]
+        for one in sorted(others, key=lambda one: one[1], reverse=not buys):  # stable: by time
+            crosses = action == "market" or (one[1] <= price if buys else one[1] >= price)
+            if left and crosses:
+                part = min(left, one[3])
+                left, one[3] = left - part, one[3] - part
+                found.append(("trade", number, one[2], one[1], part))
+        book = [one for one in book if one[3]]
+        if left and action == "limit":
+            book.append([buys, price, number, left])
+        elif left:
+            found.append(("cancelled", number, None, None, left))
+    return found, book
+
+
+def orders_of(steps: list[tuple[str, int, bool, int, int]]) -> list[Row]:
+    """Events of steps: a cancelled order is one of those before, and some numbers come again."""
+    events: list[Row] = []
+    for at, (action, which, buys, price, quantity) in enumerate(steps):
+        if action == "cancel":
+            events.append(("cancel", 7 * (which % (at + 1)) % 50, None, None, None))
+            continue
+        number = 7 * at % 50
+        if any(one[2] == number for one in book_by_hand(events)[1]):
+            number = -at - 1
+        asked = None if action == "market" else Decimal(price).scaleb(-1)
+        events.append((action, number, buys, asked, quantity))
+    return events
+
+
+def sides(state: Any) -> list[list[Any]]:
+    """The resting orders of a state, in the order in which they came to rest."""
+    entries = sorted((one.entry, number, one) for number, one in state.orders.items())
+    return [
+        [one.buys, Decimal(one.price).scaleb(-2), number, one.left] for _, number, one in entries
+    ]
+
+
+steps = st.tuples(
+    st.sampled_from(["limit", "limit", "limit", "market", "cancel", "cancel"]),
+    st.integers(0, 99),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.integers(1, 5),
+)
+
+
+def test_order_book_trades_as_a_search_of_all_orders_does() -> None:
+    operator = order_book()
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(steps, max_size=60))
+    def run(drawn: list[Any]) -> None:
+        events = orders_of(drawn)
+        expected, book = book_by_hand(events)
+        found = operator.run_sequential(table_of(list(ORDER), events, ORDER))
+        assert rows(found.output) == expected
+        assert sides(found.state) == book
+
+    run()
+
+
+def random_orders(seed: int, count: int) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    actions = rng.choice(["limit", "market", "cancel"], count, p=[0.55, 0.05, 0.4]).tolist()
+    parts = [rng.integers(low, high, count).tolist() for low, high in ((0, 999), (0, 2), (1, 9))]
+    prices = [int(one) for one in rng.normal(1000, 8, count)]
+    return orders_of(
+        [
+            (action, which, bool(buys), price, quantity)
+            for action, which, buys, price, quantity in zip(
+                actions, parts[0], parts[1], prices, parts[2], strict=True
+            )
+        ]
+    )
+
+
+def test_order_books_agree_in_all_settings() -> None:
+    events = random_orders(4, 400)
+    wrong = [
+        ("stop", 1, True, Decimal(1), 1),
+        ("limit", 1001, True, Decimal(1), 0),
+        ("limit", 1001, True, Decimal(1), None),
+        ("limit", 1001, True, None, 1),
+        ("market", 1001, None, None, 1),
+        ("limit", book_by_hand(events[:200])[1][0][2], True, Decimal(1), 1),
+    ]
+    mixed = [*events[:200], *wrong, *events[200:]]
+    run = agrees(order_book(), table_of(list(ORDER), mixed, ORDER), are_none=True)
+    assert [row for row, _ in run.raised] == list(range(200, 206))
+    expected, book = book_by_hand(events)
+    assert rows(run.output) == expected
+    assert sides(run.state) == book
+    assert {row[0] for row in expected} == {"trade", "cancelled", "rejected"}
+
+
+def test_order_books_do_not_keep_what_was_cancelled() -> None:
+    # A best bid that stays, and under it orders that all are cancelled.
+    events: list[Row] = [("limit", 0, True, Decimal(100), 1)]
+    for number in range(1, 500):
+        events.append(("limit", number, True, Decimal(99), 1))
+        events.append(("cancel", number, None, None, None))
+    run = order_book().run_sequential(table_of(list(ORDER), events, ORDER))
+    assert list(run.state.orders) == [0]
+    assert len(run.state.bids) < 20
+
+
 # ---- options ----
 
 
@@ -357,6 +494,7 @@ def test_leaderboards_of_numbered_players_take_all_of_64_bits() -> None:
         (leaderboard, {"spare": -1}, "leaderboard: spare=-1; expected an integer from 0"),
         (leaderboard, {"scores": "mean"}, "leaderboard: scores='mean'; expected one of last, sum"),
         (leaderboard, {"player": float}, "leaderboard: player=.*expected int or str"),
+        (order_book, {"digits": -1}, "order_book: digits=-1; expected an integer from 0 to 18"),
         (token_bucket, {"capacity": 0}, "token_bucket: capacity=0; expected an integer from 1"),
         (token_bucket, {"refill": 0.5}, "token_bucket: refill=0.5; expected an integer"),
         (token_bucket, {"per": 0}, "token_bucket: per=0; expected an integer"),
