@@ -2,6 +2,7 @@
 
 =============================== =================================================================
 :func:`bank_transfers`          payments between accounts, none of which is overdrawn
+:func:`inventory`               stock with reservations that expire
 :func:`leaderboard`             the best players, whose scores change
 :func:`order_book`              the trades of a limit order book, by price and time
 :func:`token_bucket`            which requests of each key are within its rate
@@ -10,9 +11,10 @@
 """
 
 from specstream.operators.business.bank_transfers import bank_transfers
+from specstream.operators.business.inventory import inventory
 from specstream.operators.business.leaderboard import leaderboard
 from specstream.operators.business.order_book import order_book
 from specstream.operators.business.token_bucket import token_bucket
 from specstream.operators.business.velocity import velocity
 
-__all__ = ["bank_transfers", "leaderboard", "order_book", "token_bucket", "velocity"]
+__all__ = ["bank_transfers", "inventory", "leaderboard", "order_book", "token_bucket", "velocity"]

@@ -15,6 +15,7 @@ from library import agrees
 import specstream as ss
 from specstream.operators.business import (
     bank_transfers,
+    inventory,
     leaderboard,
     order_book,
     token_bucket,
@@ -481,6 +482,150 @@ def test_order_books_do_not_keep_what_was_cancelled() -> None:
     assert len(run.state.bids) < 20
 
 
+# ---- inventory ----
+
+STOCK = {
+    "action": pa.string(),
+    "item": pa.string(),
+    "reservation": pa.int64(),
+    "quantity": pa.int64(),
+    "time": pa.int64(),
+}
+
+
+def stock_by_hand(events: list[Row], hold: int) -> list[Row]:
+    """A list of entries [item, what, quantity]; what is available is their sum."""
+    entries: list[tuple[str, int]] = []
+    made: dict[int, tuple[int, str, int]] = {}  # in the order of making
+    found: list[Row] = []
+
+    def available(item: str) -> int:
+        return sum(quantity for one, quantity in entries if one == item)
+
+    def close(what: str, number: int) -> None:
+        _, item, quantity = made.pop(number)
+        if what != "confirmed":
+            entries.append((item, quantity))
+        found.append((what, number, item, quantity, available(item)))
+
+    for action, item, number, quantity, time in [*events, ("end", "", 0, 0, math.inf)]:
+        for due in sorted(made, key=lambda one: made[one][0]):  # stable
+            if made[due][0] + hold <= time:
+                close("expired", due)
+        if action == "receive":
+            entries.append((item, quantity))
+            found.append(("received", None, item, quantity, available(item)))
+        elif action == "reserve":
+            assert number not in made
+            what = "reserved" if available(item) >= quantity else "refused"
+            if what == "reserved":
+                made[number] = time, item, quantity
+                entries.append((item, -quantity))
+            found.append((what, number, item, quantity, available(item)))
+        elif action != "end" and number not in made:
+            found.append(("unknown", number, None, None, None))
+        elif action != "end":
+            close({"confirm": "confirmed", "cancel": "cancelled"}[action], number)
+    return found
+
+
+def stock_events(drawn: list[tuple[str, str, int, int, int]]) -> list[Row]:
+    """Times out of steps; a reservation that may still be held is not made again."""
+    time, events, used = 0, [], set()
+    for action, item, number, quantity, step in drawn:
+        time += step
+        if action == "receive":
+            events.append((action, item, None, quantity, time))
+        elif action == "reserve":
+            while number in used:
+                number += 10
+            used.add(number)
+            events.append((action, item, number, quantity, time))
+        else:
+            events.append((action, None, number, None, time))
+            used.discard(number)
+    return events
+
+
+stock_steps = st.tuples(
+    st.sampled_from(["receive", "reserve", "reserve", "reserve", "confirm", "cancel"]),
+    st.sampled_from(["tea", "nut"]),
+    st.integers(0, 5),
+    st.integers(1, 4),
+    st.sampled_from([0, 1, 1, 2, 9, 10]),
+)
+
+
+def test_inventories_hold_what_a_list_of_entries_holds() -> None:
+    operator = inventory(hold=10)
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(stock_steps, max_size=50))
+    def run(drawn: list[Any]) -> None:
+        events = stock_events(drawn)
+        table = table_of(list(STOCK), events, STOCK)
+        output = operator.run_sequential(table, order_by="time", end=True).output
+        assert rows(output) == stock_by_hand(events, 10)
+
+    run()
+
+
+def test_inventories_agree_in_all_settings() -> None:
+    rng = np.random.default_rng(6)
+    actions = ["receive", "reserve", "reserve", "confirm", "cancel"]
+    events = stock_events(
+        [
+            (actions[a], item, number, quantity, step)
+            for a, item, number, quantity, step in zip(
+                rng.integers(0, 5, 300),
+                rng.choice(list("abcd"), 300).tolist(),
+                rng.integers(0, 30, 300).tolist(),
+                rng.integers(1, 5, 300).tolist(),
+                rng.integers(0, 3, 300).tolist(),
+                strict=True,
+            )
+        ]
+    )
+    time = events[99][4]
+    wrong = [
+        ("sell", "a", 1, 1, time),
+        ("receive", None, None, 1, time),
+        ("receive", "a", None, 0, time),
+        ("reserve", "a", None, 1, time),
+        ("cancel", None, None, None, time),
+    ]
+    table = table_of(list(STOCK), [*events[:100], *wrong, *events[100:]], STOCK)
+    run = agrees(inventory(hold=25), table, order_by="time", are_none=True)
+    assert [row for row, _ in run.raised] == list(range(100, 105))
+    found = rows(run.output)
+    assert found == stock_by_hand(events, 25)
+    assert {row[0] for row in found} == {
+        *("received", "reserved", "refused", "confirmed", "cancelled", "expired", "unknown")
+    }
+    # The input has ended, so that nothing is held: what was received is available or confirmed.
+    for item, available in run.state.available.items():
+        received, confirmed = (
+            sum(row[3] for row in found if row[0] == what and row[2] == item)
+            for what in ("received", "confirmed")
+        )
+        assert received == available + confirmed
+
+
+def test_a_reservation_in_use_is_not_made_again_and_one_that_ended_is() -> None:
+    table = {
+        "action": ["receive", "reserve", "reserve", "reserve"],
+        "item": [7] * 4,
+        "reservation": [None, 1, 1, 1],
+        "quantity": [5, 2, 1, 4],
+        "time": [0, 0, 9, 10],
+    }
+    run = inventory(hold=10, item=int).run_sequential(table, order_by="time", on_error="skip")
+    assert [str(error) for _, error in run.raised] == ["inventory: reservation 1 is in use"]
+    assert run.output["what"].to_pylist() == ["received", "reserved", "expired", "reserved"]
+    assert dict(run.state.held) == {1: (7, 4)}
+    assert dict(run.state.timers) == {1: 20}
+
+
 # ---- options ----
 
 
@@ -490,6 +635,8 @@ def test_order_books_do_not_keep_what_was_cancelled() -> None:
         (bank_transfers, {"account": float}, "bank_transfers: account=.*expected int or str"),
         (bank_transfers, {"digits": 19}, "bank_transfers: digits=19; expected an integer"),
         (bank_transfers, {"digits": True}, "bank_transfers: digits=True"),
+        (inventory, {"hold": 0}, "inventory: hold=0; expected an integer from 1"),
+        (inventory, {"hold": 5, "item": bool}, "inventory: item=.*expected int or str"),
         (leaderboard, {"places": 0}, "leaderboard: places=0; expected an integer from 1 to 1000"),
         (leaderboard, {"spare": -1}, "leaderboard: spare=-1; expected an integer from 0"),
         (leaderboard, {"scores": "mean"}, "leaderboard: scores='mean'; expected one of last, sum"),
