@@ -1,9 +1,11 @@
 """Deposits, withdrawals and transfers between accounts, none of which is overdrawn.
 
-The example of transactional memory: two transfers conflict where they share an account, and only
-there (Brito 2010, 2.1 and 4). Amounts are decimals, which are integers inside of an operator, so
-that money is neither made nor lost by rounding. The sum of all balances is at any time what was
-deposited less what was withdrawn; the state keeps both sums, as updates that commute.
+The example by which the dissertation shows what is hard with locks (Brito 2010, 4.1): one lock lets
+no two transfers run at once, and two locks show money that is nowhere, or deadlock. Here two
+payments conflict where they share an account, and only there. Amounts are decimals, which are
+integers inside of an operator, so that no money is made or lost by rounding. The sum of all
+balances is at any time what was deposited less what was withdrawn; the state has both sums, as
+updates that commute.
 """
 
 from __future__ import annotations

@@ -531,7 +531,9 @@ def stock_by_hand(events: list[Row], hold: int) -> list[Row]:
 
 def stock_events(drawn: list[tuple[str, str, int, int, int]]) -> list[Row]:
     """Times out of steps; a reservation that may still be held is not made again."""
-    time, events, used = 0, [], set()
+    time = 0
+    events: list[Row] = []
+    used: set[int] = set()
     for action, item, number, quantity, step in drawn:
         time += step
         if action == "receive":
