@@ -65,10 +65,13 @@ class CompileError(SpecstreamError):
         stands = "" if vertex is None else f" in vertex {vertex!r} of pipeline {pipeline!r}"
         super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
 
-    def in_vertex(self, operator: str, vertex: str, pipeline: str) -> CompileError:
-        """The same of an operator in its place."""
-        problem, _, way_out = self._told.partition("; ")
-        return CompileError(operator, self.filename, self.line, problem, way_out, vertex, pipeline)
+    def in_vertex(
+        self, operator: str, vertex: str, pipeline: str, way_out: str | None = None
+    ) -> CompileError:
+        """The same of an operator in its place, where there may be another way out."""
+        problem, _, of_operator = self._told.partition("; ")
+        told = of_operator if way_out is None else way_out
+        return CompileError(operator, self.filename, self.line, problem, told, vertex, pipeline)
 
 
 class ConfigurationError(SpecstreamError, ValueError):

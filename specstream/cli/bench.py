@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from specstream.cli.directories import check_input
+from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.measuring import about_stream, most_threads_option, progress, seconds_option
 from specstream.cli.options import check_plot, stream_options
@@ -31,7 +31,7 @@ def bench(
     *,
     target: str,
     arguments: tuple[str, ...],
-    input_: Path,
+    inputs: tuple[tuple[str, Path], ...],
     order_by: str,
     source: str | None,
     events: int,
@@ -56,11 +56,11 @@ def bench(
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator.event.names, operator, order_by, source)
+        paths, _, _ = check_inputs(inputs, operator, order_by, source)
         own = None if locked is None else load_locked(locked, arguments, operator, target)
         most = threads or machine.cores()
         with progress(seconds) as say:
-            stream = read_stream(input_, operator, order_by, source, events)
+            stream = read_stream(paths, operator, order_by, source, events)
             found = compare(operator, own, stream, seconds, most, say)
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0

@@ -54,29 +54,41 @@ class InputType(click.ParamType[tuple[str, Path]]):
         return name if is_named else "", path
 
 
-def inputs_options(command: Command) -> Command:
+def inputs_options(command: Command, order_is_required: bool = True) -> Command:
     """The operator, and where its events are: ``target``, ``arguments``, ``order_by``, ``source``,
     and ``inputs``: directories and the sources that they are of, empty where an ``--input`` names
-    none."""
-    several = click.option(
-        "--input",
-        "inputs",
-        type=InputType(),
-        multiple=True,
-        required=True,
-        metavar="[SOURCE=]DIRECTORY",
-        help="Directory of Parquet files; of a pipeline with several sources one for each.",
-    )
-    return _with_input(command, order="Column of the event time.", is_required=True, input_=several)
+    none.
+
+    Args:
+        command: the function of the command.
+        order_is_required: else the files' order is that of the events, unless ``--order-by`` says
+            otherwise.
+    """
+    order = "Column of the event time" + ("." if order_is_required else "; else the files' order.")
+    for option in (
+        click.option("--source", metavar="COL", help="Column that tells sources apart."),
+        click.option("--order-by", required=order_is_required, metavar="COL", help=order),
+        click.option(
+            "--input",
+            "inputs",
+            type=InputType(),
+            multiple=True,
+            required=True,
+            metavar="[SOURCE=]DIRECTORY",
+            help="Directory of Parquet files; of a pipeline with several sources one for each.",
+        ),
+        argument_option,
+        click.argument("target", metavar="MODULE:OPERATOR"),
+    ):
+        command = option(command)
+    return command
 
 
 def stream_options(order_is_required: bool = True) -> Callable[[Command], Command]:
-    """Of a command that runs events without Spark: those above with one ``input_``, ``events``,
-    ``plot``, ``as_json``.
+    """Of a command that runs events without Spark: those above, ``events``, ``plot``, ``as_json``.
 
     Args:
-        order_is_required: else the files' order is that of the events, unless ``--order-by`` says
-            otherwise.
+        order_is_required: as above.
     """
 
     def decorate(command: Command) -> Command:
@@ -97,33 +109,9 @@ def stream_options(order_is_required: bool = True) -> Callable[[Command], Comman
             ),
         ):
             command = option(command)
-        order = "Column of the event time" + (
-            "." if order_is_required else "; else the files' order."
-        )
-        return _with_input(command, order, order_is_required)
+        return inputs_options(command, order_is_required)
 
     return decorate
-
-
-_input = click.option(
-    "--input",
-    "input_",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="Directory of Parquet files.",
-)
-
-
-def _with_input(command: Command, order: str, is_required: bool, input_: Any = _input) -> Command:
-    for option in (
-        click.option("--source", metavar="COL", help="Column that tells sources apart."),
-        click.option("--order-by", required=is_required, metavar="COL", help=order),
-        input_,
-        argument_option,
-        click.argument("target", metavar="MODULE:OPERATOR"),
-    ):
-        command = option(command)
-    return command
 
 
 class AmountType(click.ParamType[Amount]):

@@ -9,7 +9,7 @@ import click
 
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import argument_option, check_plot, json_option
-from specstream.cli.target import load_operator, parse_arguments
+from specstream.cli.target import PIPELINE, load_operator, parse_arguments
 from specstream.pipelines.pipeline import Pipeline
 
 __all__ = ["pipeline"]
@@ -40,7 +40,7 @@ def pipeline(
             raise click.UsageError("--dot and --json both print to stdout: give one")
         if plot is not None:
             check_plot(plot, needs_matplotlib=plot.suffix != ".svg")
-        found = load_operator(target, parse_arguments(arguments))
+        found = load_operator(target, parse_arguments(arguments), PIPELINE)
         if not isinstance(found, Pipeline):
             raise click.ClickException(
                 f"{target} is operator {found.name!r}, not a pipeline made with ss.Pipeline; "

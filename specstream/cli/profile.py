@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import click
-import pyarrow as pa
-import pyarrow.dataset
 
 import specstream as ss
-from specstream.cli.directories import check_input
+from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import check_plot, stream_options, threads_option
 from specstream.cli.target import load_operator, parse_arguments
@@ -47,7 +45,7 @@ def profile(
     *,
     target: str,
     arguments: tuple[str, ...],
-    input_: Path,
+    inputs: tuple[tuple[str, Path], ...],
     order_by: str | None,
     source: str | None,
     events: int,
@@ -67,9 +65,11 @@ def profile(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator.event.names, operator, order_by, source)
+        from specstream.tuning.stream import read_stream
+
+        paths, _, _ = check_inputs(inputs, operator, order_by, source)
         check_plot(plot)
-        table = _read(input_, operator, order_by, source, events)
+        stream = read_stream(paths, operator, order_by, source, events)
         with ss.Engine(
             operator,
             threads=threads,
@@ -79,8 +79,7 @@ def profile(
             execution="speculate",
             profile=True,
         ) as engine:
-            whole = bool(operator.event.phases)  # as far as it goes
-            engine.process(table, order_by=order_by, source=source, end=whole)
+            engine.process(stream.table, **stream.order)
             found = engine.profile()
         if plot is not None:
             found.plot(plot)
@@ -88,13 +87,3 @@ def profile(
             click.echo(json.dumps(found.to_dict()))
         else:
             click.echo(found.text(top))
-
-
-def _read(
-    directory: Path, operator: ss.Operator, order_by: str | None, source: str | None, events: int
-) -> pa.Table:
-    """The columns that are needed, of the first rows."""
-    needed = dict.fromkeys((*operator.event.names, order_by, source))
-    columns = [name for name in needed if name is not None]
-    dataset = pyarrow.dataset.dataset(directory, format="parquet")
-    return dataset.head(events, columns=columns)

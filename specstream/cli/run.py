@@ -7,8 +7,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +112,7 @@ def run(
         in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
         with (
+            leaving_none_empty([output, *directories.values()]),
             ss.Engine(
                 operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
             ) as engine,
@@ -164,6 +165,19 @@ def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
     """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
     sinks = operator.sinks
     return {name: output / name for name in sinks} if len(sinks) > 1 else {"": output}
+
+
+@contextmanager
+def leaving_none_empty(directories: Iterable[Path]) -> Iterator[None]:
+    """What is refused, or fails before the first batch, leaves no directories behind."""
+    new = [one for one in dict.fromkeys(directories) if not one.exists()]
+    try:
+        yield
+    except BaseException:
+        for one in reversed(new):  # those inside first
+            with suppress(OSError):
+                one.rmdir()
+        raise
 
 
 def sinks_in(directories: dict[str, Path]) -> Any:

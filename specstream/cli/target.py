@@ -5,70 +5,98 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from specstream.operator.operator import Operator
+from specstream.pipelines.pipeline import Pipeline
 
-__all__ = ["expression", "load_operator", "parse_arguments"]
+__all__ = ["OPERATOR", "PIPELINE", "expression", "load_operator", "parse_arguments"]
 
 # Values of --arg that are no literals but name the type of a column or field.
 TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
-def load_operator(target: str, arguments: dict[str, object]) -> Operator:
+@dataclass(frozen=True)
+class _Kind:
+    """What a command line may ask for: its name, its type, an example, how it is made."""
+
+    name: str
+    type: type[Operator]
+    example: str
+    made: str
+
+
+OPERATOR = _Kind(
+    "operator",
+    Operator,
+    "MODULE:OPERATOR, like specstream.operators:top_k or flows.py:detector",
+    "an operator made with @ss.operator",
+)
+PIPELINE = _Kind(
+    "pipeline", Pipeline, "MODULE:PIPELINE, like flows.py:desk", "a pipeline made with ss.Pipeline"
+)
+
+
+def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERATOR) -> Operator:
     """The operator that ``MODULE:OPERATOR`` names.
 
     Args:
         target: module name or path of a ``.py`` file, a colon, and the name of an operator or of a
             function that makes one.
         arguments: what to call such a function with.
+        kind: what is asked for, in messages; an operator comes back where a pipeline is.
 
     Raises:
         click.ClickException: the module or the name is not there, or is no operator.
     """
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
-        raise click.UsageError(
-            f"{target!r} names no operator; expected MODULE:OPERATOR, like "
-            "specstream.operators:top_k or flows.py:detector"
-        )
+        raise click.UsageError(f"{target!r} names no {kind.name}; expected {kind.example}")
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
     try:
         found = getattr(module, name)
     except AttributeError:
-        known = [key for key, value in vars(module).items() if isinstance(value, Operator)]
+        known = [key for key, value in vars(module).items() if isinstance(value, kind.type)]
         raise click.ClickException(
-            f"module {where!r} has no {name!r}; operators in it: {', '.join(known) or 'none'}"
+            f"module {where!r} has no {name!r}; {kind.name}s in it: {', '.join(known) or 'none'}"
         ) from None
     if isinstance(found, Operator):
         if arguments:
             raise click.UsageError(
-                f"{target} is an operator, not a function that makes one: it takes no --arg "
+                f"{target} is {_article(found)}, not a function that makes one: it takes no --arg "
                 f"({', '.join(arguments)})"
             )
         return found
     if not callable(found):
         raise click.ClickException(
-            f"{target} is a {type(found).__name__}; expected an operator made with @ss.operator, "
-            "or a function that returns one"
+            f"{target} is a {type(found).__name__}; expected {kind.made}, or a function that "
+            "returns one"
         )
     try:
-        made = found(**arguments)
-    except TypeError as error:
+        inspect.signature(found).bind(**arguments)
+    except (TypeError, ValueError) as error:  # ValueError: of what is not written in Python
+        told = " ".join(f"{one}={value!r}" for one, value in arguments.items())
+        plain = "; if it is the operator itself, decorate it with @ss.operator"
         raise click.ClickException(
-            f"{target} cannot be called with --arg {arguments or 'nothing'}: {error}; if it is a "
-            "plain function, decorate it with @ss.operator"
+            f"{target} cannot be called with {f'--arg {told}' if told else 'no --arg'}: {error}"
+            + ("" if kind is PIPELINE else plain)
         ) from error
+    made = found(**arguments)
     if not isinstance(made, Operator):
         raise click.ClickException(
-            f"{target} returned a {type(made).__name__}; expected an operator made with "
-            "@ss.operator"
+            f"{target} returned a {type(made).__name__}; expected {kind.made}"
         )
     return made
+
+
+def _article(operator: Operator) -> str:
+    return "a pipeline" if isinstance(operator, Pipeline) else "an operator"
 
 
 def _load_module(name: str) -> Any:

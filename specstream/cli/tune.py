@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specstream.cli.directories import check_input
+from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.measuring import about_stream, most_threads_option, progress, seconds_option
 from specstream.cli.options import check_plot, stream_options
@@ -44,7 +44,7 @@ def tune(
     *,
     target: str,
     arguments: tuple[str, ...],
-    input_: Path,
+    inputs: tuple[tuple[str, Path], ...],
     order_by: str,
     source: str | None,
     events: int,
@@ -71,12 +71,12 @@ def tune(
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
-        check_input(input_, operator.event.names, operator, order_by, source)
+        paths, _, _ = check_inputs(inputs, operator, order_by, source)
         most = threads or machine.cores()
         tried = protocols or ("value", "eager")
         forecast = None
         with progress(seconds) as say:
-            stream = read_stream(input_, operator, order_by, source, events)
+            stream = read_stream(paths, operator, order_by, source, events)
             memory = machine.free_memory() // 2
             finding = search(operator, stream, seconds, most, tried, memory, say)
             if cores is not None:

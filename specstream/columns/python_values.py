@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, plain_value
 from specstream.columns.forms import formed_texts
+from specstream.columns.phases import note_phase
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 
-__all__ = ["event_text", "event_values", "phase_text", "row_tuples"]
+__all__ = [
+    "event_text",
+    "event_values",
+    "note_raised",
+    "phase_text",
+    "place_text",
+    "row_tuples",
+]
 
 # Of each source of a phase.
 _SHOWN_EVENTS = 4
@@ -49,6 +58,45 @@ def phase_text(schema: Schema, phases: Events, row: int, strings: StringTable) -
         if count > _SHOWN_EVENTS:
             shown.append(f"... {count} of {name}")
     return "; ".join(shown)
+
+
+def note_raised(
+    error: BaseException,
+    operator: str,
+    schema: Schema,
+    events: Events,
+    row: int,
+    first: int,
+    strings: StringTable,
+) -> None:
+    """Says on an exception which event has raised it, or which phase.
+
+    Args:
+        error: what was raised.
+        operator: or the pipeline.
+        schema: of the events.
+        events: among which it is.
+        row: of the event or phase.
+        first: sequence number of the first event.
+        strings: their texts.
+    """
+    place = place_text(schema, events, row, strings)
+    if events.starts is not None:
+        note_phase(error, events, row)
+        error.add_note(f"raised by pipeline {operator!r} {place}")
+        return
+    key = f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
+    error.add_note(
+        f"raised by operator {operator!r} at event (timestamp, source, sequence) = {key}, {place}"
+    )
+
+
+def place_text(schema: Schema, events: Events, row: int, strings: StringTable) -> str:
+    """Which event it is, or which phase, with the first of its events by source."""
+    if events.starts is None:
+        return f"row {row} of the batch in order: {event_text(schema, events, row, strings)}"
+    time, text = time_at(events.keys[0], row), phase_text(schema, events, row, strings)
+    return f"in the phase of time {time}, of {events.events_in(row)} event(s): {text}"
 
 
 def row_tuples(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import textwrap
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from specstream.compiler.looking_ahead import LookUp
+from specstream.compiler.named_attributes import write_out
+from specstream.compiler.scopes import bound_names
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
@@ -33,6 +38,19 @@ class Written:
     filename: str
     site: int
     names: dict[str, Any]
+
+    def tree(self) -> ast.stmt:
+        """The statement, with attributes written out that strings name; lines count from 1."""
+        found = ast.parse(textwrap.dedent(self.text)).body[0]
+        if isinstance(found, ast.FunctionDef):
+            write_out(found, bound_names(found), self._look_up, self._refuse)
+        return found
+
+    def _look_up(self, name: str) -> Any:
+        return self.names.get(name, getattr(builtins, name, None))
+
+    def _refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        raise AssertionError(f"{problem}, in what is compiled: {self.filename}:{self.line}")
 
 
 @dataclass(frozen=True)

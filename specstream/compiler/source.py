@@ -40,6 +40,7 @@ from specstream.compiler.inputs import Events, flatten
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
+from specstream.compiler.named_attributes import write_out
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -362,8 +363,10 @@ class _Analysis(Analysis):
             self.parsed[original] = self.read(original)
         return self.parsed[original]
 
-    def written_as(self, original: types.FunctionType) -> tuple[ast.FunctionDef, str]:
-        """A function's syntax tree and text."""
+    def written_as(
+        self, original: types.FunctionType
+    ) -> tuple[ast.FunctionDef, str, dict[str, Any]]:
+        """A function's syntax tree, its text, and the names that are no longer in the tree."""
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)
@@ -410,11 +413,13 @@ class _Analysis(Analysis):
                 "write it as a def statement of its own",
             )
         text = "".join(lines[found[0].lineno - 1 :])
-        ast.increment_lineno(found[0], first - 1)
-        return found[0], text
+        definition = found[0]
+        ast.increment_lineno(definition, first - 1)
+        look, refuse = partial(look_up, original), partial(self.refuse_at, original)
+        return definition, text, write_out(definition, _names_of(definition), look, refuse)
 
     def read(self, original: types.FunctionType) -> FunctionSource:
-        tree, text = self.written_as(original)
+        tree, text, named = self.written_as(original)
         if original is self.of_operator:
             _settle_defaults(original, tree, 3 if self.layout.fields else 2)
             if not self.layout.fields:
@@ -427,7 +432,7 @@ class _Analysis(Analysis):
         spelled = self.respell(original, tree)
         separate(tree)
         source = FunctionSource(original, tree, original.__code__.co_filename, parameters, text)
-        source.spelled = spelled
+        source.spelled = named | spelled
         return source
 
     def refuse_at(
@@ -439,5 +444,9 @@ class _Analysis(Analysis):
 
     def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
         refuse = partial(self.refuse_at, original)
-        names = bound_names(tree) - {tree.name} | set(parameters_of(tree.args).names)
-        return respell(tree, names, lambda name: look_up(original, name), refuse)
+        return respell(tree, _names_of(tree), partial(look_up, original), refuse)
+
+
+def _names_of(tree: ast.FunctionDef) -> set[str]:
+    """Those that a function binds somewhere."""
+    return bound_names(tree) - {tree.name} | set(parameters_of(tree.args).names)

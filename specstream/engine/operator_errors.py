@@ -8,8 +8,8 @@ import numpy as np
 
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
-from specstream.columns.phases import note_phase
-from specstream.columns.python_values import event_text, phase_text
+from specstream.columns.phases import first_column
+from specstream.columns.python_values import note_raised, place_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
 from specstream.compiler.oracle_timers import timer_key, timer_text
@@ -55,14 +55,8 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     try:
         oracle.run(row)
     except Exception as error:
-        if events.starts is not None:
-            note_phase(error, events, row)
-            error.add_note(f"raised by pipeline {parts.name!r} {_note(parts, events, row)}")
-        else:
-            error.add_note(
-                f"raised by operator {parts.name!r} at event (timestamp, source, sequence) = "
-                f"{_key(events, row, first)}, {_note(parts, events, row)}"
-            )
+        strings = parts.committed.strings
+        note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
         raise
     failure = SpecstreamError(
@@ -79,11 +73,11 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     operator, failed = parts.operator, outcome.failed_timer
     field = operator.layout.containers[failed.container]
     oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
+    own: list[Any] = [np.int64] * first_column(operator.event)
     oracle.begin(
         operator.event,
         operator.emits,
-        [np.empty(0, dtype) for dtype in dtypes],
+        [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)],
         0,
         parts.options.seed,
         strings=parts.committed.strings,
@@ -137,7 +131,7 @@ def _raise_crash(
         address=fault.address if fault.has_address else None,
         undone=parts.options.is_ordered,
     )
-    error.add_note(_note(parts, events, row))
+    error.add_note(place_text(parts.operator.event, events, row, parts.committed.strings))
     error.specstream_partial = partial
     raise error
 
@@ -158,20 +152,10 @@ def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial
         f"operator {parts.name!r}: no memory for what it stores and emits{at}. {effect}. Give the "
         "process more memory, or let an event store and emit less"
     )
-    error.add_note(_note(parts, events, row))
+    error.add_note(place_text(parts.operator.event, events, row, parts.committed.strings))
     error.specstream_partial = partial  # type: ignore[attr-defined]
     raise error
 
 
 def _key(events: Events, row: int, first: int) -> str:
     return f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
-
-
-def _note(parts: Parts, events: Events, row: int) -> str:
-    """Which event it was, or which phase, with the first of its events by source."""
-    schema, strings = parts.operator.event, parts.committed.strings
-    if events.starts is None:
-        text = event_text(schema, events, row, strings)
-        return f"row {row} of the batch in order: {text}"
-    time, text = time_at(events.keys[0], row), phase_text(schema, events, row, strings)
-    return f"in the phase of time {time}, of {events.events_in(row)} event(s): {text}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.declarations.state_view import StateView
@@ -81,8 +81,12 @@ def describe_snapshot(snapshot: bytes) -> SnapshotDescription:
         strings = content.table(())
         pending = unpacked(content.pending).events.num_rows if content.pending else 0
         rejected = RejectedRows.read(content.rejected_rows)
+    layout = content.state.layout
+    # Only fields of a pipeline's vertices have a dot in their names.
+    parts = dict.fromkeys(one.name.partition(".")[0] for one in layout.fields if "." in one.name)
+    layout = replace(layout, parts=tuple(parts))
     return SnapshotDescription(
-        StateView(content.state.layout, content.state, strings.objects),
+        StateView(layout, content.state, strings.objects),
         content.next_sequence,
         pending,
         sum(table.num_rows for table in rejected),

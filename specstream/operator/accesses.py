@@ -11,7 +11,6 @@ Longer than most: one visitor over all of the language, whose methods are a line
 from __future__ import annotations
 
 import ast
-import textwrap
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -215,7 +214,7 @@ class Accesses:
         if key not in self.known:
             self.known[key] = _NOTHING  # should it call itself
             written = self.program.written[function]
-            tree = ast.parse(textwrap.dedent(written.text)).body[0]
+            tree = written.tree()
             tree = named_lambda(tree) if is_named_lambda(tree) else tree
             assert isinstance(tree, ast.FunctionDef)
             ast.increment_lineno(tree, written.line - 1)

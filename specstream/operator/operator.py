@@ -20,7 +20,8 @@ from specstream.columns.events import (
 )
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, settle_unit
-from specstream.columns.phases import note_phase, phases_of
+from specstream.columns.phases import phases_of
+from specstream.columns.python_values import note_raised
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
@@ -472,7 +473,7 @@ class Operator:
                 rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
-        raised = _run_all(oracle, events, on_error == "skip", output, progress)
+        raised = _run_all(self, oracle, events, strings, on_error == "skip", output, progress)
         if end and self.has_timers:
             raised += _end(oracle, events.events_before(events.count), on_error == "skip", output)
         oracle.settle()
@@ -486,8 +487,10 @@ class Operator:
 
 
 def _run_all(
+    operator: Operator,
     oracle: Oracle,
     events: Events,
+    strings: StringTable,
     skip: bool,
     output: Callable[[], Any],
     progress: Callable[[int], None] | None,
@@ -502,8 +505,8 @@ def _run_all(
         try:
             oracle.run(row)
         except Exception as error:
-            if events.starts is not None:
-                note_phase(error, events, row)
+            if oracle.failed_timer is None:
+                note_raised(error, operator.name, operator.event, events, row, 0, strings)
             if not skip or isinstance(error, CompileError):
                 done = events.events_before(row)
                 error.specstream_partial = Partial(output(), done)  # type: ignore[attr-defined]

@@ -457,6 +457,7 @@ def arranged(graph: Graph) -> Arrangement:
     table.place()
     problem = problem_of(graph)
     notes = tuple(textwrap.wrap(problem, _WRAPPED)) if problem is not None else ()
+    notes = ("a phase is all events of one time",) * graph.by_time + notes
     top = min((node.y - node.height / 2 for of in table.levels for node in of), default=0.0)
     move = _MARGIN + 1.5 * LINE - top
     bottom = _MARGIN + 1.5 * LINE

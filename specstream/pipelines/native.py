@@ -368,10 +368,13 @@ class _VertexReader:
         return self.now_or_last(port, lambda: self.null_now(port, column), null, "bool", BIT(1))
 
     def key(self) -> list[Value]:
-        """Of the pipeline's event; of a phase its time."""
-        if not self.event.whole.schema.phases:
-            return order_key(self.run, self.event.whole)
-        return [event_column(self.run, self.event.whole, "timestamp"), I64(0), I64(0)]
+        """Of the pipeline's event, or of the timer that has fired; of a phase by time its time."""
+        key = order_key(self.run, self.event.whole)
+        if self.event.whole.schema.phases:
+            # What it is counted as depends on how the events came; a timer has a source of its own.
+            is_phase = self.builder.icmp_unsigned("==", key[1], I64(0))
+            key[2] = self.builder.select(is_phase, I64(0), key[2])
+        return key
 
     def seed(self) -> Value:
         """Of random numbers: those of two vertices, and of two paths, are independent."""

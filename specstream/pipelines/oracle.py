@@ -151,7 +151,8 @@ class _Event(Draws):
         if name in values:
             return values[name]
         whole = self.__dict__["_whole"]
-        if self.__dict__["_by_time"] and name in ("source", "sequence"):
+        of_phase = self.__dict__["_by_time"] and not isinstance(whole, OracleTimer)
+        if of_phase and name in ("source", "sequence"):
             return Int64(0)  # as random numbers have it
         if name in _OF_EVENT or numbers_of(name) is not None:
             return getattr(whole, name)

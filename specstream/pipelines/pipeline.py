@@ -190,12 +190,6 @@ class Pipeline(Operator):
                 "divide it into several pipelines",
             )
         what = f"vertex {name!r}"
-        if self._graph.by_time and operator.has_timers:
-            self._graph.refuse(
-                f"operator {operator.name!r} of {what} has timers",
-                'with phases="time" vertices have none yet: leave phases= out, or run it in an '
-                "engine of its own",
-            )
         if not operator.inputs:
             if len(stream) != 1 or streams:
                 self._graph.refuse(

@@ -41,6 +41,10 @@ MOST_INLINED = 4
 """In so many places the code of an operator becomes part of the function that runs a phase."""
 
 _NAME = Column("str", pa.string())
+_BEHIND = (
+    "Python computes what depends on an event alone before a phase begins, of columns of a source: "
+    "do it in a vertex with event= that reads a source, and emit what comes of it"
+)
 TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 
 
@@ -179,7 +183,8 @@ class Plan:
                         name if moved is None else None,
                     )
                 except CompileError as error:
-                    raise error.in_vertex(operator.name, name, graph.name) from None
+                    way_out = None if lifts or not operator.program.derived else _BEHIND
+                    raise error.in_vertex(operator.name, name, graph.name, way_out) from None
                 own = program.derived[len(derived) :]
                 derived += tuple(self._of_source(source, one) for one in own)
                 site += sum(len(one.text.splitlines()) for one in program.written.values())

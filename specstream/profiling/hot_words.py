@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import bisect
 import os
-import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -217,8 +216,7 @@ def uses_of(program: Program, field: str) -> Iterator[tuple[Any, Written, ast.AS
     """
     name = field.partition(".")[2] or field
     for function, written in _functions_of(program, field):
-        tree = ast.parse(textwrap.dedent(written.text))
-        found = [node for node in ast.walk(tree) if _is_use(node, name)]
+        found = [node for node in ast.walk(written.tree()) if _is_use(node, name)]
         for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):  # type: ignore[attr-defined]
             yield function, written, node
 

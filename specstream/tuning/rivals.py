@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from specstream.columns.events import read_events
+from specstream.columns.phases import phases_of
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.element_types import storage_of
@@ -115,11 +116,13 @@ class PurePython(Contestant):
             source=self._order["source"],
             reads_timestamp=operator.program.reads_timestamp,
         )
+        if operator.event.phases:
+            read = phases_of(read, operator.event)
         self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0, strings=strings)
         began = time.perf_counter()
         for row in range(read.count):
             self._oracle.run(row)
-        self.times[number] = (time.perf_counter() - began) / read.count
+        self.times[number] = (time.perf_counter() - began) / table.num_rows
         # From the second time on it gets about as much time as the others.
         self._count = max(1, round(self._seconds / self.times[number]))
         return None
@@ -170,7 +173,7 @@ def compare(
     plain = EngineContestant(BASELINE, operator, stream.order, threads=1, horizon=0)
     everyone: list[Contestant] = [plain]
     try:
-        each = time_per_event(plain, lambda count: stream.table.slice(0, count))
+        each = time_per_event(plain, stream.first)
         batches = stream.batches(round(BATCH_SECONDS / each))
         arena = Arena(batches, plain)
         families: dict[str, Operator] = {}

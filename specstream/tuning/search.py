@@ -101,7 +101,7 @@ def search(
     plain = EngineContestant(str(PLAIN), operator, stream.order, **PLAIN.options())
     contestants: dict[Candidate, EngineContestant] = {PLAIN: plain}
     try:
-        each = time_per_event(plain, lambda count: stream.table.slice(0, count))
+        each = time_per_event(plain, stream.first)
         batch = max(1, min(stream.count, round(BATCH_SECONDS / each)))
         arena = Arena(stream.batches(batch), plain)
         memory = plain.engine.stats.state_bytes

@@ -1,10 +1,14 @@
-"""The events of a directory of Parquet files, in order, cut into batches."""
+"""The events of directories of Parquet files, in order, cut into batches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
@@ -21,15 +25,17 @@ class Stream:
 
     Attributes:
         table: the columns that the operator reads, and those of the order key.
-        order_by: column of the event time.
+        order_by: column of the event time; None: they are in order as they are.
         source: column that tells sources apart, if any.
         left_out: rows of the input that are not in the table.
+        by_time: of a pipeline whose phases are all events of one time: no batch ends in one.
     """
 
     table: pa.Table
-    order_by: str
+    order_by: str | None
     source: str | None
     left_out: int = 0
+    by_time: bool = False
 
     @property
     def count(self) -> int:
@@ -37,13 +43,18 @@ class Stream:
         return int(self.table.num_rows)
 
     @property
-    def order(self) -> dict[str, str | None]:
-        """The columns of the order key, as options of :meth:`specstream.Engine.process`."""
-        return {"order_by": self.order_by, "source": self.source}
+    def order(self) -> dict[str, Any]:
+        """How a batch is in order, as options of :meth:`specstream.Engine.process`."""
+        order = {"order_by": self.order_by, "source": self.source}
+        return {**order, "end": True} if self.by_time else order
 
     def slice(self, first: int, count: int) -> Stream:
         """Events of it, from ``first`` on."""
-        return Stream(self.table.slice(first, count), self.order_by, self.source)
+        return replace(self, table=self.table.slice(first, count), left_out=0)
+
+    def first(self, count: int) -> pa.Table:
+        """So many events, or all where there are fewer."""
+        return self.table.slice(0, count)
 
     def batches(self, events: int) -> list[pa.Table]:
         """Pieces of so many events; a last one of less than half is left out.
@@ -55,46 +66,72 @@ class Stream:
         [4, 3]
         >>> [batch.num_rows for batch in stream.batches(20)]
         [7]
+        >>> stream = Stream(pa.table({"t": [1, 2, 2, 2, 3, 4]}), "t", None, by_time=True)
+        >>> [batch["t"].to_pylist() for batch in stream.batches(2)]
+        [[1, 2, 2, 2], [3, 4]]
         """
         events = max(1, min(events, self.count))
-        pieces = [self.table.slice(at, events) for at in range(0, self.count, events)]
+        cuts = [*range(0, self.count, events), self.count]
+        if self.by_time:
+            times = self.table[self.order_by].combine_chunks()
+            changes = pc.not_equal(times[1:], times[:-1])
+            begins = np.flatnonzero(np.append(True, changes.to_numpy(zero_copy_only=False)))
+            begins = np.append(begins, self.count)
+            cuts = np.unique(begins[np.searchsorted(begins, cuts)]).tolist()
+        pieces = [self.table.slice(at, end - at) for at, end in pairwise(cuts)]
         if len(pieces) > 1 and 2 * pieces[-1].num_rows < events:
             pieces.pop()
         return pieces
 
 
 def read_stream(
-    directory: Path,
+    paths: Path | dict[str, Path],
     operator: Operator,
-    order_by: str,
+    order_by: str | None,
     source: str | None,
     most: int,
 ) -> Stream:
     """Reads events as ``specstream run`` takes them: files by age, rows by their order key.
 
     Args:
-        directory: of Parquet files, whose columns have been checked.
+        paths: a directory of Parquet files, whose columns have been checked; or that of each source
+            of a pipeline.
         operator: whose columns are read.
-        order_by: column of the event time.
+        order_by: column of the event time; None: rows stay as they are in the files.
         source: column that tells sources apart; breaks ties.
         most: rows to read.
 
     Raises:
-        InputError: there are no rows, or the operator is a pipeline with phases by time.
+        InputError: there are no rows.
     """
-    if operator.event.phases:
-        raise InputError(
-            f"pipeline {operator.name!r} has phases by time, and these events are cut into batches "
-            'anywhere: measure it with phases="event"'
-        )
+    beside = [one for one in (order_by, source) if one is not None]
+    given: Any
+    if isinstance(paths, Path):
+        given, rows = _first(paths, (*operator.event.names, *beside), most)
+        told = str(paths)
+    else:
+        found = {
+            name: _first(path, (*operator.sources[name], *beside), most)
+            for name, path in paths.items()
+        }
+        given = {name: table for name, (table, _) in found.items()}
+        rows = sum(count for _, count in found.values())
+        told = ", ".join(map(str, paths.values()))
+    table = operator.events_table(given, f"operator {operator.name!r}", (order_by, source))
+    if table.num_rows == 0:
+        raise InputError(f"--input {told}: its Parquet files have no rows: give some events")
+    if order_by is not None:
+        names = (order_by, operator.source_column(source))
+        keys = [(name, "ascending") for name in names if name is not None]
+        table = table.take(pc.sort_indices(table, sort_keys=keys))
+    table = table.slice(0, most).combine_chunks()
+    by_time = bool(operator.event.phases)
+    return Stream(table, order_by, source, rows - table.num_rows, by_time)
+
+
+def _first(directory: Path, columns: Iterable[str], most: int) -> tuple[pa.Table, int]:
+    """The first rows of the files of a directory, and how many there are."""
     found = pyarrow.dataset.dataset(directory, format="parquet")
     files = sorted(found.files, key=lambda name: (Path(name).stat().st_mtime_ns, name))
     dataset = pyarrow.dataset.dataset(files, format="parquet")
-    columns = dict.fromkeys((*operator.event.names, order_by, *([source] if source else [])))
-    rows = dataset.count_rows()
-    table = dataset.head(most, columns=list(columns))
-    if table.num_rows == 0:
-        raise InputError(f"--input {directory}: its Parquet files have no rows: give some events")
-    keys = [(name, "ascending") for name in (order_by, source) if name is not None]
-    table = table.take(pc.sort_indices(table, sort_keys=keys)).combine_chunks()
-    return Stream(table, order_by, source, rows - table.num_rows)
+    return dataset.head(most, columns=list(dict.fromkeys(columns))), dataset.count_rows()

@@ -41,7 +41,7 @@ def above(state, event, emit):
         emit(event.tick.price - event.mean.mean)
 
 
-def made(name="alerts"):
+def made(name):
     p = ss.Pipeline(name)
     ticks, others = p.source("ticks", {"price": float}), p.source("others", {"price": float})
     slow = p.add(average, others, name="slow")
@@ -50,7 +50,7 @@ def made(name="alerts"):
     return p
 
 
-p = made()
+p = made("alerts")
 
 wrong = ss.Pipeline("wrong")
 wrong.source("ticks", {"price": float})
@@ -116,9 +116,16 @@ def test_a_wrong_graph_is_drawn_and_refused(operators: Path, tmp_path: Path) -> 
     ("target", "arguments", "status", "message"),
     [
         ("no.such.module:p", (), 1, "no module named"),
-        ("{file}:q", (), 1, "has no 'q'; operators in it: average, above, p, wrong"),
+        ("{file}:q", (), 1, "has no 'q'; pipelines in it: p, wrong"),
         ("{file}:average", (), 1, "is operator 'average', not a pipeline"),
-        ("{file}", (), 2, "names no operator"),
+        ("{file}", (), 2, "names no pipeline; expected MODULE:PIPELINE, like flows.py:desk"),
+        (
+            "{file}:made",
+            ("--arg", "name='x'", "--arg", "size=3"),
+            1,
+            "with --arg name='x' size=3: got an unexpected keyword",
+        ),
+        ("{file}:made", (), 1, "with no --arg: missing a required argument: 'name'"),
         ("{file}:p", ("--arg", "name='x'"), 2, "takes no --arg"),
         ("{file}:p", ("--dot", "--json"), 2, "give one"),
         ("{file}:p", ("--plot", "p.jpeg"), 1, "ends in .png, .svg or .pdf"),
@@ -156,6 +163,23 @@ def test_tune_and_bench_take_a_pipeline(operators: Path, stream: Path) -> None:
     names = [one["name"] for one in json.loads(found.stdout)["contestants"]]
     assert "pure Python" in names, found.output
     assert not any("lock" in name for name in names)
+
+
+def test_profile_tune_and_bench_read_a_directory_of_each_source(
+    operators: Path, by_source: dict[str, Path]
+) -> None:
+    inputs = [one for name, path in by_source.items() for one in ("--input", f"{name}={path}")]
+    options = ("--order-by", "time", "--threads", 2, "--json")
+    profiled = invoke("profile", f"{operators}:p", *inputs, *options)
+    assert json.loads(profiled.stdout)["events"] == 300, profiled.output
+    few = invoke("profile", f"{operators}:p", *inputs, *options, "--events", 100)
+    assert json.loads(few.stdout)["events"] == 100
+    for command in ("tune", "bench"):
+        found = invoke(command, f"{operators}:p", *inputs, *options, "--seconds", 0.1)
+        assert json.loads(found.stdout)["events"] == 300, found.output
+    alone = invoke("profile", f"{operators}:p", *inputs[:2], *options)
+    assert alone.exit_code == 1
+    assert "needs one --input for each source" in alone.stderr
 
 
 @pytest.fixture

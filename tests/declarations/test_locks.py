@@ -117,7 +117,7 @@ def test_a_deadlock_is_found_and_its_locks_are_named() -> None:
         with state.locks[first]:
             busy = event.x
             for _ in range(2000):
-                busy = busy * 31 + 7
+                busy = (busy ^ (busy >> 32)) * 31 + 7  # which no compiler folds
             with state.locks[1 - first]:
                 state.left += busy
         emit(0)

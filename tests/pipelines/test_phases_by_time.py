@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 import random
 from pathlib import Path
@@ -18,7 +19,17 @@ from commands import invoke
 from graphs import events_of, random_pipeline
 from phases import RAISED, Phases, salts
 from test_phases import SETTINGS, assert_same_state, rows, tables
-from vertices import SOURCE, Tally, always, both, failing, keyed, several
+from vertices import (
+    SOURCE,
+    TIMED_BY_TIME,
+    VERTICES,
+    Tally,
+    always,
+    both,
+    failing,
+    keyed,
+    several,
+)
 
 import specstream as ss
 
@@ -40,6 +51,7 @@ def witnessed(p: ss.Pipeline, each: Each) -> Phases:
     seen = Phases(p, salts(p))
     for time, group in itertools.groupby(each, key=lambda one: one[0]):
         seen.phase_of_time(time, [(source, values) for _, source, values in group])
+    seen.end()
     return seen
 
 
@@ -72,7 +84,8 @@ def processed(p: ss.Pipeline, table: pa.Table, options: dict[str, Any]) -> tuple
                 return parts, engine.state
             except RAISED as error:
                 partial = error.specstream_partial  # type: ignore[union-attr]
-                _, events = error.specstream_phase  # type: ignore[union-attr]
+                # What a timer raises is of no event.
+                _, events = getattr(error, "specstream_phase", (None, 0))
                 parts.append(partial.output)
                 rest = rest.slice(partial.consumed + events)
 
@@ -122,11 +135,11 @@ def submitted(
         engine.close()
 
 
-def check(p: ss.Pipeline, count: int, seed: int, times: int) -> int:
-    """All agree; how many phases have raised."""
+def check(p: ss.Pipeline, count: int, seed: int, times: int) -> Phases:
+    """All agree; what the witness has seen."""
     table, each = timed(p, count, seed, times)
     seen = witnessed(p, each)
-    expected = p.run_sequential(table, order_by="time", on_error="skip")
+    expected = p.run_sequential(table, order_by="time", on_error="skip", end=True)
     assert rows(p, expected.output) == seen.rows
     assert [row for row, _ in expected.raised] == seen.raised
     whole = tables(p, expected.output)
@@ -143,12 +156,19 @@ def check(p: ss.Pipeline, count: int, seed: int, times: int) -> int:
         ), options
         assert_same_state(state, expected.state)
         assert raised == len(seen.raised)
-    return len(seen.raised)
+    return seen
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_random_pipeline(seed: int) -> None:
     p = random_pipeline(seed, most=4, sources=1 + seed % 3, raising=seed > 2, phases="time")
+    check(p, 60, seed, times=12)
+
+
+@pytest.mark.parametrize("seed", range(302, 306))
+def test_a_random_pipeline_with_timers(seed: int) -> None:
+    of = [*VERTICES, *(5 * TIMED_BY_TIME)]
+    p = random_pipeline(seed, most=5, sources=1 + seed % 2, of=of, phases="time")
     check(p, 60, seed, times=12)
 
 
@@ -181,7 +201,7 @@ def failing_pipeline(sources: int) -> ss.Pipeline:
 
 @pytest.mark.parametrize("sources", [1, 3])
 def test_phases_that_raise_are_applied_nowhere(sources: int) -> None:
-    assert check(failing_pipeline(sources), 120, 1, times=60) > 1
+    assert len(check(failing_pipeline(sources), 120, 1, times=60).raised) > 1
 
 
 def test_an_error_names_vertex_path_and_phase() -> None:
@@ -454,6 +474,8 @@ def test_it_is_described() -> None:
     by_event, by_time = (meeting(phases).describe() for phases in ("event", "time"))
     assert (by_event.by_time, by_time.by_time) == (False, True)
     assert "a phase is all events of one time" in str(by_time)
+    assert "a phase is all events of one time" in str(meeting().explain())
+    assert "a phase is all events of one time" in str(meeting()._repr_svg_())
     assert (by_event.vertices[0].several_rows, by_time.vertices[0].several_rows) == (False, True)
 
 
@@ -472,7 +494,7 @@ def test_check_takes_it() -> None:
     assert ss.testing.check(failing_pipeline(2), table, order_by="time").raised
 
 
-def test_commands_take_it_or_refuse_it(tmp_path: Path) -> None:
+def test_commands_take_it(tmp_path: Path) -> None:
     (tmp_path / "day.py").write_text(
         "import specstream as ss\n"
         "class Seen(ss.State):\n    count = ss.scalar(int)\n"
@@ -489,9 +511,12 @@ def test_commands_take_it_or_refuse_it(tmp_path: Path) -> None:
     assert profiled.exit_code == 0, profiled.output
     assert '"events": 100' in profiled.output  # phases
     for command in ("tune", "bench"):
-        refused = invoke(command, *given)
-        assert refused.exit_code == 1
-        assert "pipeline 'day' has phases by time" in refused.output.replace("\n", " ")
+        found = invoke(command, *given, "--seconds", 0.1, "--threads", 2, "--json")
+        assert found.exit_code == 0, found.output
+        assert json.loads(found.stdout)["events"] == 300
+    refused = invoke("tune", *given, "--seconds", 0.1, "--cores", 4)
+    assert refused.exit_code == 1
+    assert "pipeline 'day' has phases by time" in refused.output.replace("\n", " ")
 
 
 def test_it_goes_on_after_a_batch_of_its_own() -> None:

@@ -353,6 +353,9 @@ def test_a_snapshot_goes_on_in_another_engine(oracle: Any) -> None:
     described = str(ss.describe_snapshot(snapshot))
     assert "trade.hash" in described
     assert "headline.counts" in described
+    state = ss.describe_snapshot(snapshot).state
+    assert state.trade.hash == oracle.state.trade.hash
+    assert state.headline.counts == oracle.state.headline.counts
 
 
 def test_a_rollback_brings_states_and_last_values_back() -> None:

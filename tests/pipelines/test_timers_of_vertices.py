@@ -498,8 +498,32 @@ def test_a_table_without_times_and_hooks_are_refused() -> None:
         ss.Engine(pipeline(), on_commit=print)
 
 
-def test_phases_by_time_have_no_timers() -> None:
+def test_before_a_phase_of_one_time_those_fire_that_are_due_by_then() -> None:
     p = ss.Pipeline("times", phases="time")
     clicks = p.source("clicks", CLICK)
-    with pytest.raises(ss.DeclarationError, match=r"vertex 'sessions' has timers.*phases=\"time\""):
-        p.add(sessions, clicks)
+    notes = p.add(sessions, clicks)
+    p.sink("notes", p.add(reminders, click=clicks, note=notes))
+    table = table_of((0, "ann", 10), (0, "bob", 7), (7, "bob", 1), (7, "cat", 9), (20, "ann", 5))
+    expected = [
+        ("bob", "asleep", 7),  # fired before the two of time 7
+        ("bob", "asleep", 8),
+        ("ann", "asleep", 10),
+        ("bob", "remind", 13),
+        ("ann", "remind", 15),
+        ("bob", "remind", 15),
+        ("cat", "asleep", 16),
+        ("ann", "remind", 17),
+        ("cat", "remind", 21),  # at the end; what it sets does not fire
+        ("ann", "asleep", 25),
+    ]
+    run = p.run_sequential(table, order_by="t", end=True)
+    assert rows(run.output) == expected
+    with ss.Engine(p, sources=["web"], threads=2, horizon=4) as engine:
+        engine.submit(table, order_by="t", source="web")
+        engine.advance("web", 7)
+        assert rows(engine.poll(timeout=None)) == expected[:1]
+        assert engine.state.sessions.timers.copy() == {"ann": 10}
+        snapshot = engine.snapshot()
+    with ss.Engine(p, sources=["web"], restore=snapshot) as engine:
+        engine.advance("web")
+        assert rows(engine.poll(timeout=None)) == expected[1:]

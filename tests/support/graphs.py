@@ -6,7 +6,16 @@ import random
 from typing import Any, Literal
 
 import pyarrow as pa
-from vertices import MULTIPLYING, RAISING, SOURCE, TIMED, VERTICES, always, both
+from vertices import (
+    MULTIPLYING,
+    RAISING,
+    SOURCE,
+    TIMED,
+    TIMED_BY_TIME,
+    VERTICES,
+    always,
+    both,
+)
 
 import specstream as ss
 
@@ -41,7 +50,8 @@ def random_pipeline(
         timed: some have timers.
         phases: what a phase is.
     """
-    of = of or ([*VERTICES, *TIMED, *TIMED] if timed else VERTICES)
+    with_timers = TIMED_BY_TIME if phases == "time" else TIMED
+    of = of or ([*VERTICES, *(2 * with_timers)] if timed else VERTICES)
     draw = random.Random(seed) if isinstance(seed, int) else seed
     name = f"random_{seed}" if isinstance(seed, int) else "random"
     p = ss.Pipeline(name, phases=phases)

@@ -369,9 +369,9 @@ MISTAKES = {
         "state.price = math.sqrt(abs(event.x))",
     ),
     "an attribute by its text": Mistake(
-        "state.total = getattr(event, 'key')  # <-",
-        "getattr() cannot be used",
-        "name the field",
+        "state.total = getattr(event, 'k' + 'ey')  # <-",
+        "getattr(..., 'k' + 'ey') names no attribute",
+        "has to be known when the operator is made",
         "state.total = event.key",
     ),
     "a column as an item": Mistake(

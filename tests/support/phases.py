@@ -135,31 +135,29 @@ class Phases:
             several = len(self.graph.sources) > 1
             number = source_number(source) if several else 0
             key = self.sequence, number, self.sequence
+        self._whole(key, [(source, values)])
+
+    def phase_of_time(self, time: int, events: list[tuple[str, dict[str, Any]]]) -> None:
+        """Runs one of all events of one time, those of each source in their order."""
+        self._whole((time, 0, 0), events)
+
+    def _whole(self, key: tuple[int, int, int], events: list[tuple[str, dict[str, Any]]]) -> None:
+        """Behind the timers that are due before it; applied, or not at all."""
         time = key[0]
         while due := self.due(lambda vertex, at, stamp: at <= max(time, self.clock)):
             self.fire(*due)
         self.key = key
-        if self._whole([(source, values)]):
-            self.clock = max(self.clock, time)
-
-    def phase_of_time(self, time: int, events: list[tuple[str, dict[str, Any]]]) -> None:
-        """Runs one of all events of one time, those of each source in their order."""
-        self.key = time, 0, 0
-        self._whole(events)
-
-    def _whole(self, events: list[tuple[str, dict[str, Any]]]) -> bool:
-        """Applied, or not at all."""
 
         def first(sent: Any) -> None:
             for source, values in events:
                 number = len(sent[source])
                 sent[source][(number,) + (0,) * (self.depth - 1)] = values
 
-        is_applied = self.attempt(first)
-        if not is_applied:
+        if self.attempt(first):
+            self.clock = max(self.clock, time)
+        else:
             self.raised.append(self.sequence)
         self.sequence += len(events)
-        return is_applied
 
     def reach(self, time: int) -> None:
         """A frontier."""

@@ -98,7 +98,7 @@ def made(seed: int, draw: random.Random, most: int | None) -> Case:
     from phases import Phases, salts, source_number
 
     by_time = is_by_time(seed)
-    timed = seed % 3 == 2 and not by_time
+    timed = seed % 3 == 2
     p = random_pipeline(
         draw,
         most or draw.choice(SIZES),
@@ -221,6 +221,8 @@ def in_order(
     if by_time:  # no time is cut in two
         times = [at for _, _, at in case.events]
         bounds = [at if at in (0, count) else times.index(times[at]) for at in bounds]
+        if case.timed:  # the end of each is that of the input
+            bounds = [0, count]
     engine = ss.Engine(case.pipeline, seed=case.seed, **next(setting))
     try:
         for number, (at, end) in enumerate(itertools.pairwise(bounds), start=2):

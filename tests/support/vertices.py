@@ -221,6 +221,14 @@ def is_silent(state, timer, emit):
     emit(timer.sequence % 7 + number, float(timer.at % 50), word, state.rows)
 
 
+def wait(state, event, emit, number):
+    state.rows += 1
+    if event.changed("b") and event.b.is_null("n"):
+        emit(event.a.x, event.random(2), event.a.s, number % 100)
+    if event.changed("a"):
+        state.timers.set((event.a.s, event.a.x % 3), event.timestamp + event.a.x % 4)
+
+
 @ss.operator(
     state=Silent,
     inputs={"a": {"s": str, "x": int}, "b": {"n": ss.nullable(int)}},
@@ -228,14 +236,22 @@ def is_silent(state, timer, emit):
     on_timer=is_silent,
 )
 def silent(state, event, emit):
-    state.rows += 1
-    if event.changed("b") and event.b.is_null("n"):
-        emit(event.a.x, 1.0, event.a.s, event.sequence % 100)
-    if event.changed("a"):
-        state.timers.set((event.a.s, event.a.x % 3), event.timestamp + event.a.x % 4)
+    wait(state, event, emit, event.sequence)
+
+
+@ss.operator(
+    state=Silent,
+    inputs={"a": {"s": str, "x": int}, "b": {"n": ss.nullable(int)}},
+    emits=ROW,
+    on_timer=is_silent,
+)
+def silent_by_time(state, event, emit):
+    wait(state, event, emit, event.timestamp)
 
 
 TIMED: list[ss.Operator] = [waiting, silent]
+# A phase by time has no number.
+TIMED_BY_TIME: list[ss.Operator] = [waiting, silent_by_time]
 
 VERTICES: list[ss.Operator] = [
     *(always, sometimes, several, many, never, keyed, adding, passing),

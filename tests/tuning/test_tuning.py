@@ -37,7 +37,7 @@ def summing(rounds=10):
             raise ValueError("negative amount")
         busy = event.x
         for _ in range(rounds):
-            busy = busy * 31 + 7
+            busy = (busy ^ (busy >> 32)) * 31 + 7  # which no compiler folds
         with state.locks[event.x % 64]:
             state.total[event.x % 64] += busy
             total = state.total[event.x % 64]

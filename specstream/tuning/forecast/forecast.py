@@ -147,8 +147,13 @@ def forecast_cores(
         protocols: "value", "eager", or both.
 
     Raises:
-        InputError: there are too few events.
+        InputError: there are too few events, or they come in phases by time.
     """
+    if operator.event.phases:
+        raise InputError(
+            f"pipeline {operator.name!r} has phases by time, and what is replayed on more cores is "
+            "single events: leave --cores out"
+        )
     if stream.count < LEAST_EVENTS:
         raise InputError(
             f"operator {operator.name!r}: {stream.count} events are too few to replay on more "
