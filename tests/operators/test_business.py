@@ -1,6 +1,8 @@
 """The operators of a business: against implementations that know nothing of them."""
 
+import datetime
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,8 +19,10 @@ from specstream.operators.business import (
     bank_transfers,
     inventory,
     leaderboard,
+    option_price,
     order_book,
     token_bucket,
+    top_routes,
     velocity,
 )
 
@@ -628,6 +632,195 @@ def test_a_reservation_in_use_is_not_made_again_and_one_that_ended_is() -> None:
     assert dict(run.state.timers) == {1: 20}
 
 
+# ---- option price ----
+
+QUOTE = ["spot", "strike", "rate", "volatility", "years"]
+
+
+def quotes(count: int) -> dict[str, np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(7)
+    ranges = ((90, 110), (90, 110), (-0.01, 0.08), (0.2, 0.5), (0.4, 1.5))
+    return {name: rng.uniform(*of, count) for name, of in zip(QUOTE, ranges, strict=True)}
+
+
+def black_scholes(
+    spot: float, strike: float, rate: float, volatility: float, years: float, payoff: str
+) -> float:
+    sign = {"call": 1, "put": -1}[payoff]
+    spread = volatility * math.sqrt(years)
+    d = (math.log(spot / strike) + (rate + volatility**2 / 2) * years) / spread
+    normal = [0.5 * math.erfc(-sign * one / math.sqrt(2)) for one in (d, d - spread)]
+    return sign * (spot * normal[0] - strike * math.exp(-rate * years) * normal[1])
+
+
+@pytest.mark.parametrize("payoff", ["call", "put"])
+def test_european_options_cost_what_black_and_scholes_say(payoff: str) -> None:
+    table = quotes(400)
+    with ss.Engine(option_price(paths=2000, payoff=payoff), threads=2, seed=3) as engine:
+        output = engine.process(table)
+    expected = [
+        black_scholes(*map(float, quote), payoff=payoff)
+        for quote in zip(*table.values(), strict=True)
+    ]
+    error = output["error"].to_numpy()
+    away = (output["price"].to_numpy() - expected) / error
+    # 400 estimates that are normal with these standard errors: their mean and their variance within
+    # four standard deviations, and the farthest of them.
+    assert abs(away.mean()) < 4 / math.sqrt(400)
+    assert abs((away**2).mean() - 1) < 4 * math.sqrt(2 / 400)
+    assert abs(away).max() < 4.5
+    assert error.max() < 0.03 * table["spot"].max()
+
+
+def asian_call_by_numpy(quote: dict[str, float], dates: int, paths: int) -> tuple[float, float]:
+    """With the geometric mean, whose price is known, as control variate (Kemna and Vorst 1990)."""
+    spot, strike, rate, volatility, years = (quote[name] for name in QUOTE)
+    step = years / dates
+    rng = np.random.default_rng(8)
+    walk = rng.normal((rate - volatility**2 / 2) * step, volatility * step**0.5, (paths, dates))
+    logs = math.log(spot) + walk.cumsum(axis=1)
+    discount = math.exp(-rate * years)
+    arithmetic = discount * np.maximum(np.exp(logs).mean(axis=1) - strike, 0)
+    geometric = discount * np.maximum(np.exp(logs.mean(axis=1)) - strike, 0)
+    mean = math.log(spot) + (rate - volatility**2 / 2) * step * (dates + 1) / 2
+    variance = volatility**2 * step * (dates + 1) * (2 * dates + 1) / (6 * dates)
+    # A lognormal mean is a European option on a spot with this rate, and with another discount.
+    forward = math.exp(mean + variance / 2)
+    known = discount * black_scholes(forward, strike, 0.0, math.sqrt(variance), 1.0, "call")
+    slope = np.cov(arithmetic, geometric)[0, 1] / geometric.var(ddof=1)
+    corrected = arithmetic - slope * (geometric - known)
+    return float(corrected.mean()), float(corrected.std(ddof=1) / paths**0.5)
+
+
+def test_asian_options_cost_what_another_simulation_says() -> None:
+    table = quotes(6)
+    with ss.Engine(option_price(paths=20_000, dates=12), threads=2, seed=4) as engine:
+        output = engine.process(table).to_pylist()
+    for at, row in enumerate(output):
+        quote = {name: float(values[at]) for name, values in table.items()}
+        price, error = asian_call_by_numpy(quote, 12, 40_000)
+        assert abs(row["price"] - price) < 4 * math.hypot(error, row["error"])
+        assert row["error"] < 0.01 * quote["spot"]
+
+
+def test_option_prices_agree_in_all_settings() -> None:
+    table = pa.table({name: values[:30] for name, values in quotes(30).items()})
+    wrong = [
+        (math.nan, 1.0, 0.0, 0.1, 1.0),
+        (1.0, 0.0, 0.0, 0.1, 1.0),
+        (1.0, 1.0, math.inf, 0.1, 1.0),
+        (1.0, 1.0, 0.0, -0.1, 1.0),
+        (1.0, 1.0, 0.0, 0.1, math.inf),
+    ]
+    more = pa.table(dict(zip(QUOTE, map(list, zip(*wrong, strict=True)), strict=True)))
+    operator = option_price(paths=6, dates=3, payoff="put")
+    run = agrees(operator, pa.concat_tables([table.slice(0, 10), more, table.slice(10)]))
+    assert [(row, type(error)) for row, error in run.raised] == [
+        (row, ValueError) for row in range(10, 15)
+    ]
+
+
+def test_an_option_without_chance_costs_its_payoff() -> None:
+    certain = {"spot": 100.0, "strike": 90.0, "rate": 0.05, "volatility": 0.0, "years": 2.0}
+    mature = {**certain, "volatility": 0.3, "years": 0.0}
+    output = option_price(paths=8).run_sequential([certain, mature]).output.to_pylist()
+    assert [row["error"] for row in output] == [0.0, 0.0]
+    assert output[0]["price"] == pytest.approx(100 - 90 * math.exp(-0.1), rel=1e-12)
+    assert output[1]["price"] == pytest.approx(10, rel=1e-12)
+
+
+# ---- top routes ----
+
+TRIP = ["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"]
+
+
+def routes_by_counting(events: list[Row], window: int, routes: int, cells: int) -> list[Row]:
+    """Counts all trips of the window anew for each trip; cells are one degree wide, 1.1 at 0, 0."""
+    trips: list[tuple[int, tuple[str, str]]] = []
+    found: list[Row] = []
+    shown: list[tuple[str, str]] = []
+    for west, north, east, south, time in events:
+        places = [(round(west), round(-north)), (round(east), round(-south))]
+        if not all(0 <= part < cells for place in places for part in place):
+            continue
+        start, end = (f"{column + 1}.{row + 1}" for column, row in places)
+        trips.append((time, (start, end)))
+        within = [(at, route) for at, (then, route) in enumerate(trips) if time - then < window]
+        count = Counter(route for _, route in within)
+        last = {route: at for at, route in within}
+        first = sorted(count, key=lambda one: (-count[one], -last[one]))[:routes]
+        if first != shown:
+            found += [(rank, *one, count[one]) for rank, one in enumerate(first, start=1)]
+        shown = first
+    return found
+
+
+def trips_of(events: list[Row]) -> pa.Table:
+    names = [*TRIP, "time"]
+    return table_of(names, events, dict.fromkeys(TRIP, pa.float64()) | {"time": pa.int64()})
+
+
+def taxi_trips(seed: int, count: int, cells: int) -> list[Row]:
+    """Trips among a few places, of which each hour of the day has others, and some go outside."""
+    rng = np.random.default_rng(seed)
+    time = np.cumsum(rng.choice([0, 1, 3, 25], count, p=[0.2, 0.5, 0.27, 0.03]))
+    places = np.minimum(rng.zipf(1.6, (count, 4)) - 1, cells) + (time // 40 % 2)[:, None]
+    degrees = places + rng.uniform(-0.4, 0.4, (count, 4))
+    degrees[:, 1::2] *= -1
+    return [(*map(float, row), int(at)) for row, at in zip(degrees, time, strict=True)]
+
+
+def test_top_routes_are_those_that_a_count_of_the_window_finds() -> None:
+    for routes, spare, window in ((1, 0, 5), (3, 0, 30), (3, 2, 30), (5, 50, 1000)):
+        events = taxi_trips(routes + spare, 400, 4)
+        operator = top_routes(window, routes, 4, 0, 0, 1, 1, spare)
+        output = operator.run_sequential(trips_of(events), order_by="time").output
+        assert rows(output) == routes_by_counting(events, window, routes, 4)
+
+
+def test_top_routes_agree_in_all_settings() -> None:
+    events = taxi_trips(9, 300, 3)
+    events[50] = (math.nan, *events[50][1:])
+    good = [*events[:50], *events[51:]]
+    operator = top_routes(30, 3, 3, 0, 0, 1, 1, spare=2)
+    run = agrees(operator, trips_of(events), order_by="time")
+    assert rows(run.output) == routes_by_counting(good, 30, 3, 3)
+    assert len(run.raised) == 0
+
+
+def test_top_routes_of_new_york_within_half_an_hour() -> None:
+    square, park = (40.7580, -73.9855), (40.7829, -73.9654)
+    minutes = [0, 10, 29, 30, 61]
+    trips = [(square, park), (park, square), (square, park), (park, square), (park, park)]
+    table = {
+        "pickup_longitude": [start[1] for start, _ in trips],
+        "pickup_latitude": [start[0] for start, _ in trips],
+        "dropoff_longitude": [end[1] for _, end in trips],
+        "dropoff_latitude": [end[0] for _, end in trips],
+        "time": [datetime.datetime(2013, 1, 1, 8) + datetime.timedelta(minutes=m) for m in minutes],
+    }
+    output = top_routes().run_sequential(table, order_by="time").output
+    at_square, at_park = "156.161", "159.155"
+    assert rows(output) == [
+        (1, at_square, at_park, 1),
+        (1, at_park, at_square, 1),
+        (2, at_square, at_park, 1),
+        (1, at_square, at_park, 2),
+        (2, at_park, at_square, 1),
+        (1, at_park, at_square, 2),
+        (2, at_square, at_park, 1),
+        (1, at_park, at_park, 1),
+    ]
+
+
+def test_top_routes_take_no_trip_before_the_last() -> None:
+    operator = top_routes(10, cells=1, north=0, west=0)
+    with ss.Engine(operator) as engine:
+        engine.process(trips_of([(0.0, 0.0, 0.0, 0.0, 5)]), order_by="time")
+        with pytest.raises(ValueError, match="top_routes: trip at 4; the last was at 5"):
+            engine.process(trips_of([(0.0, 0.0, 0.0, 0.0, 4)]), order_by="time")
+
+
 # ---- options ----
 
 
@@ -643,12 +836,26 @@ def test_a_reservation_in_use_is_not_made_again_and_one_that_ended_is() -> None:
         (leaderboard, {"spare": -1}, "leaderboard: spare=-1; expected an integer from 0"),
         (leaderboard, {"scores": "mean"}, "leaderboard: scores='mean'; expected one of last, sum"),
         (leaderboard, {"player": float}, "leaderboard: player=.*expected int or str"),
+        (option_price, {"paths": 7}, "option_price: paths=7; expected an even number.*try 8"),
+        (option_price, {"paths": 2}, "option_price: paths=2; expected an integer from 4"),
+        (option_price, {"dates": 0}, "option_price: dates=0; expected an integer from 1"),
+        (
+            option_price,
+            {"payoff": "both"},
+            "option_price: payoff='both'; expected one of call, put",
+        ),
         (order_book, {"digits": -1}, "order_book: digits=-1; expected an integer from 0 to 18"),
         (token_bucket, {"capacity": 0}, "token_bucket: capacity=0; expected an integer from 1"),
         (token_bucket, {"refill": 0.5}, "token_bucket: refill=0.5; expected an integer"),
         (token_bucket, {"per": 0}, "token_bucket: per=0; expected an integer"),
         (token_bucket, {"key": bool}, "token_bucket: key=.*expected int or str"),
         (token_bucket, {"capacity": 2**40, "per": 2**40}, "token_bucket: .*in lower terms"),
+        (top_routes, {"window": 0}, "top_routes: window=0; expected an integer from 1"),
+        (top_routes, {"routes": 0}, "top_routes: routes=0; expected an integer from 1"),
+        (top_routes, {"cells": 10_001}, "top_routes: cells=10001; expected an integer"),
+        (top_routes, {"north": math.nan}, "top_routes: north=nan; expected a number from -180"),
+        (top_routes, {"width": 0}, "top_routes: width=0; expected a number above 0"),
+        (top_routes, {"spare": -1}, "top_routes: spare=-1; expected an integer from 0"),
         (velocity, {"window": 0, "most_events": 1}, "velocity: window=0; expected an integer"),
         (velocity, {"window": 5}, "velocity: neither most_events nor most_amount"),
         (velocity, {"window": 5, "most_events": -1}, "velocity: most_events=-1; .*or None"),
