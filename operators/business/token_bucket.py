@@ -46,7 +46,7 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
     when it would be full.
 
     The operator raises ValueError for a negative cost, and for a request before the last one of its
-    key, as a later batch may have: an engine with ``watermark=`` leaves these out.
+    key, as a later batch may have; with ``submit``, or ``watermark=`` in Spark, there is none.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

@@ -58,8 +58,8 @@ def top_routes(
 
     Every trip is put into the one window, so that the events of this operator are a chain.
 
-    The operator raises ValueError for a trip before the last one, as a later batch may have: an
-    engine with ``watermark=`` leaves these out.
+    The operator raises ValueError for a trip before the last one, as a later batch may have; with
+    ``submit``, or ``watermark=`` in Spark, there is none.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

@@ -49,8 +49,8 @@ def velocity(
     that pays nothing for a window is forgotten; its payments go within two windows.
 
     The operator raises ValueError for a negative amount and for a payment before the last one of
-    its card, as a later batch may have (an engine with ``watermark=`` leaves these out); and
-    OverflowError where the amounts within a window do not fit into 64 bits.
+    its card, as a later batch may have (with ``submit``, or ``watermark=`` in Spark, there is
+    none); and OverflowError where the amounts within a window do not fit into 64 bits.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

@@ -3,6 +3,7 @@
 import datetime
 import math
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from ahead import run_ahead
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import agrees
@@ -643,9 +645,8 @@ def quotes(count: int) -> dict[str, np.ndarray[Any, Any]]:
     return {name: rng.uniform(*of, count) for name, of in zip(QUOTE, ranges, strict=True)}
 
 
-def black_scholes(
-    spot: float, strike: float, rate: float, volatility: float, years: float, payoff: str
-) -> float:
+def black_scholes(quote: Sequence[float], payoff: str) -> float:
+    spot, strike, rate, volatility, years = quote
     sign = {"call": 1, "put": -1}[payoff]
     spread = volatility * math.sqrt(years)
     d = (math.log(spot / strike) + (rate + volatility**2 / 2) * years) / spread
@@ -658,10 +659,7 @@ def test_european_options_cost_what_black_and_scholes_say(payoff: str) -> None:
     table = quotes(400)
     with ss.Engine(option_price(paths=2000, payoff=payoff), threads=2, seed=3) as engine:
         output = engine.process(table)
-    expected = [
-        black_scholes(*map(float, quote), payoff=payoff)
-        for quote in zip(*table.values(), strict=True)
-    ]
+    expected = [black_scholes(quote, payoff) for quote in zip(*table.values(), strict=True)]
     error = output["error"].to_numpy()
     away = (output["price"].to_numpy() - expected) / error
     # 400 estimates that are normal with these standard errors: their mean and their variance within
@@ -686,7 +684,7 @@ def asian_call_by_numpy(quote: dict[str, float], dates: int, paths: int) -> tupl
     variance = volatility**2 * step * (dates + 1) * (2 * dates + 1) / (6 * dates)
     # A lognormal mean is a European option on a spot with this rate, and with another discount.
     forward = math.exp(mean + variance / 2)
-    known = discount * black_scholes(forward, strike, 0.0, math.sqrt(variance), 1.0, "call")
+    known = discount * black_scholes((forward, strike, 0.0, math.sqrt(variance), 1.0), "call")
     slope = np.cov(arithmetic, geometric)[0, 1] / geometric.var(ddof=1)
     corrected = arithmetic - slope * (geometric - known)
     return float(corrected.mean()), float(corrected.std(ddof=1) / paths**0.5)
@@ -819,6 +817,44 @@ def test_top_routes_take_no_trip_before_the_last() -> None:
         engine.process(trips_of([(0.0, 0.0, 0.0, 0.0, 5)]), order_by="time")
         with pytest.raises(ValueError, match="top_routes: trip at 4; the last was at 5"):
             engine.process(trips_of([(0.0, 0.0, 0.0, 0.0, 4)]), order_by="time")
+
+
+# ---- conflicts ----
+
+KEYS = [f"key {n % 48}" for n in range(160)]  # none comes twice among those that run at a time
+NULL = pa.nulls(160)
+
+
+@pytest.mark.parametrize(
+    ("operator", "columns"),
+    [
+        (bank_transfers(), {"payer": NULL.cast("str"), "payee": KEYS, "amount": [5] * 160}),
+        (
+            inventory(hold=1000),
+            {
+                "action": ["receive"] * 48 + ["reserve"] * 112,
+                "item": KEYS,
+                "reservation": list(range(160)),
+                "quantity": [9] * 48 + [1] * 112,
+            },
+        ),
+        (token_bucket(capacity=5), {"key": KEYS, "cost": [1] * 160}),
+        (velocity(100, most_events=2), {"card": KEYS, "amount": [1] * 160}),
+    ],
+    ids=lambda one: one.name if isinstance(one, ss.Operator) else "",
+)
+def test_events_of_different_keys_do_not_conflict(
+    operator: ss.Operator, columns: dict[str, Any]
+) -> None:
+    statistics, _ = run_ahead(operator, pa.table(columns))
+    assert sum(statistics.aborts.values()) == 0
+
+
+def test_players_outside_of_the_board_do_not_conflict() -> None:
+    table = {"player": [f"top {n}" for n in range(32)] + KEYS, "score": [200] * 32 + [1] * 160}
+    statistics, _ = run_ahead(leaderboard(scores="sum"), pa.table(table))
+    assert sum(statistics.aborts.values()) <= 32  # those that made the board
+    assert statistics.speculative_runs >= 192
 
 
 # ---- options ----
