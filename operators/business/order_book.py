@@ -50,8 +50,8 @@ def order_book(digits: int = 2) -> ss.Operator:
     -1 - price, so that the best is first. ``rested``, how many orders ever did; ``bidding`` and
     ``asking``, how many do.
 
-    Every order looks at the best of the other side, so that the events of one book are mostly a
-    chain: several books are several engines, or the keys of a sharded feed.
+    This is one book, of one symbol. Every order looks at the best of the other side and changes its
+    own, so that its events are mostly a chain; books do run beside each other, each in an engine.
 
     The operator raises ValueError for another action, a quantity that is not positive, a limit
     order without a price, an order without ``buys``, and a new order with the number of a resting

@@ -36,10 +36,9 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
         capacity: tokens that a bucket holds, at least 1.
         refill: tokens that flow in during ``per`` units of time, at least 1.
         per: units of ``event.timestamp``, at least 1: with timestamps in microseconds 100 requests
-            a second are ``refill=100, per=1_000_000``.
+            a second are ``refill=100, per=1_000_000``. All together, ``capacity * per + refill`` is
+            less than 2**62.
         key: type of the column, ``int`` or ``str``.
-
-        ``capacity * per + refill`` is less than 2**62.
 
     State: ``buckets``, a dict from keys to records: ``level`` in units of 1 / ``per`` token, and
     ``at``, the time for which it holds. Events of different keys do not conflict. A bucket goes

@@ -819,6 +819,51 @@ def test_top_routes_take_no_trip_before_the_last() -> None:
             engine.process(trips_of([(0.0, 0.0, 0.0, 0.0, 4)]), order_by="time")
 
 
+# ---- all of them ----
+
+ALL = [
+    (bank_transfers(), PAYMENT, {"amount"}),
+    (inventory(hold=5), STOCK, {"action"}),
+    (leaderboard(), {"player": pa.string(), "score": pa.int64()}, {"player", "score"}),
+    (option_price(), dict.fromkeys(QUOTE, pa.float64()), set(QUOTE)),
+    (order_book(), ORDER, {"action", "order"}),
+    (token_bucket(), REQUEST, {"key", "cost"}),
+    (top_routes(), dict.fromkeys(TRIP, pa.float64()) | {"time": pa.int64()}, set(TRIP)),
+    (velocity(5, 1), CARD, {"card", "amount"}),
+]
+
+
+@pytest.mark.parametrize(("operator", "types", "needed"), ALL, ids=[one[0].name for one in ALL])
+def test_nothing_comes_of_an_empty_stream_and_needed_values_are_not_null(
+    operator: ss.Operator, types: dict[str, pa.DataType], needed: set[str]
+) -> None:
+    order = "time" if "time" in types else None
+    run = operator.run_sequential(table_of(list(types), [], types), order_by=order)
+    assert run.output.schema == operator.output_schema
+    assert run.output.num_rows == 0
+    for name in needed:
+        columns = {one: pa.array(["1"]).cast(kind) for one, kind in types.items()}
+        columns[name] = pa.nulls(1, types[name])
+        with pytest.raises(ss.InputError, match=name):
+            operator.run_sequential(pa.table(columns), order_by=order)
+
+
+def test_windows_and_rates_count_in_the_unit_of_the_order_column() -> None:
+    start = datetime.datetime(2026, 3, 2, 9, 30)
+    time = [start + datetime.timedelta(milliseconds=one) for one in (0, 5, 9, 10, 999, 1000)]
+    limited = token_bucket(capacity=1, refill=100, per=1_000_000)  # 100 a second
+    table = {"key": ["a"] * 6, "cost": [1] * 6, "time": time}
+    output = limited.run_sequential(table, order_by="time").output
+    assert output["allowed"].to_pylist() == [True, False, False, True, True, False]
+    assert output["wait"].to_pylist() == [0, 5000, 1000, 0, 0, 9000]
+    alarmed = velocity(1_000_000, most_events=5)  # in a second
+    table = {"card": ["a"] * 6, "amount": [1] * 6, "time": time}
+    assert alarmed.run_sequential(table, order_by="time").output.num_rows == 0
+    time[0] += datetime.timedelta(microseconds=1)
+    output = alarmed.run_sequential(table, order_by="time").output
+    assert output["events"].to_pylist() == [6]
+
+
 # ---- conflicts ----
 
 KEYS = [f"key {n % 48}" for n in range(160)]  # none comes twice among those that run at a time
