@@ -115,6 +115,7 @@ __all__ = [
     "timers",
     "timestamp",
     "when",
+    "windows",
 ]
 
 _LAZY = {
@@ -122,6 +123,7 @@ _LAZY = {
     "operators": "specstream.operators",
     "spark": "specstream.spark",
     "testing": "specstream.testing",
+    "windows": "specstream.windows",
 }
 
 

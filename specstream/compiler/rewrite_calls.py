@@ -58,7 +58,7 @@ from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
-from specstream.declarations.records import is_record
+from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
 
@@ -145,12 +145,17 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         says, or the number of parameters that are left."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         called = self.check.resolved.get(name)
-        starred = [one for one in node.args if isinstance(one, ast.Starred)]
-        known = {one: self.lengths.of(one.value) for one in starred}
+        known: dict[ast.expr, int | None] = {
+            one: self.lengths.of(one.value) for one in node.args if isinstance(one, ast.Starred)
+        }
         takes: int | None = None
         if name in self.source.parameters and name in self.check.locals:
             takes = len(self.analysis.emits.names)
-        elif isinstance(called, types.FunctionType) and name not in self.check.locals:
+        elif name in self.check.locals:
+            pass
+        elif isinstance(called, type) and is_record(called):
+            takes = len(record_fields(called))
+        elif isinstance(called, types.FunctionType):
             names = parameters_of_function(called)
             takes = len(names.positional) - len(names.optional & set(names.positional))
         if takes is None and None in known.values():
@@ -161,7 +166,14 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 if name == "zip"
                 else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
-        others = len(node.args) - len(starred) + len(node.keywords)
+        unknown = [at for at, one in enumerate(node.args) if one in known and known[one] is None]
+        if len(unknown) > 1:  # only how many they are together
+            first, end = unknown[0], unknown[-1] + 1
+            whole = ast.Starred(ast.Tuple(node.args[first:end], ast.Load()), ast.Load())
+            known = {one: count for one, count in known.items() if one not in node.args[first:end]}
+            known[whole] = None
+            node.args[first:end] = [ast.fix_missing_locations(ast.copy_location(whole, node))]
+        others = len(node.args) - len(known) + len(node.keywords)
         arguments: list[ast.expr] = []
         for one in node.args:
             if not isinstance(one, ast.Starred):
@@ -174,8 +186,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             parts = self.new_name("parts")
             spread = _Spread(one.value, count, ast.Name(parts, ast.Store()))
             for at in range(count):
-                whole = spread if at == 0 else ast.Name(parts, ast.Load())
-                item = ast.Subscript(whole, ast.Constant(at), ast.Load())
+                of = spread if at == 0 else ast.Name(parts, ast.Load())
+                item = ast.Subscript(of, ast.Constant(at), ast.Load())
                 arguments.append(ast.fix_missing_locations(ast.copy_location(item, node)))
         node.args = arguments
 

@@ -155,3 +155,44 @@ def test_a_column_that_is_not_there_is_refused_as_if_it_were_written() -> None:
     operator = ss.operator(event=EVENT, emits={"x": float})(missing)
     with pytest.raises(ss.CompileError, match="no column 'z'"):
         ss.Engine(operator)
+
+
+# ---- several stars ----
+
+
+class Triple(ss.Record):
+    first: int = 0
+    second: int = 0
+    third: int = 0
+
+
+def pair_of(x):
+    return x, x + 1
+
+
+def alone(x):
+    return (2 * x,)
+
+
+def test_several_stars_whose_lengths_only_their_values_have() -> None:
+    columns = dict.fromkeys("abcdef", int)
+
+    @ss.operator(event={"x": int}, emits=columns)
+    def spread(event, emit):
+        triple = Triple(*alone(event.x), *pair_of(event.x))
+        emit(*pair_of(event.x), triple.third, *alone(event.x), *(triple.first, 9))
+
+    found = agrees(spread, pa.table({"x": [1, 5]}))
+    assert [tuple(row.values()) for row in found.output.to_pylist()] == [
+        (1, 2, 2, 2, 2, 9),
+        (5, 6, 6, 10, 10, 9),
+    ]
+
+
+def test_stars_that_do_not_come_to_the_columns_are_refused() -> None:
+    @ss.operator(event={"x": int}, emits={"a": int, "b": int})
+    def spread(event, emit):
+        emit(*pair_of(event.x), *alone(event.x))
+
+    with pytest.raises(ss.CompileError, match="a tuple of 3 values is put where 2 are"):
+        ss.Engine(spread)

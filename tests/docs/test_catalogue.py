@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import specstream as ss
-from specstream import operators, predictors, spark, structures, testing
+from specstream import operators, predictors, spark, structures, testing, windows
 from specstream.cli import main
 from specstream.monitoring import metrics
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
 # `{py:obj}`~specstream.Auto`` and `{py:obj}`metrics.watch <specstream.metrics.watch>``.
 LISTED = set(re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(specstream\.[\w.]+)>?`", CATALOGUE))
-MODULES = (operators, spark, structures, testing, metrics)
+MODULES = (operators, spark, structures, testing, windows, metrics)
 SECTIONS = dict(re.findall(r"^#{2,3} (.+)\n((?:(?!#).*\n)*)", CATALOGUE, re.MULTILINE))
 
 

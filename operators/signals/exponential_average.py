@@ -1,0 +1,103 @@
+"""A mean in which a value counts for half after each half-life, by key.
+
+The mean is that of all values so far, with the weight ``0.5 ** (age / half_life)``. Only it and the
+sum of the weights have to be kept: when the clock moves on, all weights shrink by one factor. With
+the sum of the weights the first value is one like others; the simpler ``mean += alpha * (value -
+mean)`` gives it the weight of all that came before it, which nobody has seen. A step towards the
+new value also rounds better than two sums that are divided: equal values have exactly that mean.
+"""
+
+from __future__ import annotations
+
+import math
+
+import specstream as ss
+from specstream.declarations.options import integer, number, one_of, refused
+
+__all__ = ["exponential_average"]
+
+
+def exponential_average(
+    half_life: float = 10.0, by: str = "event", key: type = str, limit: int = 2**20
+) -> ss.Operator:
+    """The exponentially weighted mean of each key, for each value that comes.
+
+    Events have the columns ``key`` and ``value``, a float. Each emits one row ``(key, mean)``.
+
+    Args:
+        half_life: the age at which a value has half of its weight, more than 0: in events of the
+            key, or in units of ``event.timestamp``, which the type of the column given as
+            ``order_by=`` settles: 3_600_000_000 is an hour of ``timestamp[us]``.
+        by: what the age of a value is, ``"event"``, the number of later events of its key, or
+            ``"time"``, the time since. By time an event that is older than those before it gets the
+            lower weight of its age: the mean is the same in whichever order the events come, up
+            to rounding.
+        key: type of the column ``key``, ``int`` or ``str``.
+        limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
+
+    State: ``averages``, a dict by key of ``mean``, ``weight``, the sum of all weights, and
+    ``newest``, the time of age 0. Events of different keys never conflict; those of one key always
+    do.
+
+    The operator raises ValueError where the mean would be NaN or infinite.
+
+    Raises:
+        ConfigurationError: an argument has a value that it cannot have.
+
+    >>> import specstream as ss
+    >>> from specstream.operators.signals import exponential_average
+    >>> values = {"key": ["A"] * 3, "value": [0.0, 8.0, 8.0], "time": [0, 10, 40]}
+    >>> with ss.Engine(exponential_average(half_life=10, by="time"), threads=2) as engine:
+    ...     output = engine.process(values, order_by="time")
+    >>> [round(mean, 3) for mean in output["mean"].to_pylist()]
+    [0.0, 5.333, 7.579]
+    """
+    # One piece: state and operator are read together, and close over the same numbers.
+    half_life = float(
+        number(
+            "exponential_average: half_life", half_life, 5e-324, 1.7e308, "a finite number above 0"
+        )
+    )
+    is_by_time = one_of("exponential_average: by", by, ("event", "time")) == "time"
+    if key is not int and key is not str:
+        raise refused("exponential_average: key", key, "int or str")
+    limit = integer("exponential_average: limit", limit, 1, 2**28)
+    decay_of_an_event = 0.5 ** (1.0 / half_life)
+
+    class Average(ss.Record):
+        mean: float = 0.0
+        weight: float = 0.0
+        newest: int = 0
+
+    class ExponentialAverageState(ss.State):
+        averages = ss.dict(key, Average, limit=limit)
+
+    @ss.operator(
+        state=ExponentialAverageState,
+        event={"key": key, "value": float},
+        emits={"key": key, "mean": float},
+        name="exponential_average",
+    )
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
+        average = state.averages.get(event.key)
+        if average is None:
+            average = Average(newest=event.timestamp)
+            state.averages[event.key] = average
+
+        weight = 1.0
+        if not is_by_time:
+            average.weight *= decay_of_an_event
+        elif event.timestamp >= average.newest:
+            average.weight *= 0.5 ** ((event.timestamp - average.newest) / half_life)
+            average.newest = event.timestamp
+        else:
+            weight = 0.5 ** ((average.newest - event.timestamp) / half_life)
+
+        average.weight += weight
+        mean = average.mean + (event.value - average.mean) * (weight / average.weight)
+        if not math.isfinite(mean):
+            raise ValueError(f"exponential_average: value={event.value} makes the mean {mean}")
+        average.mean = mean
+        emit(event.key, mean)
+
+    return process

@@ -1,0 +1,290 @@
+"""What is kept of windows that end at regular places: of times, or of numbers of events.
+
+A window has the positions from ``start`` to ``start + length``, the end excluded, and there is one
+for each multiple of ``step``. Four ways to know what it comes to when it ends:
+
+- *Each window by itself*: an event is added to all windows that it is in. All it needs is ``add``,
+  and it costs ``length / step`` additions an event.
+- *Panes that are merged* (with ``merge``): positions are cut into *panes*, of which every window
+  consists; an event is added to its pane only. The panes of a window are merged by two stacks: the
+  one in front has, for each of its panes, what it and all behind it in the stack come to; the one
+  at the back is a running total. When the front is used up, the back becomes the front. So a pane
+  is merged about three times, however many panes a window has.
+- *Panes that are removed again* (with ``remove`` too): a running total of all panes of the window,
+  from which those are removed that it has left.
+- *All rows* (``collect``): what was kept of each event, for any function of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from specstream.declarations.container_fields import dict as dict_field
+from specstream.declarations.records import Record
+
+__all__ = ["Contents", "Grid", "collected", "each_window", "merged", "removed"]
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where windows begin and end.
+
+    Attributes:
+        length: positions in one.
+        step: from the beginning of one to that of the next.
+        origin: a position where one begins.
+        least: no window begins before it.
+    """
+
+    length: int
+    step: int
+    origin: int
+    least: int
+
+    @property
+    def pane(self) -> int:
+        """Positions that are in the same windows, whichever."""
+        return math.gcd(self.length, self.step)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How they are kept: the fields of the state, and functions that operators call.
+
+    Attributes:
+        fields: of the state.
+        put: ``put(state, key, position, event)`` notes an event.
+        value: ``value(state, place)`` of the window that begins at the last part of ``place``; what
+            later windows do not need is forgotten.
+    """
+
+    fields: dict[str, Any]
+    put: Callable[..., Any]
+    value: Callable[..., Any]
+
+
+class Span(Record):
+    """Numbers of the panes of a key's last window; of the stacks, where the back one begins."""
+
+    first: int = 0
+    boundary: int = 0
+    until: int = 0
+
+
+class Rows(Record):
+    """Numbers of the rows that are kept of a key."""
+
+    first: int = 0
+    following: int = 0
+
+
+def each_window(
+    record: Any, add: Any, values: Any, grid: Grid, place: Any, opened: Any, limit: int
+) -> Contents:
+    """Each window by itself."""
+    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
+
+    def put(state, key, position, event):
+        last = (position - origin) // step * step + origin
+        for start in range(last, max(position - length, least - 1), -step):
+            at = (*key, start)
+            if at not in state.windows:
+                state.windows[at] = record()
+                opened(state, at)
+            add(state.windows[at], event)
+
+    def value(state, at):
+        return values(state.windows.pop(at))
+
+    return Contents({"windows": dict_field(place, record, limit=limit)}, put, value)
+
+
+def merged(
+    record: Any,
+    add: Any,
+    merge: Any,
+    values: Any,
+    grid: Grid,
+    place: Any,
+    opened: Any,
+    goes_on: Any,
+    limit: int,
+) -> Contents:
+    """Panes that are merged by two stacks."""
+    size, origin = grid.pane, grid.origin
+    panes = grid.length // size
+    put = _into_panes(record, add, grid, opened)
+
+    def value(state, at):
+        key = at[:-1]
+        of = (*key, 0)
+        first = (at[-1] - origin) // size
+        until = first + panes
+        if of not in state.spans:
+            state.spans[of] = Span(first, first, first)
+            state.backs[of] = record()
+        span = state.spans[of]
+        for pane in range(span.first, min(first, span.boundary)):
+            del state.fronts[(*key, pane)]
+        if first >= span.boundary:
+            # What is behind becomes the front, from its last pane to the first one.
+            behind = record()
+            for pane in range(until - 1, first - 1, -1):
+                item = record()
+                if (*key, pane) in state.panes:
+                    merge(item, state.panes[(*key, pane)])
+                merge(item, behind)
+                behind = item
+                state.fronts[(*key, pane)] = item
+            for pane in range(span.boundary, until):
+                state.panes.pop((*key, pane), record())
+            span.boundary = until
+            state.backs[of] = record()
+        else:
+            for pane in range(span.until, until):
+                if (*key, pane) in state.panes:
+                    merge(state.backs[of], state.panes[(*key, pane)])
+        span.first = first
+        span.until = until
+        total = record()
+        merge(total, state.fronts[(*key, first)])
+        merge(total, state.backs[of])
+        if not goes_on(state, at):
+            for pane in range(first, span.boundary):
+                del state.fronts[(*key, pane)]
+            for pane in range(span.boundary, until):
+                state.panes.pop((*key, pane), record())
+            del state.spans[of], state.backs[of]
+        return values(total)
+
+    fields = {
+        "panes": dict_field(place, record, limit=limit),
+        "fronts": dict_field(place, record, limit=limit),
+        "backs": dict_field(place, record, limit=limit),
+        "spans": dict_field(place, Span, limit=limit),
+    }
+    return Contents(fields, put, value)
+
+
+def removed(
+    record: Any,
+    add: Any,
+    merge: Any,
+    remove: Any,
+    values: Any,
+    grid: Grid,
+    place: Any,
+    opened: Any,
+    goes_on: Any,
+    limit: int,
+) -> Contents:
+    """Panes that are removed again."""
+    size, origin = grid.pane, grid.origin
+    panes = grid.length // size
+    put = _into_panes(record, add, grid, opened)
+
+    def value(state, at):
+        key = at[:-1]
+        of = (*key, 0)
+        first = (at[-1] - origin) // size
+        until = first + panes
+        if of not in state.spans:
+            state.spans[of] = Span(first, first, first)
+            state.totals[of] = record()
+        span, total = state.spans[of], state.totals[of]
+        for pane in range(span.first, min(first, span.until)):
+            if (*key, pane) in state.panes:
+                remove(total, state.panes[(*key, pane)])
+                del state.panes[(*key, pane)]
+        for pane in range(max(first, span.until), until):
+            if (*key, pane) in state.panes:
+                merge(total, state.panes[(*key, pane)])
+        span.first = first
+        span.until = until
+        row = values(total)
+        if not goes_on(state, at):
+            for pane in range(first, until):
+                state.panes.pop((*key, pane), record())
+            del state.spans[of], state.totals[of]
+        return row
+
+    fields = {
+        "panes": dict_field(place, record, limit=limit),
+        "totals": dict_field(place, record, limit=limit),
+        "spans": dict_field(place, Span, limit=limit),
+    }
+    return Contents(fields, put, value)
+
+
+def _into_panes(record: Any, add: Any, grid: Grid, opened: Any) -> Any:
+    """Adds an event to its pane, and opens the windows of one that is new."""
+    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
+    size = grid.pane
+
+    def put(state, key, position, event):
+        last = (position - origin) // step * step + origin
+        if last + length <= position:
+            return  # between two windows
+        at = (*key, (position - origin) // size)
+        if at not in state.panes:
+            state.panes[at] = record()
+            for start in range(last, max(position - length, least - 1), -step):
+                opened(state, (*key, start))
+        add(state.panes[at], event)
+
+    return put
+
+
+def collected(
+    record: Any,
+    add: Any,
+    values: Any,
+    grid: Grid,
+    place: Any,
+    opened: Any,
+    goes_on: Any,
+    limit: int,
+) -> Contents:
+    """All rows."""
+    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
+
+    def put(state, key, position, event):
+        last = (position - origin) // step * step + origin
+        if last + length <= position:
+            return  # between two windows
+        of = (*key, 0)
+        if of not in state.kept:
+            state.kept[of] = Rows()
+        kept = state.kept[of]
+        state.rows[(*key, kept.following)] = add(event)
+        state.positions[(*key, kept.following)] = position
+        kept.following += 1
+        for start in range(last, max(position - length, least - 1), -step):
+            opened(state, (*key, start))
+
+    def value(state, at):
+        key = at[:-1]
+        of = (*key, 0)
+        kept = state.kept[of]
+        while kept.first < kept.following and state.positions[(*key, kept.first)] < at[-1]:
+            del state.rows[(*key, kept.first)], state.positions[(*key, kept.first)]
+            kept.first += 1
+        row = values([state.rows[(*key, number)] for number in range(kept.first, kept.following)])
+        if not goes_on(state, at):
+            for number in range(kept.first, kept.following):
+                del state.rows[(*key, number)], state.positions[(*key, number)]
+            del state.kept[of]
+        return row
+
+    fields = {
+        "rows": dict_field(place, record, limit=limit),
+        "positions": dict_field(place, int, limit=limit),
+        "kept": dict_field(place, Rows, limit=limit),
+    }
+    return Contents(fields, put, value)

@@ -1,0 +1,119 @@
+"""Windows from one event to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from specstream.declarations.container_fields import dict as dict_field
+from specstream.declarations.options import function, integer
+from specstream.declarations.records import Record
+from specstream.declarations.state import State
+from specstream.operator.operator import Operator, operator
+from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared
+
+__all__ = ["by_landmark"]
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+
+class Landmark(Record):
+    """When a window began, and how many events it has."""
+
+    start: int = 0
+    count: int = 0
+
+
+def by_landmark(
+    record: Any,
+    add: Callable[..., Any],
+    begins: Callable[..., Any],
+    ends: Callable[..., Any],
+    *,
+    event: Any,
+    key: str | Sequence[str] = (),
+    result: Callable[..., Any] | None = None,
+    emits: Any = None,
+    early: int = 0,
+    limit: int = LIMIT,
+    name: str = "by_landmark",
+) -> Operator:
+    """Windows of a key from an event that begins one to an event that ends it, both included.
+
+    An event for which ``begins(event)`` is true begins a window, unless one is open; what comes
+    while none is open is in none. An event for which ``ends(event)`` is true ends it, which may be
+    the one that began it. A window's row has the times of these two as ``start`` and ``end``. One
+    that is open at the end of the stream is not emitted.
+
+    Args:
+        record: as of :func:`by_time`, as are ``add``, ``event``, ``key``, ``result``, ``emits``,
+            ``limit`` and ``name``.
+        add: see there.
+        begins: of an event, whether it begins a window.
+        ends: of an event, whether it ends one.
+        event: see there.
+        key: see there.
+        result: see there.
+        emits: see there.
+        early: emit a row as well behind each so many events of a window, whose ``end`` is the time
+            of the last one; 0: none.
+        limit: see there.
+        name: see there.
+
+    Without ``order_by=`` times are numbers of events.
+
+    Raises:
+        ConfigurationError: an option is not what it must be; names it.
+
+    >>> import specstream as ss
+    >>> class Trip(ss.Record):
+    ...     stops: int = 0
+    >>> def add(trip, event):
+    ...     trip.stops += 1
+    >>> def starts(event):
+    ...     return event.door == "out"
+    >>> def arrives(event):
+    ...     return event.door == "in"
+    >>> trips = ss.windows.by_landmark(Trip, add, starts, arrives, event={"door": str})
+    >>> with ss.Engine(trips) as engine:
+    ...     rows = engine.process({"door": ["in", "out", "stop", "in", "stop"]}).to_pylist()
+    >>> [tuple(row.values()) for row in rows]
+    [(1, 3, 'on time', 3)]
+    """
+    what = "by_landmark"
+    early = integer(f"{what}: early", early, 0, 2**62)
+    limit = integer(f"{what}: limit", limit, 1, 2**31)
+    for option, given in (("add", add), ("begins", begins), ("ends", ends)):
+        function(f"{what}: {option}", given, "a function")
+    of = declared(what, record, event, key, result, emits)
+    columns, values = of.columns, of.values
+    fields: dict[str, Any] = {
+        "windows": dict_field(of.place, record, limit=limit),
+        "landmarks": dict_field(of.place, Landmark, limit=limit),
+    }
+
+    @operator(
+        state=type("WindowsByLandmark", (State,), fields),
+        event=of.event,
+        emits=of.emits,
+        name=name,
+    )
+    def process(state, event, emit):
+        key = tuple(getattr(event, name) for name in columns)
+        at = (*key, 0)
+        if at not in state.windows:
+            if not begins(event):
+                return
+            state.windows[at] = record()
+            state.landmarks[at] = Landmark(event.timestamp, 0)
+        add(state.windows[at], event)
+        state.landmarks[at].count += 1
+        landmark = state.landmarks[at]
+        if ends(event):
+            emit(*key, landmark.start, event.timestamp, ON_TIME, *values(state.windows[at]))
+            del state.windows[at], state.landmarks[at]
+        elif early > 0 and landmark.count % early == 0:
+            emit(*key, landmark.start, event.timestamp, EARLY, *values(state.windows[at]))
+
+    return process

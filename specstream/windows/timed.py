@@ -1,0 +1,209 @@
+"""Windows by the time of the events."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from specstream.declarations.container_fields import dict as dict_field
+from specstream.declarations.container_fields import timers as timers_field
+from specstream.declarations.options import function, integer
+from specstream.declarations.state import State
+from specstream.errors import ConfigurationError
+from specstream.operator.operator import Operator, operator
+from specstream.windows.contents import Contents, Grid, collected, each_window, merged, removed
+from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, ticks
+
+__all__ = ["by_time", "contents_of"]
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+_FIRST = -(2**62)
+
+
+def by_time(
+    record: Any,
+    add: Callable[..., Any],
+    length: int | str | datetime.timedelta,
+    step: int | str | datetime.timedelta | None = None,
+    *,
+    event: Any,
+    key: str | Sequence[str] = (),
+    result: Callable[..., Any] | None = None,
+    emits: Any = None,
+    merge: Callable[..., Any] | None = None,
+    remove: Callable[..., Any] | None = None,
+    collect: bool = False,
+    early: int = 0,
+    origin: int = 0,
+    unit: str = "us",
+    limit: int = LIMIT,
+    name: str = "by_time",
+) -> Operator:
+    """Windows of a length of time, one every ``step``, of each key.
+
+    Windows begin at the multiples of ``step`` (from ``origin`` on). A window has the events whose
+    time is not before its start, and before its end. When it ends, which is when the time has come
+    there, by an event of any key or by the frontier, and if it has an event, a row is emitted:
+
+    - the columns of the key; ``start`` and ``end``, in the unit of the order column;
+    - ``kind``, which is ``"on time"``, or ``"early"`` for what a window that has not ended comes to
+      so far;
+    - the fields of the record, or what ``result`` gives.
+
+    Args:
+        record: a class of records, that says what is known of a window; its defaults are those of a
+            window without events.
+        add: ``add(window, event)`` changes the record.
+        length: of a window: a number in the unit of the order column, or a duration, ``"1 hour"``.
+        step: from the start of one to the start of the next; by default ``length``. If it is
+            shorter an event is in several windows, if it is longer in one or none.
+        event: columns of the events.
+        key: column, or columns, of ints or strings; without, all events are in one.
+        result: ``result(window)`` gives the columns ``emits``, as a tuple.
+        emits: columns that ``result`` gives.
+        merge: ``merge(window, other)`` adds what another record knows, of later events. With it an
+            event costs the same however many windows it is in.
+        remove: ``remove(window, other)`` takes back what ``merge`` has added. With both, one record
+            is kept per key; leave it out for what cannot be taken back (a maximum), or loses digits
+            (a sum of floats).
+        collect: ``add(event)`` gives the record that is kept of an event, and ``result(rows)`` gets
+            a list of those in a window: any function, whose cost grows with the window.
+        early: emit a row as well behind each so many events of a window; 0: none. Not with
+            ``merge`` or ``collect``.
+        origin: where a window begins.
+        unit: of the order column, if a duration is given: s, ms, us or ns.
+        limit: entries of the state at most, of all keys together; one more raises OverflowError.
+        name: of the operator.
+
+    Its state has timers, so it takes tables with times (``order_by=``). Events of different keys
+    conflict only where windows are opened and closed at once.
+
+    Raises:
+        ConfigurationError: an option is not what it must be; names it.
+
+    >>> import specstream as ss
+    >>> class Volume(ss.Record):
+    ...     trades: int = 0
+    ...     shares: int = 0
+    >>> def add(volume, event):
+    ...     volume.trades += 1
+    ...     volume.shares += event.shares
+    >>> columns = {"symbol": str, "shares": int}
+    >>> volumes = ss.windows.by_time(Volume, add, 10, 5, event=columns, key="symbol")
+    >>> day = {"time": [1, 7, 30], "symbol": ["A", "A", "A"], "shares": [100, 200, 300]}
+    >>> with ss.Engine(volumes) as engine:
+    ...     for row in engine.process(day, order_by="time", end=True).to_pylist():
+    ...         print(*row.values())
+    A -5 5 on time 1 100
+    A 0 10 on time 2 300
+    A 5 15 on time 1 200
+    A 25 35 on time 1 300
+    A 30 40 on time 1 300
+    """
+    what = "by_time"
+    length = ticks(f"{what}: length", length, unit)
+    step = length if step is None else ticks(f"{what}: step", step, unit)
+    origin = integer(f"{what}: origin", origin, -(2**62), 2**62)
+    early = integer(f"{what}: early", early, 0, 2**62)
+    of = declared(what, record, event, key, result, emits)
+
+    def opened(state, at):
+        if at not in state.ends:
+            state.ends.set(at, at[-1] + length)
+
+    def goes_on(state, at):
+        return (*at[:-1], at[-1] + step) in state.ends
+
+    grid = Grid(length, step, origin, _FIRST)
+    kept = contents_of(
+        what, record, add, of.values, merge, remove, collect, grid, of.place, opened, goes_on, limit
+    )
+    put, value, columns = kept.put, kept.value, of.columns
+    fields: dict[str, Any] = {**kept.fields, "ends": timers_field(of.place)}
+    if early and "windows" not in kept.fields:
+        raise ConfigurationError(
+            f"{what}: early={early} goes with windows that are kept each by itself: leave merge= "
+            "and collect= out"
+        )
+    counted, forgotten = _uncounted, _unforgotten
+    if early:
+        fields["counts"] = dict_field(of.place, int, limit=limit)
+        values = of.values
+
+        def counted(state, key, time, emit):
+            last = (time - origin) // step * step + origin
+            for start in range(last, time - length, -step):
+                at = (*key, start)
+                state.counts[at] = state.counts.get(at, 0) + 1
+                if state.counts[at] % early == 0:
+                    emit(*at, start + length, EARLY, *values(state.windows[at]))
+
+        def forgotten(state, at):
+            del state.counts[at]
+
+    def ended(state, timer, emit):
+        forgotten(state, timer.key)
+        emit(*timer.key, timer.key[-1] + length, ON_TIME, *value(state, timer.key))
+
+    @operator(
+        state=type("WindowsByTime", (State,), fields),
+        event=of.event,
+        emits=of.emits,
+        on_timer=ended,
+        name=name,
+    )
+    def process(state, event, emit):
+        key = tuple(getattr(event, name) for name in columns)
+        put(state, key, event.timestamp, event)
+        counted(state, key, event.timestamp, emit)
+
+    return process
+
+
+def _uncounted(state, key, time, emit):
+    """Where no row is emitted early."""
+
+
+def _unforgotten(state, at):
+    """Likewise."""
+
+
+def contents_of(
+    what: str,
+    record: Any,
+    add: Any,
+    values: Any,
+    merge: Any,
+    remove: Any,
+    collect: bool,
+    grid: Grid,
+    place: Any,
+    opened: Any,
+    goes_on: Any,
+    limit: int,
+) -> Contents:
+    """How windows are kept that have these functions.
+
+    Raises:
+        ConfigurationError: they do not go together.
+    """
+    limit = integer(f"{what}: limit", limit, 1, 2**31)
+    function(f"{what}: add", add, "a function (window, event)")
+    if remove is not None and merge is None:
+        raise ConfigurationError(f"{what}: remove= takes back what merge= adds: give both")
+    if collect:
+        if merge is not None:
+            raise ConfigurationError(
+                f"{what}: collect=True keeps all rows of a window, and merge= none: give one"
+            )
+        return collected(record, add, values, grid, place, opened, goes_on, limit)
+    if merge is None:
+        return each_window(record, add, values, grid, place, opened, limit)
+    function(f"{what}: merge", merge, "a function (window, other)")
+    if remove is None:
+        return merged(record, add, merge, values, grid, place, opened, goes_on, limit)
+    function(f"{what}: remove", remove, "a function (window, other)")
+    return removed(record, add, merge, remove, values, grid, place, opened, goes_on, limit)

@@ -1,0 +1,541 @@
+"""Windows are what their definitions say, by brute force; and all paths agree."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from library import agrees
+
+import specstream as ss
+from specstream import windows
+
+EVENT = {"user": str, "room": int, "x": int}
+
+
+class Known(ss.Record):
+    count: int = 0
+    sum: int = 0
+    last: int = 0
+
+
+def add(known, event):
+    known.count += 1
+    known.sum += event.x
+    known.last = event.x
+
+
+def merge(known, other):
+    """Not commutative: the last one is that of the later record."""
+    known.count += other.count
+    known.sum += other.sum
+    if other.count > 0:
+        known.last = other.last
+
+
+class Sums(ss.Record):
+    count: int = 0
+    sum: int = 0
+
+
+def add_sums(known, event):
+    known.count += 1
+    known.sum += event.x
+
+
+def merge_sums(known, other):
+    known.count += other.count
+    known.sum += other.sum
+
+
+def remove_sums(known, other):
+    known.count -= other.count
+    known.sum -= other.sum
+
+
+def keep(event):
+    return Known(1, event.x, event.x)
+
+
+def of_rows(rows):
+    return len(rows), sum(row.sum for row in rows), rows[-1].last
+
+
+# How windows are kept, and whether the last value is known.
+WAYS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "each": (Known, add, {}),
+    "merged": (Known, add, {"merge": merge}),
+    "removed": (Sums, add_sums, {"merge": merge_sums, "remove": remove_sums}),
+    "collected": (
+        Known,
+        keep,
+        {
+            "collect": True,
+            "result": of_rows,
+            "emits": {"count": int, "sum": int, "last": int},
+        },
+    ),
+}
+Events = list[tuple[int, str, int, int]]
+Row = tuple[Any, ...]
+
+
+def comes_to(way: str, of: Events) -> Row:
+    row = (len(of), sum(x for *_, x in of), of[-1][3])
+    return row[:2] if way == "removed" else row
+
+
+def keys_of(key: tuple[str, ...], one: tuple[int, str, int, int]) -> Row:
+    return tuple({"user": one[1], "room": one[2]}[name] for name in key)
+
+
+def by_key(key: tuple[str, ...], events: Events) -> dict[Row, Events]:
+    found: dict[Row, Events] = {}
+    for one in events:
+        found.setdefault(keys_of(key, one), []).append(one)
+    return found
+
+
+def timed_windows(
+    way: str, events: Events, key: tuple[str, ...], length: int, step: int, origin: int = 0
+) -> list[Row]:
+    """Every window that has an event, from its definition."""
+    rows = []
+    for of, own in by_key(key, events).items():
+        first, last = own[0][0], own[-1][0]
+        start = (first - length - origin) // step * step + origin
+        while start <= last:
+            inside = [one for one in own if start <= one[0] < start + length]
+            if inside:
+                rows.append((*of, start, start + length, "on time", *comes_to(way, inside)))
+            start += step
+    return sorted(rows)
+
+
+def table_of(events: Events) -> pa.Table:
+    times, users, rooms, xs = zip(*events, strict=True) if events else ((), (), (), ())
+    return pa.table(
+        {
+            "t": pa.array(times, pa.int64()),
+            "user": pa.array(users, pa.string()),
+            "room": pa.array(rooms, pa.int64()),
+            "x": pa.array(xs, pa.int64()),
+        }
+    )
+
+
+def random_events(seed: int, count: int = 150, gap: int = 40) -> Events:
+    """With equal times, gaps, and times below zero."""
+    rng = np.random.default_rng(seed)
+    steps = rng.choice([0, 0, 1, 2, 3, gap], count, p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05])
+    times = -20 + np.cumsum(steps)
+    users, rooms = rng.choice(["a", "b", "c"], count), rng.integers(0, 2, count)
+    xs = rng.integers(-50, 50, count)
+    return [
+        (int(t), str(u), int(r), int(x)) for t, u, r, x in zip(times, users, rooms, xs, strict=True)
+    ]
+
+
+def rows_of(found: ss.SequentialRun) -> list[Row]:
+    return [tuple(row.values()) for row in found.output.to_pylist()]
+
+
+def timed(way: str, key: Any, length: int, step: int | None, **more: Any) -> ss.Operator:
+    record, function, options = WAYS[way]
+    return windows.by_time(record, function, length, step, event=EVENT, key=key, **options, **more)
+
+
+@pytest.mark.parametrize(
+    ("way", "key", "length", "step"),
+    [
+        ("each", ("user",), 10, 4),
+        ("merged", ("user", "room"), 12, 3),
+        ("removed", ("user",), 10, 4),
+        ("collected", (), 7, 7),
+    ],
+)
+def test_windows_by_time_on_all_paths(
+    way: str, key: tuple[str, ...], length: int, step: int
+) -> None:
+    events = random_events(1)
+    found = agrees(timed(way, key, length, step), table_of(events), order_by="t")
+    rows = rows_of(found)
+    assert sorted(rows) == timed_windows(way, events, key, length, step)
+    ends = [row[len(key) + 1] for row in rows]
+    assert ends == sorted(ends)
+
+
+event_lists = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 0, 1, 1, 2, 5, 60]),
+        st.sampled_from("ab"),
+        st.integers(0, 1),
+        st.integers(-9, 9),
+    ),
+    max_size=40,
+)
+
+
+def at_times(given: Events, first: int) -> Events:
+    times = itertools.accumulate((gap for gap, *_ in given), initial=first)
+    return [(time, *rest) for time, (_, *rest) in zip(times, given, strict=False)]  # type: ignore[misc]
+
+
+@settings(max_examples=60)
+@given(
+    event_lists,
+    st.integers(-30, 30),
+    st.sampled_from(list(WAYS)),
+    st.sampled_from([(), ("user",), ("room", "user")]),
+    st.integers(1, 12),
+    st.integers(1, 20),
+    st.integers(-5, 5),
+)
+@example([], 0, "merged", (), 3, 1, 0)
+def test_windows_by_time_are_their_definition(
+    given: Events, first: int, way: str, key: tuple[str, ...], length: int, step: int, origin: int
+) -> None:
+    events = at_times(given, first)
+    operator = timed(way, key, length, step, origin=origin)
+    run = operator.run_sequential(table_of(events), order_by="t", end=True)
+    expected = timed_windows(way, events, key, length, step, origin)
+    assert sorted(rows_of(run)) == expected
+    # Nothing is left of windows that have ended.
+    for name, of in run.state.to_dict().items():
+        assert len(of) == 0, name
+
+
+def counted_windows(
+    way: str, events: Events, key: tuple[str, ...], length: int, step: int
+) -> list[Row]:
+    rows = []
+    for of, own in by_key(key, events).items():
+        for start in range(0, len(own) - length + 1, step):
+            inside = own[start : start + length]
+            rows.append((*of, start, start + length, "on time", *comes_to(way, inside)))
+    return sorted(rows)
+
+
+def counted(way: str, key: Any, length: int, step: int) -> ss.Operator:
+    record, function, options = WAYS[way]
+    return windows.by_count(record, function, length, step, event=EVENT, key=key, **options)
+
+
+@settings(max_examples=30)
+@given(
+    event_lists,
+    st.sampled_from(list(WAYS)),
+    st.sampled_from([(), ("user",)]),
+    st.integers(1, 8),
+    st.integers(1, 12),
+)
+def test_windows_by_count_are_their_definition(
+    given: Events, way: str, key: tuple[str, ...], length: int, step: int
+) -> None:
+    events = at_times(given, 0)
+    run = counted(way, key, length, step).run_sequential(table_of(events))
+    assert sorted(rows_of(run)) == counted_windows(way, events, key, length, step)
+
+
+@pytest.mark.parametrize(("way", "length", "step"), [("merged", 6, 2), ("collected", 5, 3)])
+def test_windows_by_count_on_all_paths(way: str, length: int, step: int) -> None:
+    events = random_events(2)
+    found = agrees(counted(way, ("user",), length, step), table_of(events))
+    assert sorted(rows_of(found)) == counted_windows(way, events, ("user",), length, step)
+
+
+def sessions(events: Events, key: tuple[str, ...], gap: int) -> list[Row]:
+    rows = []
+    for of, own in by_key(key, events).items():
+        begins = [at for at in range(len(own)) if at == 0 or own[at][0] - own[at - 1][0] >= gap]
+        for begin, end in zip(begins, [*begins[1:], len(own)], strict=True):
+            inside = own[begin:end]
+            last = inside[-1][0] + gap
+            rows.append((*of, inside[0][0], last, "on time", *comes_to("each", inside)))
+    return sorted(rows)
+
+
+@settings(max_examples=30)
+@given(event_lists, st.sampled_from([(), ("user",)]), st.integers(1, 8))
+def test_sessions_are_their_definition(given: Events, key: tuple[str, ...], gap: int) -> None:
+    events = at_times(given, 0)
+    operator = windows.by_session(Known, add, gap, event=EVENT, key=key)
+    run = operator.run_sequential(table_of(events), order_by="t", end=True)
+    assert sorted(rows_of(run)) == sessions(events, key, gap)
+    assert not any(map(len, run.state.to_dict().values()))
+
+
+def test_sessions_on_all_paths() -> None:
+    events = random_events(3)
+    operator = windows.by_session(Known, add, 4, event=EVENT, key="user", early=3)
+    found = rows_of(agrees(operator, table_of(events), order_by="t"))
+    assert sorted(row for row in found if row[3] == "on time") == sessions(events, ("user",), 4)
+    early = [row for row in found if row[3] == "early"]
+    assert early
+    assert all(row[4] % 3 == 0 for row in early)
+    assert len(early) == sum(row[4] // 3 for row in found if row[3] == "on time")
+
+
+def begins(event):
+    return event.x > 30
+
+
+def ends(event):
+    return event.x < -30
+
+
+def landmarks(events: Events, key: tuple[str, ...]) -> list[Row]:
+    rows = []
+    for of, own in by_key(key, events).items():
+        inside: Events = []
+        for one in own:
+            if inside or one[3] > 30:
+                inside.append(one)
+            if inside and one[3] < -30:
+                row = comes_to("each", inside)
+                rows.append((*of, inside[0][0], one[0], "on time", *row))
+                inside = []
+    return sorted(rows)
+
+
+def test_windows_by_landmark_on_all_paths() -> None:
+    events = random_events(4, 300)
+    operator = windows.by_landmark(Known, add, begins, ends, event=EVENT, key="user")
+    found = rows_of(agrees(operator, table_of(events), order_by="t"))
+    assert sorted(found) == landmarks(events, ("user",))
+    assert len(found) > 10
+
+
+def test_one_event_may_begin_and_end_a_window() -> None:
+    operator = windows.by_landmark(Known, add, always, always, event={"x": int}, key=())
+    found = rows_of(operator.run_sequential({"x": [4, 5]}))
+    assert found == [(0, 0, "on time", 1, 4, 4), (1, 1, "on time", 1, 5, 5)]
+
+
+def always(event):
+    return True
+
+
+def test_early_rows_of_windows_by_time() -> None:
+    events: Events = [
+        (0, "a", 0, 1),
+        (1, "a", 0, 2),
+        (2, "a", 0, 3),
+        (3, "b", 0, 4),
+        (6, "a", 0, 5),
+    ]
+    operator = timed("each", "user", 5, 5, early=2)
+    found = rows_of(agrees(operator, table_of(events), order_by="t"))
+    assert found == [
+        ("a", 0, 5, "early", 2, 3, 2),
+        ("a", 0, 5, "on time", 3, 6, 3),
+        ("b", 0, 5, "on time", 1, 4, 4),
+        ("a", 5, 10, "on time", 1, 5, 5),
+    ]
+
+
+def test_windows_end_while_nothing_comes() -> None:
+    """By the frontier; and what comes late is set aside."""
+    operator = timed("each", "user", 10, 10)
+    with ss.Engine(operator, sources=["web"], late="side") as engine:
+        engine.submit(table_of([(3, "a", 0, 1)]), order_by="t", source="web")
+        engine.advance("web", 9)
+        assert engine.poll(timeout=None).num_rows == 0
+        engine.advance("web", 10)
+        assert [tuple(row.values()) for row in engine.poll(timeout=None).to_pylist()] == [
+            ("a", 0, 10, "on time", 1, 1, 1)
+        ]
+        engine.submit(table_of([(4, "a", 0, 2)]), order_by="t", source="web")
+        late = engine.late()
+        assert late is not None
+        assert late["t"].to_pylist() == [4]
+
+
+def test_durations_are_in_the_unit_of_the_order_column() -> None:
+    minutes = pa.array([0, 40, 70, 200], pa.timestamp("s"))
+    table = pa.table({"t": minutes, "x": [1, 2, 3, 4]})
+    operator = windows.by_time(Known, add, "1 minute", event={"x": int}, unit="s", name="by_minute")
+    run = operator.run_sequential(table, order_by="t", end=True)
+    assert [row[:2] for row in rows_of(run)] == [(0, 60), (60, 120), (180, 240)]
+    assert operator.name == "by_minute"
+
+
+def test_a_snapshot_in_the_middle_goes_on() -> None:
+    events = random_events(5)
+    table = table_of(events)
+    operator = timed("merged", ("user",), 10, 2)
+    parts, snapshot = [], None
+    for at in range(0, len(events), 30):
+        with ss.Engine(operator, threads=2, restore=snapshot) as engine:
+            last = at + 30 >= len(events)
+            parts.append(engine.process(table.slice(at, 30), order_by="t", end=last))
+            snapshot = engine.snapshot()
+    whole = operator.run_sequential(table, order_by="t", end=True).output
+    assert pa.concat_tables(parts).equals(whole)
+
+
+# ---- times that do not come in order ----
+
+
+def told_of(
+    events: list[tuple[int, str, int]],
+    length: int,
+    step: int,
+    delay: int,
+    lateness: int,
+    early: int,
+) -> tuple[list[Row], int]:
+    """Rows, and how many events are left out: by looking at all that was before, at each event."""
+    rows: list[Row] = []
+    accepted: list[tuple[int, str, int]] = []  # window, user, x; in the order of arrival
+    left_out = 0
+    for at, (time, user, x) in enumerate(events):
+        before = max((one[0] for one in events[:at]), default=None)
+        watermark = None if before is None else before - delay
+        starts = [s for s in range(-200, 400) if s % step == 0 and s <= time < s + length]
+        kept = [s for s in starts if watermark is None or s + length + lateness > watermark]
+        left_out += bool(starts) and not kept
+        for start in reversed(kept):
+            accepted.append((start, user, x))
+            inside = [one[2] for one in accepted if one[:2] == (start, user)]
+            row = (len(inside), sum(inside), inside[-1])
+            if watermark is not None and start + length <= watermark:
+                rows.append((user, start, start + length, "late", *row))
+            elif early and len(inside) % early == 0 and start + length > time - delay:
+                rows.append((user, start, start + length, "early", *row))
+        if before is None or time > before:
+            ended = {
+                one[:2]: None
+                for one in accepted
+                if one[0] + length <= time - delay
+                and (watermark is None or one[0] + length > watermark)
+            }
+            for start, of in sorted(ended, key=lambda one: one[0]):
+                inside = [one[2] for one in accepted if one[:2] == (start, of)]
+                row = (len(inside), sum(inside), inside[-1])
+                rows.append((of, start, start + length, "on time", *row))
+    return rows, left_out
+
+
+def late_ones(length: int, step: int, delay: int, lateness: int, early: int) -> ss.Operator:
+    return windows.by_column(
+        Known, add, "t", length, step, event={"t": int, "user": str, "x": int}, key="user",
+        delay=delay, lateness=lateness, early=early,
+    )  # fmt: skip
+
+
+def arrived(events: list[tuple[int, str, int]]) -> pa.Table:
+    times, users, xs = zip(*events, strict=True) if events else ((), (), ())
+    return pa.table(
+        {
+            "t": pa.array(times, pa.int64()),
+            "user": pa.array(users, pa.string()),
+            "x": pa.array(xs, pa.int64()),
+        }
+    )
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.integers(-20, 60), st.sampled_from("ab"), st.integers(-9, 9)), max_size=25
+    ),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 10),
+    st.integers(0, 20),
+    st.integers(0, 3),
+)
+def test_rows_early_on_time_and_late_are_their_definition(
+    events: list[tuple[int, str, int]],
+    length: int,
+    step: int,
+    delay: int,
+    lateness: int,
+    early: int,
+) -> None:
+    operator = late_ones(length, step, delay, lateness, early)
+    run = operator.run_sequential(arrived(events))
+    rows, left_out = told_of(events, length, step, delay, lateness, early)
+    assert rows_of(run) == rows
+    assert run.state.dropped == left_out
+
+
+def test_rows_early_on_time_and_late_on_all_paths() -> None:
+    rng = np.random.default_rng(6)
+    times = np.clip(np.arange(200) // 2 + rng.integers(-20, 3, 200), 0, None)
+    events = [(int(t), str(u), int(x)) for t, u, x in zip(
+        times, rng.choice(["a", "b"], 200), rng.integers(-50, 50, 200), strict=True
+    )]  # fmt: skip
+    found = agrees(late_ones(12, 5, 3, 10, 4), arrived(events))
+    rows, left_out = told_of(events, 12, 5, 3, 10, 4)
+    assert rows_of(found) == rows
+    assert found.state.dropped == left_out > 0
+    assert {row[3] for row in rows} == {"early", "on time", "late"}
+
+
+def test_what_is_forgotten_leaves_nothing() -> None:
+    events = [(3, "a", 1), (9, "b", 2), (4, "a", 3), (1000, "c", 4)]
+    run = late_ones(5, 5, 2, 6, 0).run_sequential(arrived(events))
+    state = run.state.to_dict()
+    assert {name: len(of) for name, of in state.items() if name not in ("latest", "dropped")} == {
+        "windows": 1, "counts": 1, "places": 1, "ends": 1, "open": 1, "kept": 1,
+    }  # fmt: skip
+
+
+# ---- what is refused ----
+
+
+class Bare(ss.Record):
+    user: int = 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"record": int}, "by_time: record=.*class of records"),
+        ({"length": 0}, "by_time: length=0; expected"),
+        ({"length": "5 parsecs"}, "by_time: length='5 parsecs' is no duration"),
+        ({"length": "1 ms", "unit": "s"}, "length='1 ms' is no whole number of s"),
+        ({"unit": "h"}, "by_time: unit='h'"),
+        ({"step": -1}, "by_time: step=-1"),
+        ({"key": "who"}, "by_time: key='who'; expected a column of the events: user, room, x"),
+        ({"record": Bare, "key": "user"}, "rows have two columns 'user'"),
+        ({"result": of_rows}, "result= and emits= go together"),
+        ({"remove": remove_sums}, "remove= takes back what merge= adds"),
+        ({"collect": True, "merge": merge}, "collect=True keeps all rows"),
+        ({"early": 2, "merge": merge}, "early=2 goes with windows that are kept each by itself"),
+        ({"merge": 3}, "by_time: merge=3; expected a function"),
+        ({"add": 3}, "by_time: add=3; expected a function"),
+        ({"limit": 0}, "by_time: limit=0"),
+        ({"event": {"user": ss.nullable(str)}, "key": "user"}, "no nulls"),
+        ({"event": {"user": float}, "key": "user"}, "a column of floats; expected ints or strings"),
+    ],
+)
+def test_what_makes_no_window_is_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"record": Known, "add": add, "length": 5, "event": EVENT}
+    with pytest.raises(ss.ConfigurationError, match=message):
+        windows.by_time(**{**given, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time": "when"}, "by_column: time='when'; expected a column"),
+        ({"time": "user"}, "by_column: time='user'; expected a column"),
+        ({"lateness": -1}, "by_column: lateness=-1"),
+        ({"delay": "soon"}, "by_column: delay='soon' is no duration"),
+    ],
+)
+def test_what_tells_no_times_is_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"time": "x", "length": 5, "event": EVENT} | options
+    with pytest.raises(ss.ConfigurationError, match=message):
+        windows.by_column(Known, add, **given)
