@@ -69,11 +69,11 @@ def order_book(digits: int = 2) -> ss.Operator:
     ...     {"action": "cancel", "order": 1, "buys": None, "price": None, "quantity": None},
     ...     {"action": "market", "order": 4, "buys": True, "price": None, "quantity": 1},
     ... ]
-    >>> with ss.Engine(order_book(digits=0), threads=2) as engine:
+    >>> with ss.Engine(order_book(), threads=2) as engine:
     ...     for row in engine.process(orders).to_pylist():
     ...         print(*row.values())
-    trade 3 2 10 5
-    trade 3 1 11 2
+    trade 3 2 10.00 5
+    trade 3 1 11.00 2
     cancelled 1 None None 3
     cancelled 4 None None 1
     """

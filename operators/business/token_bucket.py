@@ -42,7 +42,7 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
 
     State: ``buckets``, a dict from keys to records: ``level`` in units of 1 / ``per`` token, and
     ``at``, the time for which it holds. Events of different keys do not conflict. A bucket goes
-    when it would be full.
+    when it would be full; an event of its key soon after that may run twice.
 
     The operator raises ValueError for a negative cost, and for a request before the last one of its
     key, as a later batch may have; with ``submit``, or ``watermark=`` in Spark, there is none.

@@ -46,7 +46,8 @@ def velocity(
     State: ``payments``, a dict from (card, number) to (time, amount), and ``cards``, a dict of
     records: the number of the ``first`` payment within the window, the number that is ``next``, the
     ``total``, and the time ``at`` of the last. Events of different cards do not conflict. A card
-    that pays nothing for a window is forgotten; its payments go within two windows.
+    that pays nothing for a window is forgotten, and its payments go within two windows; an event
+    of the card soon after that may run twice.
 
     The operator raises ValueError for a negative amount and for a payment before the last one of
     its card, as a later batch may have (with ``submit``, or ``watermark=`` in Spark, there is
