@@ -16,6 +16,7 @@ STRESS_SPARK_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
 BENCH_PIPELINES_ARGS ?= --plot
+BENCH_TRANSACTIONAL_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -26,7 +27,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines speed figures pictures docs wheel compat clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -45,6 +46,7 @@ help:
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
+	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
@@ -189,6 +191,10 @@ bench-containers: $(VENV)/installed-test
 bench-pipelines: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.pipelines $(BENCH_PIPELINES_ARGS)
+
+bench-transactional: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.transactional $(BENCH_TRANSACTIONAL_ARGS)
 
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
