@@ -55,7 +55,7 @@ def test_distinct_keeps_what_pandas_keeps() -> None:
 def test_distinct_forgets_by_the_time_of_the_forwarded_event() -> None:
     table = visits(300)
     operator = distinct(VISIT, ["user", "page"], forget_after=25)
-    run = ss.testing.check(operator, table, order_by="time")
+    run = library.agrees(operator, table, order_by="time")
     forwarded: dict[Any, int] = {}
     expected = []
     for user, page, _, time in zip(*table.to_pydict().values(), strict=True):
