@@ -104,10 +104,12 @@ quick: lint
 # What a construct of the language, or a graph, means does not depend on how far LLVM optimises, and
 # compiling without takes a third of the time; the corpus and the random operators of the engine's
 # tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
+UNOPTIMISED = tests/compiler tests/operators tests/pipelines tests/windows
+
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" --ignore=tests/compiler --ignore=tests/pipelines $(PYTEST_ARGS)
-	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" tests/compiler tests/pipelines $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
+	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:
