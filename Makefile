@@ -102,9 +102,10 @@ quick: lint
 	$(WITH_JAVA) $(BIN)/python $<
 
 # What a construct of the language, an operator or a graph means does not depend on how far LLVM
-# optimises, and compiling without takes a third of the time; the corpus and the random operators of the engine's
-# tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
-UNOPTIMISED = $(addprefix tests/,benchmarks compiler docs operators pipelines profiling windows)
+# optimises, and compiling without takes a third of the time; the corpus and the random operators of
+# the engine's tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
+UNOPTIMISED = operators specstream/windows \
+	$(addprefix tests/,benchmarks compiler docs operators pipelines profiling windows)
 
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
