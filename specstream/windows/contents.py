@@ -167,7 +167,8 @@ def merged(
 
     fields = {
         "panes": dict_field(place, record, limit=limit),
-        "fronts": dict_field(place, record, limit=limit),
+        # With those of panes without an event; a window that ends has to find room.
+        "fronts": dict_field(place, record, limit=min(limit * panes, 2**31)),
         "backs": dict_field(place, record, limit=limit),
         "spans": dict_field(place, Span, limit=limit),
     }

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
-from specstream.declarations.options import integer
+from specstream.declarations.options import flag, integer
 from specstream.declarations.state import State
+from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid
 from specstream.windows.declared import LIMIT, ON_TIME, declared
@@ -80,6 +81,10 @@ def by_count(
     what = "by_count"
     length = integer(f"{what}: length", length, 1, 2**62)
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
+    if flag(f"{what}: collect", collect) and result is None:
+        raise ConfigurationError(
+            f"{what}: collect=True gives the rows of a window to result=, and there is none"
+        )
     of = declared(what, record, event, key, result, emits)
     grid = Grid(length, step, 0, 0)
     kept = contents_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,24 @@ from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
 from specstream.errors import ConfigurationError
 
-__all__ = ["EARLY", "LATE", "LIMIT", "ON_TIME", "Windowed", "declared", "ticks"]
+__all__ = [
+    "EARLY",
+    "LATE",
+    "LIMIT",
+    "LONGEST",
+    "ON_TIME",
+    "Windowed",
+    "declared",
+    "takes",
+    "ticks",
+    "within",
+]
 
 EARLY, ON_TIME, LATE = "early", "on time", "late"
 LIMIT = 2**24
+LONGEST = 2**61
+FARTHEST = 2**62
+"""Of times, on either side of 0: where a window begins and ends is within 64 bits then."""
 _OWN: dict[str, Any] = {"start": int, "end": int, "kind": str}
 
 
@@ -59,6 +74,14 @@ def declared(
     found = record_fields(record)
     types = {"int": int, "float": float, "bool": bool, "str": str}
     fields = {one.name: types[one.storage.number] for one in found}
+    bare = [one.name for one in found if not one.has_default]
+    if bare:
+        raise ConfigurationError(
+            f"{what}: record={record.__name__}, whose field {bare[0]!r} has no default; expected "
+            f"what it is in a window without events: {bare[0]}: {fields[bare[0]].__name__} = ..."
+        )
+    if not isinstance(key, str | tuple | list):
+        raise refused(f"{what}: key", key, "the name of a column, or several")
     columns = (key,) if isinstance(key, str) else tuple(key)
     schema = Schema.of(event, "event")
     kinds: dict[str, type] = {"int": int, "str": str}
@@ -81,6 +104,12 @@ def declared(
         )
     own = fields if emits is None else dict(columns_declared(emits, "emits"))
     before = [*columns, *_OWN]
+    twice = [name for at, name in enumerate(before) if name in before[:at]]
+    if twice:
+        raise ConfigurationError(
+            f"{what}: rows have two columns {twice[0]!r}: beside those of the key a row has "
+            "start, end and kind: give each column once, and call it otherwise"
+        )
     for name in own:
         if name in before:
             raise ConfigurationError(
@@ -111,4 +140,29 @@ def ticks(option: str, value: int | str | datetime.timedelta, unit: str, least: 
         if length % of:
             raise ConfigurationError(f"{option}={value!r} is no whole number of {unit}")
         value = length // of
-    return integer(option, value, least, 2**62)
+    return integer(option, value, least, LONGEST)
+
+
+def within(time: Any) -> None:
+    """What an operator calls with the time of its event.
+
+    Raises:
+        OverflowError: it is too far from 0.
+    """
+    if time > FARTHEST or time < -FARTHEST:
+        raise OverflowError("the time of an event of windows is within 2**62 of 0")
+
+
+def takes(what: str, option: str, given: Any, *parameters: str) -> None:
+    """Refuses what cannot be called with so many values.
+
+    Raises:
+        ConfigurationError: names the option.
+    """
+    function(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
+    try:
+        inspect.signature(given).bind(*parameters)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"{what}: {option} cannot be called as {option}({', '.join(parameters)}): {error}"
+        ) from None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
-from specstream.declarations.options import function, integer
+from specstream.declarations.options import integer
 from specstream.declarations.records import Record
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared
+from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, takes
 
 __all__ = ["by_landmark"]
 
@@ -84,8 +84,9 @@ def by_landmark(
     what = "by_landmark"
     early = integer(f"{what}: early", early, 0, 2**62)
     limit = integer(f"{what}: limit", limit, 1, 2**31)
-    for option, given in (("add", add), ("begins", begins), ("ends", ends)):
-        function(f"{what}: {option}", given, "a function")
+    takes(what, "add", add, "window", "event")
+    takes(what, "begins", begins, "event")
+    takes(what, "ends", ends, "event")
     of = declared(what, record, event, key, result, emits)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {

@@ -8,11 +8,11 @@ from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import function, integer
+from specstream.declarations.options import integer
 from specstream.declarations.records import Record
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, ticks
+from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, takes, ticks, within
 
 __all__ = ["by_session"]
 
@@ -21,9 +21,10 @@ __all__ = ["by_session"]
 
 
 class Session(Record):
-    """When it began, and how many events it has."""
+    """When it began, when its last event came, and how many it has."""
 
     start: int = 0
+    last: int = 0
     count: int = 0
 
 
@@ -84,7 +85,7 @@ def by_session(
     gap = ticks(f"{what}: gap", gap, unit)
     early = integer(f"{what}: early", early, 0, 2**62)
     limit = integer(f"{what}: limit", limit, 1, 2**31)
-    function(f"{what}: add", add, "a function (window, event)")
+    takes(what, "add", add, "window", "event")
     of = declared(what, record, event, key, result, emits)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {
@@ -107,11 +108,14 @@ def by_session(
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
+        within(event.timestamp)
         at = (*key, 0)
-        if at not in state.windows:
+        # One whose result has raised is over, and still there.
+        if at not in state.windows or event.timestamp - state.sessions[at].last >= gap:
             state.windows[at] = record()
-            state.sessions[at] = Session(event.timestamp, 0)
+            state.sessions[at] = Session(event.timestamp, event.timestamp, 0)
         add(state.windows[at], event)
+        state.sessions[at].last = event.timestamp
         state.sessions[at].count += 1
         end = event.timestamp + gap
         state.ends.set(at, end)

@@ -8,19 +8,28 @@ from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import function, integer
+from specstream.declarations.options import flag, integer
 from specstream.declarations.state import State
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Contents, Grid, collected, each_window, merged, removed
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, ticks
+from specstream.windows.declared import (
+    EARLY,
+    LIMIT,
+    LONGEST,
+    ON_TIME,
+    declared,
+    takes,
+    ticks,
+    within,
+)
 
 __all__ = ["by_time", "contents_of"]
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-_FIRST = -(2**62)
+_FIRST = -(2**63)
 
 
 def by_time(
@@ -75,11 +84,14 @@ def by_time(
             ``merge`` or ``collect``.
         origin: where a window begins.
         unit: of the order column, if a duration is given: s, ms, us or ns.
-        limit: entries of the state at most, of all keys together; one more raises OverflowError.
+        limit: windows, panes or rows that are kept at most, of all keys together; one more raises
+            OverflowError.
         name: of the operator.
 
-    Its state has timers, so it takes tables with times (``order_by=``). Events of different keys
-    conflict only where windows are opened and closed at once.
+    Its state has timers, so it takes tables with times (``order_by=``), within 2**62 of 0: an event
+    whose time is not raises OverflowError. Events of different keys conflict only where windows are
+    opened and closed at once. Where ``result`` raises, the window has ended without a row, and what
+    was kept of it stays in the state.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.
@@ -106,8 +118,12 @@ def by_time(
     what = "by_time"
     length = ticks(f"{what}: length", length, unit)
     step = length if step is None else ticks(f"{what}: step", step, unit)
-    origin = integer(f"{what}: origin", origin, -(2**62), 2**62)
+    origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
+    if flag(f"{what}: collect", collect) and result is None:
+        raise ConfigurationError(
+            f"{what}: collect=True gives the rows of a window to result=, and there is none"
+        )
     of = declared(what, record, event, key, result, emits)
 
     def opened(state, at):
@@ -157,6 +173,7 @@ def by_time(
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
+        within(event.timestamp)
         put(state, key, event.timestamp, event)
         counted(state, key, event.timestamp, emit)
 
@@ -191,7 +208,7 @@ def contents_of(
         ConfigurationError: they do not go together.
     """
     limit = integer(f"{what}: limit", limit, 1, 2**31)
-    function(f"{what}: add", add, "a function (window, event)")
+    takes(what, "add", add, *(("event",) if collect else ("window", "event")))
     if remove is not None and merge is None:
         raise ConfigurationError(f"{what}: remove= takes back what merge= adds: give both")
     if collect:
@@ -202,8 +219,8 @@ def contents_of(
         return collected(record, add, values, grid, place, opened, goes_on, limit)
     if merge is None:
         return each_window(record, add, values, grid, place, opened, limit)
-    function(f"{what}: merge", merge, "a function (window, other)")
+    takes(what, "merge", merge, "window", "other")
     if remove is None:
         return merged(record, add, merge, values, grid, place, opened, goes_on, limit)
-    function(f"{what}: remove", remove, "a function (window, other)")
+    takes(what, "remove", remove, "window", "other")
     return removed(record, add, merge, remove, values, grid, place, opened, goes_on, limit)

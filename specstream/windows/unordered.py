@@ -8,12 +8,22 @@ from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import priority_queue
-from specstream.declarations.options import function, integer, refused
+from specstream.declarations.options import integer, refused
 from specstream.declarations.records import Record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import State, scalar
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LATE, LIMIT, ON_TIME, declared, ticks
+from specstream.windows.declared import (
+    EARLY,
+    LATE,
+    LIMIT,
+    LONGEST,
+    ON_TIME,
+    declared,
+    takes,
+    ticks,
+    within,
+)
 
 __all__ = ["by_column"]
 
@@ -79,7 +89,9 @@ def by_column(
         name: see there.
 
     State: ``dropped`` counts the events that were left out; ``windows`` and what finds them.
-    Windows that the watermark has not come to at the end of the stream are not emitted. An event
+    Windows that the watermark has not come to at the end of the stream are not emitted. Where
+    ``result`` raises for a window, the event that would end it is not applied, nor is any that
+    comes later in time: so it must not. An event
     whose time is the largest so far moves the watermark, which all others read: they conflict.
 
     Raises:
@@ -105,10 +117,10 @@ def by_column(
     step = length if step is None else ticks(f"{what}: step", step, unit)
     delay = ticks(f"{what}: delay", delay, unit, 0)
     lateness = ticks(f"{what}: lateness", lateness, unit, 0)
-    origin = integer(f"{what}: origin", origin, -(2**62), 2**62)
+    origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
     limit = integer(f"{what}: limit", limit, 1, 2**31)
-    function(f"{what}: add", add, "a function (window, event)")
+    takes(what, "add", add, "window", "event")
     of = declared(what, record, event, key, result, emits)
     schema = Schema.of(event, "event")
     if time not in schema.names or schema.kind(time) != "int" or time in schema.nullable:
@@ -152,6 +164,7 @@ def by_column(
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
         moment = getattr(event, time)
+        within(moment)
         watermark = state.latest - delay if state.latest > _NEVER else _NEVER
         last = (moment - origin) // step * step + origin
         is_in = last + length <= moment  # between two windows it is in none, and not late

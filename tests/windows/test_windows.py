@@ -359,6 +359,50 @@ def test_windows_end_while_nothing_comes() -> None:
         assert late["t"].to_pylist() == [4]
 
 
+def touchy(known):
+    return (10 // (known.sum - 3),)
+
+
+def test_a_session_whose_result_raises_is_over() -> None:
+    operator = windows.by_session(
+        Known, add, 10, event={"x": int}, result=touchy, emits={"q": int}
+    )
+    table = {"t": [0, 50, 51], "x": [3, 1, 1]}
+    run = operator.run_sequential(table, order_by="t", end=True, on_error="skip")
+    assert rows_of(run) == [(50, 61, "on time", -10)]
+    assert [type(error) for _, error in run.raised] == [ZeroDivisionError]
+
+
+def test_times_too_far_from_0_raise() -> None:
+    by_column = late_ones(5, 5, 0, 0, 0)
+    for operator, more in (
+        (timed("each", (), 5, 5), {"room": [0]}),
+        (windows.by_session(Known, add, 5, event=EVENT), {"room": [0]}),
+        (by_column, {}),
+    ):
+        for time in (2**62 + 1, -(2**62) - 1):
+            table = {"t": [time], "user": ["a"], "x": [1], **more}
+            order = {} if operator is by_column else {"order_by": "t"}
+            with pytest.raises(OverflowError, match="within 2\\*\\*62 of 0"):
+                operator.run_sequential(table, **order)
+    last: Events = [(2**62, "a", 0, 1)]
+    for way in WAYS:
+        operator = timed(way, (), 2**61, 2**61)
+        run = operator.run_sequential(table_of(last), order_by="t", end=True)
+        assert sorted(rows_of(run)) == timed_windows(way, last, (), 2**61, 2**61)
+
+
+def test_a_full_container_is_found_by_an_event_and_not_by_a_window_that_ends() -> None:
+    record, function, options = WAYS["merged"]
+    operator = windows.by_time(
+        record, function, 10, 5, event=EVENT, key="user", limit=3, **options
+    )
+    events: Events = [(1 + at, user, 0, 1) for at, user in enumerate("abcd")]
+    run = operator.run_sequential(table_of(events), order_by="t", end=True, on_error="skip")
+    assert [row for row, _ in run.raised] == [3]
+    assert sorted(rows_of(run)) == timed_windows("merged", events[:3], ("user",), 10, 5)
+
+
 def test_durations_are_in_the_unit_of_the_order_column() -> None:
     minutes = pa.array([0, 40, 70, 200], pa.timestamp("s"))
     table = pa.table({"t": minutes, "x": [1, 2, 3, 4]})
@@ -515,6 +559,10 @@ class Bare(ss.Record):
     user: int = 0
 
 
+class NoDefault(ss.Record):
+    count: int
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -534,6 +582,14 @@ class Bare(ss.Record):
         ({"add": 3}, "by_time: add=3; expected a function"),
         ({"limit": 0}, "by_time: limit=0"),
         ({"event": {"user": ss.nullable(str)}, "key": "user"}, "no nulls"),
+        ({"event": {"end": int}, "key": "end"}, "rows have two columns 'end'"),
+        ({"key": ["user", "user"]}, "rows have two columns 'user'"),
+        ({"key": None}, "by_time: key=None; expected the name of a column"),
+        ({"record": NoDefault}, "record=NoDefault, whose field 'count' has no default"),
+        ({"collect": True}, "collect=True gives the rows of a window to result=, and there is none"),
+        ({"collect": "yes"}, "by_time: collect='yes'"),
+        ({"add": keep}, r"add cannot be called as add\(window, event\)"),
+        ({"length": 2**62}, "by_time: length="),
         ({"event": {"user": float}, "key": "user"}, "a column of floats; expected ints or strings"),
     ],
 )
