@@ -214,6 +214,6 @@ compat: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
-		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output
+		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

@@ -139,6 +139,12 @@ def test_the_pipeline_on_all_settings(tmp_path: Path) -> None:
     assert 0 < valued < run.output["averages"].num_rows
 
 
+def test_the_picture_of_the_graph_is_that_of_the_pipeline(tmp_path: Path) -> None:
+    trading().draw(tmp_path / "pipeline.svg")
+    stored = ROOT / "examples" / "trading" / "pipeline.svg"
+    assert stored.read_bytes() == (tmp_path / "pipeline.svg").read_bytes()
+
+
 # ---- ticks ----
 
 
