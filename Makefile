@@ -17,6 +17,7 @@ STRESS_SPARK_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
 BENCH_PIPELINES_ARGS ?= --plot
+BENCH_TRANSACTIONAL_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -27,7 +28,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +48,7 @@ help:
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
+	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
@@ -105,13 +107,16 @@ quick: lint
 	@mkdir -p $(@D)
 	$(WITH_JAVA) $(BIN)/python $<
 
-# What a construct of the language, or a graph, means does not depend on how far LLVM optimises, and
-# compiling without takes a third of the time; the corpus and the random operators of the engine's
-# tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
+# What a construct of the language, an operator or a graph means does not depend on how far LLVM
+# optimises, and compiling without takes a third of the time; the corpus and the random operators of
+# the engine's tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
+UNOPTIMISED = operators specstream/windows \
+	$(addprefix tests/,benchmarks compiler docs operators pipelines profiling windows)
+
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" --ignore=tests/compiler --ignore=tests/pipelines $(PYTEST_ARGS)
-	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" tests/compiler tests/pipelines $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
+	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:
@@ -195,6 +200,10 @@ bench-containers: $(VENV)/installed-test
 bench-pipelines: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.pipelines $(BENCH_PIPELINES_ARGS)
+
+bench-transactional: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.transactional $(BENCH_TRANSACTIONAL_ARGS)
 
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

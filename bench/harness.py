@@ -41,6 +41,7 @@ __all__ = [
     "choose",
     "engine_contestant",
     "events_for",
+    "fastest",
     "measure",
     "setting_of",
     "undisturbed_rounds",
@@ -100,13 +101,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of a workload without end: other events in each, the same again from the start."""
+    """Batches without end: other events in each, the same again from the start.
 
-    workload: Workload
-    events: int
+    Attributes:
+        make: one, of a seed.
+    """
+
+    make: Callable[[int], pa.Table]
 
     def __iter__(self) -> Iterator[pa.Table]:
-        return (self.workload.events(self.events, 1000 + at) for at in itertools.count())
+        return (self.make(1000 + at) for at in itertools.count())
 
 
 def setting_of(execution: str, horizon: object, chunk: object) -> str:
@@ -178,7 +182,8 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
                 ("speculation, 2 threads", 2, workload.settings, "ordered", {}),
             )
         ]
-        arena = Arena(Batches(workload, events_for(base, workload, effort.seconds)), base)
+        count = events_for(base, workload, effort.seconds)
+        arena = Arena(Batches(lambda seed: workload.events(count, seed)), base)
         say(f"{workload.name}: choosing settings")
         best = choose(arena, families, [plain, automatic, python], [automatic], effort.trials)
         contestants = [python, base, plain, *best, automatic]
@@ -203,7 +208,23 @@ def choose(
     learners: Sequence[Contestant],
     trials: int,
 ) -> list[Contestant]:
-    """The fastest of each family; the rest is closed. The others run along, to share the noise.
+    """The fastest of each family; the rest is closed."""
+    chosen = fastest(arena, families, others, learners, trials)
+    for family in families:
+        for contestant in family:
+            if contestant not in chosen:
+                contestant.close()
+    return chosen
+
+
+def fastest(
+    arena: Arena,
+    families: Sequence[Sequence[Contestant]],
+    others: Sequence[Contestant],
+    learners: Sequence[Contestant],
+    trials: int,
+) -> list[Contestant]:
+    """The fastest of each family. The others run along, to share the noise.
 
     Who looks for his setting himself gets as many runs for that as the largest family has had.
     """
@@ -211,12 +232,7 @@ def choose(
     first = arena.rounds
     for _ in range(trials):
         arena.round(everyone)
-    rounds = range(first, arena.rounds)
-    chosen = [arena.fastest(family, rounds) for family in families]
-    for family in families:
-        for contestant in family:
-            if contestant not in chosen:
-                contestant.close()
+    chosen = [arena.fastest(family, range(first, arena.rounds)) for family in families]
     for _ in range(trials * (max(map(len, families)) - 1)):
         arena.round(learners)
     return chosen

@@ -22,12 +22,13 @@ RUNTIME = Path(__file__).resolve().parents[1] / "stm_native"
 FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wundef", "-Werror"]
 
 
-def shared_library(source: Path, more: str) -> tuple[Any, Any]:
+def shared_library(source: Path, more: str, runtime: bool = True) -> tuple[Any, Any]:
     """The runtime with a source file of a benchmark's own, and the declarations of both.
 
     Args:
         source: a C file.
         more: what the file offers, as C declarations.
+        runtime: False: the file takes only declarations of it.
 
     Raises:
         RuntimeError: it does not compile.
@@ -35,7 +36,7 @@ def shared_library(source: Path, more: str) -> tuple[Any, Any]:
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     target = folder / "native.so"
-    sources = [source, *sorted((RUNTIME / "src").glob("*.c"))]
+    sources = [source, *(sorted((RUNTIME / "src").glob("*.c")) if runtime else ())]
     command = ["cc", *FLAGS, "-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
     built = subprocess.run(
         [*command, "-o", str(target), *map(str, sources), "-lm", "-lpthread"],

@@ -107,6 +107,9 @@ static int32_t paced(enum ss_variant variant, int64_t *next, void **fault, struc
         if (*next == row)
             break; /* it has not come to its end */
         do_work(pace, &pace->after);
+        /* Under locks nothing commits: an event is over when it has run. */
+        if (variant == SS_LOCKED && row < pace->rows)
+            atomic_store_explicit(&pace->committed[row], now(), memory_order_relaxed);
         row++;
         if (__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0 && variant != SS_TRANSACTIONAL &&
             variant != SS_EAGER)

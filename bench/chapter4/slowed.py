@@ -36,7 +36,7 @@ VARIANTS = {"plain": 0, "transactional": 1, "log_free": 2, "locked": 3, "eager":
 
 @functools.cache
 def _library() -> tuple[Any, Any]:
-    return shared_library(Path(__file__).with_name("slowed.c"), DECLARATIONS)
+    return shared_library(Path(__file__).with_name("slowed.c"), DECLARATIONS, runtime=False)
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,23 @@ class SlowedEngine:
     def _wrap(self) -> None:
         for variant, entry in self.engine.parts.code.entries.items():
             number = VARIANTS[variant]
-            address = self._ffi.cast("ss_entry", entry.address)
+            address = self._ffi.cast("ss_entry", self.address(variant, entry.address))
             around = self._lib.pace_entry(self._pace, number, address)
-            engine_lib.ss_engine_set_entry(
-                self.engine.parts.native.pointer,
-                number,
-                engine_ffi.cast("ss_entry", int(self._ffi.cast("intptr_t", around))),
-            )
+            self._set(number, int(self._ffi.cast("intptr_t", around)))
+
+    def _set(self, variant: int, address: int) -> None:
+        engine_lib.ss_engine_set_entry(
+            self.engine.parts.native.pointer, variant, engine_ffi.cast("ss_entry", address)
+        )
+
+    def address(self, variant: str, entry: int) -> int:
+        """What the pace stands around: the compiled entry, unless a subclass has more to say."""
+        return entry
+
+    def unpaced(self) -> None:
+        """From now on events have no work, and nothing stands around them to look at it."""
+        for variant, entry in self.engine.parts.code.entries.items():
+            self._set(VARIANTS[variant], self.address(variant, entry.address))
 
     def pace(
         self, *, sleep: float = 0.0, rounds: int = 0, before: float = 0.0, rows: int = 0
@@ -153,7 +163,8 @@ class SlowedEngine:
     def waits(
         self, events: pa.Table, *, sleep: float = 0.0, rounds: int = 0, before: float = 0.0
     ) -> npt.NDArray[np.int64]:
-        """Nanoseconds from dequeuing to commit of each event; the chunk has to be 1."""
+        """Nanoseconds from dequeuing to commit of each event; the chunk has to be 1. Under locks
+        nothing commits: to the end of its run."""
         self.pace(sleep=sleep, rounds=rounds, before=before, rows=events.num_rows)
         self.engine.process(events)
         taken = np.zeros(events.num_rows, np.int64)

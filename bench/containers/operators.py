@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import specstream as ss
 
-__all__ = ["by_hand", "events_of", "keys_of", "of_state", "typed_dict"]
+__all__ = ["by_hand", "events_of", "keys_of", "of_state", "ranks_of", "typed_dict"]
 
 Keys = npt.NDArray[np.int64]
 
@@ -100,13 +100,18 @@ def typed_dict() -> Callable[[pa.Table], float]:
 def keys_of(keys: int, count: int, seed: int, exponent: float | None = None) -> Keys:
     """So many draws of so many keys, all alike or by Zipf's law; what a key is says nothing of how
     often it comes."""
-    rng = np.random.default_rng(seed)
-    if exponent is None:
-        ranks = rng.integers(0, keys, count)
-    else:
-        shares = np.arange(1, keys + 1) ** -exponent
-        ranks = np.searchsorted(np.cumsum(shares) / shares.sum(), rng.random(count))
+    ranks = ranks_of(keys, count, np.random.default_rng(seed), exponent)
     return np.asarray(ranks * 0x9E3779B1 % (1 << 40), np.int64)
+
+
+def ranks_of(
+    keys: int, count: int, rng: np.random.Generator, exponent: float | None = None
+) -> Keys:
+    """So many draws of so many ranks, all alike or by Zipf's law; 0 is the most frequent."""
+    if exponent is None:
+        return np.asarray(rng.integers(0, keys, count), np.int64)
+    shares = np.arange(1.0, keys + 1) ** -exponent
+    return np.searchsorted(np.cumsum(shares) / shares.sum(), rng.random(count)).astype(np.int64)
 
 
 def events_of(keys: Keys, seed: int) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import specstream as ss
 from bench.chapter4.margin import quartiles
 from bench.chapter4.slowed import SlowedEngine
-from bench.harness import CORES, Effort, choose, setting_of, undisturbed_rounds
+from bench.harness import CORES, Batches, Effort, choose, setting_of, undisturbed_rounds
 from bench.pipelines.contestants import Chained, Timed
 from bench.pipelines.graphs import SINGLE, Graph, quiet_pipeline, single
 from specstream.tuning.contest import Arena, Contestant, EngineContestant, same_rows, time_per_event
@@ -74,19 +74,6 @@ QUICK = Amount(
 
 
 # ---- the graphs ----
-
-
-@dataclass(frozen=True)
-class _Batches:
-    """Batches without end, other events in each, the same again from the start."""
-
-    make: Callable[[int], pa.Table]
-
-    def __iter__(self) -> Any:
-        seed = 1000
-        while True:
-            yield self.make(seed)
-            seed += 1
 
 
 def verify(graph: Graph, count: int = 300) -> int:
@@ -176,7 +163,7 @@ def busy(graph: Graph, amount: Amount, say: Say) -> dict[str, Any]:
         few = graph.events(2_000, 1, work)
         each = min(_time(function, few) for _ in range(3))
         count = max(64, int(effort.seconds / each))
-        arena = Arena(_Batches(lambda seed: graph.events(count, seed, work)), pipeline)
+        arena = Arena(Batches(lambda seed: graph.events(count, seed, work)), pipeline)
         say(f"{graph.name}: choosing settings")
         best = choose(arena, families, others, [auto], effort.trials)
         probe = stack.enter_context(Probe(CORES))
@@ -366,7 +353,7 @@ def quiet(amount: Amount, say: Say) -> list[dict[str, Any]]:
                 stack.callback(everyone[size].close)
             count = amount.phases if work == 0 else amount.phases // 5
             base = everyone[1]
-            arena = Arena(_Batches(lambda seed, n=count, w=work: _levels(n, seed, w)), base)  # type: ignore[misc]
+            arena = Arena(Batches(lambda seed, n=count, w=work: _levels(n, seed, w)), base)  # type: ignore[misc]
             arena.round(list(everyone.values()))
             first = arena.rounds
             for number in range(amount.rounds):
@@ -406,7 +393,7 @@ def one_vertex(amount: Amount, say: Say) -> list[dict[str, Any]]:
             base = everyone["operator, 1 thread"]
             each = time_per_event(base, lambda count, of=events: of(count, 1))  # type: ignore[misc]
             count = max(2_000, int(0.4 * amount.effort.seconds / each))
-            arena = Arena(_Batches(lambda seed, of=events, n=count: of(n, seed)), base)  # type: ignore[misc]
+            arena = Arena(Batches(lambda seed, of=events, n=count: of(n, seed)), base)  # type: ignore[misc]
             arena.round(list(everyone.values()))
             first = arena.rounds
             for number in range(amount.rounds):

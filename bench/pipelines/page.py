@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from bench.chapter4.margin import Quartiles, above, shown
+from bench.chapter4.margin import shown
+from bench.pages import (
+    Expectation,
+    compared,
+    disturbed,
+    duration,
+    expected,
+    measured_on,
+    table,
+    wrapped,
+)
 from bench.pipelines.graphs import GRAPHS
 from bench.pipelines.vertices import CHEAP
 
-__all__ = ["Expectation", "expectations", "page"]
+__all__ = ["expectations", "page"]
 
 # As specstream/pipelines/native.py has it.
 IN_LINE = 64
@@ -28,29 +36,6 @@ _COLUMNS = {
     "engines, 2 threads": "2 threads",
 }
 _RUNS = {"pipeline": "pipeline", "function": "one function", "engines": "engines"}
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """Something that was expected.
-
-    Attributes:
-        what: in words.
-        bound: what the median is held against.
-        least: it was to be at least that; False: at most.
-        seen: first quartile, median, third quartile.
-        because: what the numbers say where it was missed.
-    """
-
-    what: str
-    bound: float
-    least: bool
-    seen: Quartiles
-    because: str
-
-    @property
-    def holds(self) -> bool:
-        return self.seen[1] >= self.bound if self.least else self.seen[1] <= self.bound
 
 
 def expectations(data: Mapping[str, Any]) -> list[Expectation]:
@@ -125,8 +110,6 @@ def _edge_cost(of: Mapping[str, Any]) -> str:
 
 # ---- the page ----
 
-_WIDTH = 140
-
 
 def page(data: Mapping[str, Any]) -> str:
     """The page as Markdown.
@@ -138,8 +121,8 @@ def page(data: Mapping[str, Any]) -> str:
     blocks = [
         "# Pipelines: how fast",
         _summary(parts),
-        *_disturbed(data["machine"]),
-        _wrapped(
+        *disturbed(data["machine"]),
+        wrapped(
             "`make bench-pipelines` measures it and writes this page: tables, picture and "
             "sentences come from what it has measured. Each graph runs as a "
             "[pipeline](../guides/pipelines.md); as *engines*, one for each vertex, chained by "
@@ -150,7 +133,7 @@ def page(data: Mapping[str, Any]) -> str:
         "## Busy",
         _busy(parts),
         "![Speed by graph, and by number of sleeping threads](pipelines.png)",
-        _wrapped(
+        wrapped(
             "1 is the one function on one thread, in the same round, by the clock around the call, "
             "and *event* is what it took for an event. Two threads have the best of five settings "
             "of horizon and chunk; *Auto* is what one gets who chooses nothing. The engines have "
@@ -166,54 +149,9 @@ def page(data: Mapping[str, Any]) -> str:
         _quiet(parts["quiet"]),
         "## One vertex",
         _one_vertex(parts["one-vertex"]),
-        _wrapped(
-            "**Measured on:** "
-            + ", ".join(f"{key} {value}" for key, value in data["machine"].items() if key != "load")
-            + "."
-        ),
+        measured_on(data["machine"]),
     ]
     return "\n\n".join(blocks) + "\n"
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(
-        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _table(*rows: Sequence[str]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
-
-
-def _disturbed(machine: Mapping[str, Any]) -> list[str]:
-    """That others had the cores, where they had."""
-    if machine["load"] < 0.75 * machine["cores"]:
-        return []
-    told = (
-        f"**Provisional:** other processes had a load of {machine['load']:.0f} when this was "
-        "measured. What two threads gain cannot be seen in it."
-    )
-    return [_wrapped(told)]
-
-
-def _time(nanoseconds: float) -> str:
-    """A time with its unit.
-
-    >>> [_time(value) for value in (5.25, 940.0, 1234.5, 98_765.0, 12_345_678.0)]
-    ['5.2 ns', '940 ns', '1.2 µs', '98.8 µs', '12.3 ms']
-    """
-    if nanoseconds < 1_000:
-        return f"{nanoseconds:.1f} ns" if nanoseconds < 100 else f"{nanoseconds:.0f} ns"
-    if nanoseconds < 1e6:
-        return f"{nanoseconds / 1e3:.1f} µs"
-    return f"{nanoseconds / 1e6:.1f} ms"
-
-
-def _compared(one: Quartiles, other: Quartiles, what: str) -> str:
-    if above(one, other):
-        return f"faster than {what}"
-    return f"slower than {what}" if above(other, one) else f"as fast as {what}"
 
 
 def _summary(parts: Mapping[str, Any]) -> str:
@@ -225,7 +163,7 @@ def _summary(parts: Mapping[str, Any]) -> str:
             ("cheap", "pipeline, 1 thread"),
         )
     )
-    return _wrapped(
+    return wrapped(
         f"On two cores, two threads ran a pipeline of ten vertices of 10 µs at {edges} times the "
         f"speed of one function on one thread, and a heavy vertex of 20 µs between two cheap ones "
         f"at {heavy}. Twenty cheap vertices had {cheap} of the speed of that function where both "
@@ -238,10 +176,10 @@ def _busy(parts: Mapping[str, Any]) -> str:
     for graph in GRAPHS:
         of = parts[graph.name]
         found = of["contestants"]
-        cells = [of["title"], _time(found["function, 1 thread"]["nanoseconds"])]
+        cells = [of["title"], duration(found["function, 1 thread"]["nanoseconds"])]
         cells += [_speed(of, name) for name in _COLUMNS]
         rows.append([*cells, f"{found['pure Python']['speed'][1]:.2g}"])
-    return _table(*rows)
+    return table(*rows)
 
 
 def _capacity(parts: Mapping[str, Any]) -> str:
@@ -284,15 +222,15 @@ def _remarks(parts: Mapping[str, Any]) -> str:
         f"{_speed(hot, auto)} with Auto. All phases change the same word, and a phase that "
         "conflicts runs again as a whole, with the free vertex, which had no conflict. The engines "
         f"reach {_speed(hot, 'engines, 2 threads')} on two threads, as that of the free vertex has "
-        f"no conflicts, and are {_compared(of_engines, of_hot, 'the pipeline')}. Running the "
+        f"no conflicts, and are {compared(of_engines, of_hot, 'the pipeline')}. Running the "
         "vertices of a phase apart, which pipelines do not do, would be for this.",
         "*Trading*, the running example of Brito (2010, 1.2), whose sources are three: one thread "
-        f"of the pipeline is {_compared(one, [1.0] * 3, 'one of the function')} "
+        f"of the pipeline is {compared(one, [1.0] * 3, 'one of the function')} "
         f"({_speed(trading, 'pipeline, 1 thread')}). Two reach {_speed(trading, two)} "
         f"({_dropped(trading)}), Auto {_speed(trading, auto)}, the function on two "
         f"{_speed(trading, 'function, 2 threads')}. {_chained(trading)} {_reading(trading)}",
     ]
-    return "\n".join(_wrapped(f"- {one}", "  ") for one in remarks)
+    return "\n".join(wrapped(f"- {one}", "  ") for one in remarks)
 
 
 def _overlap(alone: Mapping[str, float]) -> str:
@@ -315,7 +253,9 @@ def _reading(of: Mapping[str, Any]) -> str:
 
     def told(who: str) -> str:
         one = of["contestants"][who]
-        return f"{_time(one['nanoseconds'] - one['in engines'])} of {_time(one['nanoseconds'])}"
+        return (
+            f"{duration(one['nanoseconds'] - one['in engines'])} of {duration(one['nanoseconds'])}"
+        )
 
     return (
         "The rest of an event's time, beside the engines' own, is reading tables and writing them: "
@@ -326,15 +266,9 @@ def _reading(of: Mapping[str, Any]) -> str:
 
 
 def _expected(data: Mapping[str, Any]) -> str:
-    found = expectations(data)
-    rows: list[list[str]] = [["", "expected", "seen", ""]]
-    for one in found:
-        form = "{:.3f}" if one.bound == ONE_VERTEX else "{:.2f}"
-        bound = f"{'at least' if one.least else 'at most'} {one.bound:g}"
-        rows.append([one.what, bound, shown(one.seen, form), "yes" if one.holds else "**no**"])
-    told = _table(*rows)
-    missed = [_wrapped(f"- *{one.what}*: {one.because}.", "  ") for one in found if not one.holds]
-    return "\n\n".join([told, "Where it was missed:", "\n".join(missed)]) if missed else told
+    return expected(
+        expectations(data), lambda one: "{:.3f}" if one.bound == ONE_VERTEX else "{:.2f}"
+    )
 
 
 def _asleep(parts: Mapping[str, Any]) -> str:
@@ -346,12 +280,12 @@ def _asleep(parts: Mapping[str, Any]) -> str:
         for name, told in _RUNS.items():
             speeds = [of["speed"][f"{name}, {count} threads"][1] for count in threads]
             rows.append([title, told, *(f"{one:.2f}" for one in speeds)])
-    text = _wrapped(
+    text = wrapped(
         "Vertices sleep in place of working, half of it before they access their state and half "
         "after it, so that more threads than cores can be looked at. A phase of the pipeline "
         "sleeps as long as its vertices do together. Speed relative to one thread of the function:"
     )
-    return f"{text}\n\n{_table(*rows)}"
+    return f"{text}\n\n{table(*rows)}"
 
 
 def _quiet(found: Sequence[Mapping[str, Any]]) -> str:
@@ -361,7 +295,7 @@ def _quiet(found: Sequence[Mapping[str, Any]]) -> str:
         of = _by_size(found, source)
         cells = [f"{one['nanoseconds']:.1f} ns ({one['ratio'][1]:.2f})" for one in of]
         rows.append([source, *cells])
-    text = _wrapped(
+    text = wrapped(
         "The source's vertex compares each event with the one before, and lets one in 100,000 "
         "through, for which all others run. Time of a phase by the number of vertices, on one "
         "thread, by the engine's own clock; in brackets relative to the source's vertex alone:"
@@ -370,12 +304,12 @@ def _quiet(found: Sequence[Mapping[str, Any]]) -> str:
     few, many = [n for n in sizes if n <= IN_LINE], [n for n in sizes if n > IN_LINE]
     each = (took[few[-1]] - took[few[0]]) / max(few[-1] - few[0], 1)
     more = " and ".join(f"{took[size] - took[1]:.1f} ns with {size:,}" for size in many)
-    means = _wrapped(
+    means = wrapped(
         f"Up to {IN_LINE} vertices are looked at one after the other, until nothing can have a "
         f"message any more: {_at_least(each)} ns for each that has none. Of more, those that have "
         f"one are found by bits: {more}."
     )
-    return f"{text}\n\n{_table(*rows)}\n\n{means}"
+    return f"{text}\n\n{table(*rows)}\n\n{means}"
 
 
 def _at_least(nanoseconds: float) -> str:
@@ -383,12 +317,12 @@ def _at_least(nanoseconds: float) -> str:
 
 
 def _one_vertex(found: Sequence[Mapping[str, Any]]) -> str:
-    text = _wrapped(
+    text = wrapped(
         "A pipeline of one vertex beside the same operator alone, by the engine's own clock. Speed "
         "relative to the operator with as many threads:"
     )
     rows = [["operator", "", "event", "speed"]]
     for one in found:
-        took, speed = _time(one["nanoseconds"]), shown(one["speed"], "{:.3f}")
+        took, speed = duration(one["nanoseconds"]), shown(one["speed"], "{:.3f}")
         rows.append([one["operator"], one["threads"], took, speed])
-    return f"{text}\n\n{_table(*rows)}"
+    return f"{text}\n\n{table(*rows)}"

@@ -96,7 +96,8 @@ def measure_row(
     _check([*others, *(contestant for family in flat for contestant in family)], workload)
 
     base = fixed["compiled"][0]
-    arena = Arena(Batches(workload, events_for(base, workload, effort.seconds)), base)
+    count = events_for(base, workload, effort.seconds)
+    arena = Arena(Batches(lambda seed: workload.events(count, seed)), base)
     say(f"{load.title}: choosing settings")
     learners = [contestant for contestant in others if contestant.name == "Auto"]
     best = choose(arena, flat, others, learners, effort.trials)

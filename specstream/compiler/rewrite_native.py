@@ -298,6 +298,18 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
             return self.core(conversions.slice_bound, bound, ast.Constant(end), at=bound)
         return self.core(conversions.slice_bound, bound, at=bound)
 
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Behind ``if x is None: return`` x is there, as in an else, until it is given again."""
+        for at, one in enumerate(body):
+            if not isinstance(one, ast.If) or one.orelse or not _leaves(one):
+                continue
+            ends = range(len(body), at + 1, -1)
+            end = next((e for e in ends if self.known_by(one.test, body[at + 1 : e], False)), None)
+            if end is not None:
+                one.orelse = body[at + 1 : end]
+                return super().statements(body[: at + 1]) + self.statements(body[end:])
+        return super().statements(body)
+
     def visit_If(self, node: ast.If) -> Any:
         known = self.known_by(node.test, node.body)
         elsewhere = self.known_by(node.test, node.orelse, holds=False)
@@ -360,3 +372,8 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
             bounds = self.slice_bounds(list(node.args), ends)
             node.args = [one for one in bounds if one is not None]
         return node
+
+
+def _leaves(node: ast.If) -> bool:
+    """Whether nothing behind it runs where it holds."""
+    return isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)

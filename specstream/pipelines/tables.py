@@ -59,7 +59,10 @@ def events_table(
         )
     given = {name: _of_source(plan, name, of, what, beside) for name, of in data.items()}
     for one in beside:
-        types = {name: table[one].type for name, table in given.items()}
+        # What has no values may have no type: an empty list.
+        types = {
+            name: of for name, table in given.items() if not pa.types.is_null(of := table[one].type)
+        }
         if len(set(types.values())) > 1:
             told = ", ".join(f"{of} from {name!r}" for name, of in types.items())
             raise InputError(f"{what}: column {one!r} has several types, {told}: cast it to one")

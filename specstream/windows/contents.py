@@ -142,7 +142,9 @@ def merged(
                 merge(item, behind)
                 behind = item
                 state.fronts[(*key, pane)] = item
-            for pane in range(span.boundary, until):
+            for pane in range(span.boundary, min(span.until, first)):
+                state.panes.pop((*key, pane), record())
+            for pane in range(first, until):
                 state.panes.pop((*key, pane), record())
             span.boundary = until
             state.backs[of] = record()

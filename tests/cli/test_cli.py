@@ -170,6 +170,7 @@ def test_run_explains_what_it_refuses(
     )  # fmt: skip
     assert result.exit_code == status, result.output
     assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
 
 
 def test_run_needs_an_order_for_a_watermark(operators: Path, stream: Path, tmp_path: Path) -> None:

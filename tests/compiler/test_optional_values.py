@@ -186,6 +186,59 @@ def negative_zeros(state, event, emit):
         emit(one)
 
 
+# ---- behind a test that leaves ----
+
+
+def first_of(k):
+    return None if k == 0 else k
+
+
+@agreeing
+def behind_a_return(state, event, emit):
+    k = first_of(event.k)
+    if k is None:
+        emit(-1.0)
+        return
+    state.ints[k] = (k, k + 1)
+    emit(state.ints[k][1])
+
+
+@agreeing
+def behind_a_break(state, event, emit):
+    for less in range(3):
+        k = first_of(event.k - less)
+        if k is None or k < 0:
+            break
+        state.floats[k] = (event.x, event.x + less)
+        emit(state.floats[k][1])
+    emit(9.0)
+
+
+@agreeing
+def behind_a_continue_and_given_again(state, event, emit):
+    total = 0
+    for k in range(3):
+        found = first_of(k)
+        if found is None:
+            continue
+        state.flags[found] = True
+        found = first_of(event.k)
+        total += 1 if found is None else found
+    emit(total)
+
+
+@agreeing
+def behind_two(state, event, emit):
+    k = first_of(event.k)
+    other = first_of(event.k - 1)
+    if k is None:
+        return
+    if other is None:
+        return
+    state.flags[k] = other in state.flags
+    emit(k * 10 + other)
+
+
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
     operator = operator_of(function)

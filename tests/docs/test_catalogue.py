@@ -6,6 +6,7 @@ import inspect
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
 # `{py:obj}`~specstream.Auto`` and `{py:obj}`metrics.watch <specstream.metrics.watch>``.
 LISTED = set(re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(specstream\.[\w.]+)>?`", CATALOGUE))
-MODULES = (operators, spark, structures, testing, windows, metrics)
+GROUPS = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
+MODULES = (operators, *GROUPS, spark, structures, testing, windows, metrics)
 SECTIONS = dict(re.findall(r"^#{2,3} (.+)\n((?:(?!#).*\n)*)", CATALOGUE, re.MULTILINE))
 
 
@@ -30,7 +32,12 @@ def first_cells(section: str) -> list[str]:
 
 def public() -> set[str]:
     names = {f"specstream.{name}" for name in ss.__all__ if not inspect.ismodule(getattr(ss, name))}
-    return names.union(*({f"{m.__name__}.{name}" for name in m.__all__} for m in MODULES))
+    return names.union(*(names_of(module) for module in MODULES))
+
+
+def names_of(module: Any) -> set[str]:
+    every = {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    return {name for name, of in every.items() if not inspect.ismodule(of)}
 
 
 def test_it_has_every_public_name_and_no_other() -> None:

@@ -43,7 +43,7 @@ def found() -> dict[str, set[str]]:
     for folder, pattern in (("docs", "*.md"), ("docs", "*.ipynb"), ("specstream", "*.py")):
         files += (ROOT / folder).rglob(pattern)
     where = defaultdict(set)
-    for file in {*files, *(ROOT / "operators").glob("*.py")} - {LIST}:
+    for file in {*files, *(ROOT / "operators").rglob("*.py")} - {LIST}:
         for link in links_of(file.read_text()):
             where[link].add(file.relative_to(ROOT).as_posix())
     return where

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import specstream as ss
-from specstream import metrics, operators, predictors, spark, structures, testing
+from specstream import metrics, operators, predictors, spark, structures, testing, windows
 
 # They are made by functions, whose parameters are explained, or called by Spark.
 MADE_ELSEWHERE = ("BatchFeed", "DeltaSink", "ProgressListener")
@@ -21,7 +21,9 @@ LEFT_OUT = (
 
 def public() -> Iterator[tuple[str, Any, str]]:
     """Every public function and method, with what is said of it; of a class its own."""
-    for module in (ss, metrics, operators, predictors, spark, structures, testing):
+    groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
+    modules = (ss, metrics, operators, *groups, predictors, spark, structures, testing, windows)
+    for module in modules:
         for name in module.__all__:
             value = getattr(module, name)
             if name in MADE_ELSEWHERE or inspect.ismodule(value):

@@ -424,6 +424,15 @@ def test_tables_by_source_and_by_sink() -> None:
     assert rows == [(7, 0.5, "one", 7), (36, 1.5, "one", 8)]
 
 
+def test_a_source_may_have_no_events_and_so_no_types() -> None:
+    p = two_sources()
+    tables = {"left": {"time": [], "x": [], "s": []}, "right": RIGHT}
+    found = p.run_sequential(tables, order_by="time").output
+    assert found["right"].to_pydict() == RIGHT.drop_columns("time").to_pydict()
+    with ss.Engine(p) as engine:
+        assert engine.process(tables, order_by="time")["right"].equals(found["right"])
+
+
 def test_one_table_for_all_sources() -> None:
     p = two_sources()
     whole = pa.table(

@@ -514,9 +514,14 @@ def test_commands_take_it(tmp_path: Path) -> None:
         found = invoke(command, *given, "--seconds", 0.1, "--threads", 2, "--json")
         assert found.exit_code == 0, found.output
         assert json.loads(found.stdout)["events"] == 300
-    refused = invoke("tune", *given, "--seconds", 0.1, "--cores", 4)
-    assert refused.exit_code == 1
-    assert "pipeline 'day' has phases by time" in refused.output.replace("\n", " ")
+    for command, *options in (
+        ("tune", "--seconds", 0.1, "--cores", 4),
+        ("run", "--output", tmp_path / "out"),  # without a watermark
+    ):
+        refused = invoke(command, *given, *options)
+        assert refused.exit_code == 1
+        assert "pipeline 'day' has phases by time" in refused.output.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
 
 
 def test_it_goes_on_after_a_batch_of_its_own() -> None:

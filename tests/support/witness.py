@@ -630,9 +630,9 @@ class Timers:
         fired: how many have.
     """
 
-    def __init__(self, declared: Any) -> None:
+    def __init__(self, declared: Any = None) -> None:
         self.at: dict[Any, Time] = {}
-        self.held = Held(declared)
+        self.held = None if declared is None else Held(declared)
         self.floor: int | None = None
         self.clock = LOW
         self.fired = 0
@@ -641,6 +641,7 @@ class Timers:
         at = Time(Int(at))
         if self.floor is not None and at.at <= self.floor:
             raise ValueError("no later time")
+        assert self.held is not None
         key = self.held.key(key)  # type: ignore[misc]
         self.held.room_for(len(self.at) + (key not in self.at))
         self.at.pop(key, None)
@@ -804,7 +805,8 @@ def expiring_in(state: State) -> list[Any]:
 
 
 def timers_of(state: State) -> Timers:
-    return next(one for one in vars(state).values() if isinstance(one, Timers))
+    """Those of the state; none are ever set where it has no such field."""
+    return next((one for one in vars(state).values() if isinstance(one, Timers)), Timers())
 
 
 # ---- events and rows ----
@@ -1313,8 +1315,7 @@ class Timed:
         known = dict(MEANING)
         self.operator, self.seed, self.are_none = operator, seed, are_none
         self.process = plain(operator.function, known)
-        assert operator.on_timer is not None
-        self.on_timer = plain(operator.on_timer, known)
+        self.on_timer = None if operator.on_timer is None else plain(operator.on_timer, known)
         self.state = State(operator.layout)
         self.timers = timers_of(self.state)
         self.seen = Testimony({})
@@ -1411,7 +1412,8 @@ def assert_agrees_in_time(
     order_by: str,
     source: str,
 ) -> Testimony:
-    """The same of an operator with timers, and of a table in the order of its events."""
+    """The same of an operator that goes by time: it has timers or entries that expire, or reads
+    ``event.timestamp``. The table is in the order of its events."""
     seen = Timed(operator, seed, are_none).run(table, order_by, source)
     options: dict[str, Any] = {"order_by": order_by, "source": source, "end": seen.has_ended}
     some = table.take(pa.array(seen.kept, pa.int64()))

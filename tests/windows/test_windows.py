@@ -382,6 +382,23 @@ def test_a_snapshot_in_the_middle_goes_on() -> None:
     assert pa.concat_tables(parts).equals(whole)
 
 
+def test_windows_far_apart_cost_nothing_between() -> None:
+    """By count: the next window begins where nobody has looked yet."""
+    for way in ("merged", "removed", "collected", "each"):
+        operator = counted(way, (), 1, 10**12)
+        run = operator.run_sequential(table_of(random_events(7, 20)))
+        assert len(rows_of(run)) == 1
+    operator = timed("merged", (), 2, 10**12)
+    far: Events = [
+        (0, "a", 0, 1),
+        (10**12, "a", 0, 2),
+        (10**15, "a", 0, 3),
+        (10**15 + 1, "a", 0, 4),
+    ]
+    run = operator.run_sequential(table_of(far), order_by="t", end=True)
+    assert [row[3:] for row in rows_of(run)] == [(1, 1, 1), (1, 2, 2), (2, 7, 4)]
+
+
 # ---- times that do not come in order ----
 
 

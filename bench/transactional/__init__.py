@@ -1,0 +1,1 @@
+"""Benchmarks of transactional stream processing: shared state, many keys an event, an order."""
