@@ -11,6 +11,7 @@ WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
+EXAMPLE_ARGS ?=
 BENCH_ARGS ?=
 STRESS_SPARK_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
@@ -27,11 +28,12 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
+	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn"
 	@echo "make quick   lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    lint, types and the order of the rooms only"
@@ -83,6 +85,10 @@ $(VENV)/native: $(C_SOURCES)
 demo: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/specstream demo $(DEMO_ARGS)
+
+example: $(VENV)/installed-demo
+	@$(MAKE) --silent $(VENV)/native
+	$(WITH_JAVA) $(BIN)/python -m examples.trading $(EXAMPLE_ARGS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -217,6 +223,6 @@ compat: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
-		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output
+		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "specstream"
-OUTSIDE = ("operators", "bench", "docs", "tests")
+OUTSIDE = ("operators", "bench", "docs", "examples", "tests")
 
 # Private names of other libraries that a room of ours happens to have as well.
 THEIRS = {("specstream/spark/stopping.py", "_options"): "of Spark's builder of sessions"}

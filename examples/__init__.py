@@ -1,0 +1,1 @@
+"""Whole programs, to be read, run and changed. They are not installed."""

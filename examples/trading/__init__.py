@@ -1,0 +1,1 @@
+"""Ticks of two exchanges become orders to buy and to sell: see README.md."""
