@@ -29,7 +29,7 @@ __all__ = ["by_time", "contents_of"]
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-_FIRST = -(2**63)
+_FIRST = -(2**63) + 1
 
 
 def by_time(
@@ -208,14 +208,14 @@ def contents_of(
         ConfigurationError: they do not go together.
     """
     limit = integer(f"{what}: limit", limit, 1, 2**31)
-    takes(what, "add", add, *(("event",) if collect else ("window", "event")))
     if remove is not None and merge is None:
         raise ConfigurationError(f"{what}: remove= takes back what merge= adds: give both")
+    if collect and merge is not None:
+        raise ConfigurationError(
+            f"{what}: collect=True keeps all rows of a window, and merge= none: give one"
+        )
+    takes(what, "add", add, *(("event",) if collect else ("window", "event")))
     if collect:
-        if merge is not None:
-            raise ConfigurationError(
-                f"{what}: collect=True keeps all rows of a window, and merge= none: give one"
-            )
         return collected(record, add, values, grid, place, opened, goes_on, limit)
     if merge is None:
         return each_window(record, add, values, grid, place, opened, limit)

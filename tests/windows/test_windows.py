@@ -364,9 +364,7 @@ def touchy(known):
 
 
 def test_a_session_whose_result_raises_is_over() -> None:
-    operator = windows.by_session(
-        Known, add, 10, event={"x": int}, result=touchy, emits={"q": int}
-    )
+    operator = windows.by_session(Known, add, 10, event={"x": int}, result=touchy, emits={"q": int})
     table = {"t": [0, 50, 51], "x": [3, 1, 1]}
     run = operator.run_sequential(table, order_by="t", end=True, on_error="skip")
     assert rows_of(run) == [(50, 61, "on time", -10)]
@@ -382,9 +380,9 @@ def test_times_too_far_from_0_raise() -> None:
     ):
         for time in (2**62 + 1, -(2**62) - 1):
             table = {"t": [time], "user": ["a"], "x": [1], **more}
-            order = {} if operator is by_column else {"order_by": "t"}
+            order_by = None if operator is by_column else "t"
             with pytest.raises(OverflowError, match="within 2\\*\\*62 of 0"):
-                operator.run_sequential(table, **order)
+                operator.run_sequential(table, order_by=order_by)
     last: Events = [(2**62, "a", 0, 1)]
     for way in WAYS:
         operator = timed(way, (), 2**61, 2**61)
@@ -394,9 +392,7 @@ def test_times_too_far_from_0_raise() -> None:
 
 def test_a_full_container_is_found_by_an_event_and_not_by_a_window_that_ends() -> None:
     record, function, options = WAYS["merged"]
-    operator = windows.by_time(
-        record, function, 10, 5, event=EVENT, key="user", limit=3, **options
-    )
+    operator = windows.by_time(record, function, 10, 5, event=EVENT, key="user", limit=3, **options)
     events: Events = [(1 + at, user, 0, 1) for at, user in enumerate("abcd")]
     run = operator.run_sequential(table_of(events), order_by="t", end=True, on_error="skip")
     assert [row for row, _ in run.raised] == [3]
@@ -555,6 +551,9 @@ def test_what_is_forgotten_leaves_nothing() -> None:
 # ---- what is refused ----
 
 
+COLLECTED: dict[str, Any] = {"result": of_rows, "emits": {"count": int, "sum": int, "last": int}}
+
+
 class Bare(ss.Record):
     user: int = 0
 
@@ -576,7 +575,7 @@ class NoDefault(ss.Record):
         ({"record": Bare, "key": "user"}, "rows have two columns 'user'"),
         ({"result": of_rows}, "result= and emits= go together"),
         ({"remove": remove_sums}, "remove= takes back what merge= adds"),
-        ({"collect": True, "merge": merge}, "collect=True keeps all rows"),
+        ({"collect": True, "merge": merge, **COLLECTED}, "collect=True keeps all rows"),
         ({"early": 2, "merge": merge}, "early=2 goes with windows that are kept each by itself"),
         ({"merge": 3}, "by_time: merge=3; expected a function"),
         ({"add": 3}, "by_time: add=3; expected a function"),
@@ -586,7 +585,10 @@ class NoDefault(ss.Record):
         ({"key": ["user", "user"]}, "rows have two columns 'user'"),
         ({"key": None}, "by_time: key=None; expected the name of a column"),
         ({"record": NoDefault}, "record=NoDefault, whose field 'count' has no default"),
-        ({"collect": True}, "collect=True gives the rows of a window to result=, and there is none"),
+        (
+            {"collect": True},
+            "collect=True gives the rows of a window to result=, and there is none",
+        ),
         ({"collect": "yes"}, "by_time: collect='yes'"),
         ({"add": keep}, r"add cannot be called as add\(window, event\)"),
         ({"length": 2**62}, "by_time: length="),
