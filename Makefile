@@ -107,16 +107,15 @@ quick: lint
 	@mkdir -p $(@D)
 	$(WITH_JAVA) $(BIN)/python $<
 
-# What a construct of the language, an operator or a graph means does not depend on how far LLVM
-# optimises, and compiling without takes a third of the time; the corpus and the random operators of
-# the engine's tests run as users' operators do, and so do the pipelines of `make stress-pipelines`.
-UNOPTIMISED = operators specstream/windows \
-	$(addprefix tests/,benchmarks compiler docs operators pipelines profiling windows)
+# Where threads meet, operators run as users' operators do, and so do the pipelines of
+# `make stress-pipelines`. What a construct of the language, an operator or a graph means does not
+# depend on how far LLVM optimises, and compiling without takes a third of the time.
+OPTIMISED = $(addprefix tests/,checkpoint engine native out_of_order predictors structures)
 
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
-	NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(UNOPTIMISED) $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(OPTIMISED) $(PYTEST_ARGS)
+	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:

@@ -31,6 +31,10 @@ __all__ = ["Contents", "Grid", "collected", "each_window", "merged", "removed"]
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 
+MOST_FRONTS = 2**26
+"""By default, so that the state of long windows with short steps stays below its limit of words."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """Where windows begin and end.
@@ -168,7 +172,7 @@ def merged(
     fields = {
         "panes": dict_field(place, record, limit=limit),
         # With those of panes without an event; a window that ends has to find room.
-        "fronts": dict_field(place, record, limit=min(limit * panes, 2**31)),
+        "fronts": dict_field(place, record, limit=max(limit, min(limit * panes, MOST_FRONTS))),
         "backs": dict_field(place, record, limit=limit),
         "spans": dict_field(place, Span, limit=limit),
     }
