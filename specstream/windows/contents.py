@@ -24,8 +24,10 @@ from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.records import Record
+from specstream.errors import ConfigurationError
+from specstream.windows.declared import takes
 
-__all__ = ["Contents", "Grid", "collected", "each_window", "merged", "removed"]
+__all__ = ["Contents", "Grid", "Kept", "contents_of"]
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -73,6 +75,31 @@ class Contents:
     value: Callable[..., Any]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What is kept, whichever way.
+
+    Attributes:
+        record: says what is known of a window, or, if all rows are kept, of an event.
+        add: the user's function.
+        values: of a window, the columns that are its own.
+        grid: where windows begin and end.
+        place: type of what is kept by key and number.
+        limit: entries of a container.
+        opened: ``opened(state, place)`` is called when a window has its first event.
+        goes_on: ``goes_on(state, place)``: whether the window behind that one has an event too.
+    """
+
+    record: Any
+    add: Any
+    values: Any
+    grid: Grid
+    place: Any
+    limit: int
+    opened: Any
+    goes_on: Any
+
+
 class Span(Record):
     """Numbers of the panes of a key's last window; of the stacks, where the back one begins."""
 
@@ -88,11 +115,34 @@ class Rows(Record):
     following: int = 0
 
 
-def each_window(
-    record: Any, add: Any, values: Any, grid: Grid, place: Any, opened: Any, limit: int
-) -> Contents:
+def contents_of(what: str, of: Kept, merge: Any, remove: Any, collect: bool) -> Contents:
+    """How windows are kept that have these functions.
+
+    Raises:
+        ConfigurationError: they do not go together.
+    """
+    if remove is not None and merge is None:
+        raise ConfigurationError(f"{what}: remove= takes back what merge= adds: give both")
+    if collect and merge is not None:
+        raise ConfigurationError(
+            f"{what}: collect=True keeps all rows of a window, and merge= none: give one"
+        )
+    takes(what, "add", of.add, *(("event",) if collect else ("window", "event")))
+    if collect:
+        return collected(of)
+    if merge is None:
+        return each_window(of)
+    takes(what, "merge", merge, "window", "other")
+    if remove is None:
+        return merged(of, merge)
+    takes(what, "remove", remove, "window", "other")
+    return removed(of, merge, remove)
+
+
+def each_window(of: Kept) -> Contents:
     """Each window by itself."""
-    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
+    record, add, values, opened = of.record, of.add, of.values, of.opened
+    length, step, origin, least = of.grid.length, of.grid.step, of.grid.origin, of.grid.least
 
     def put(state, key, position, event):
         last = (position - origin) // step * step + origin
@@ -106,34 +156,24 @@ def each_window(
     def value(state, at):
         return values(state.windows.pop(at))
 
-    return Contents({"windows": dict_field(place, record, limit=limit)}, put, value)
+    return Contents({"windows": dict_field(of.place, record, limit=of.limit)}, put, value)
 
 
-def merged(
-    record: Any,
-    add: Any,
-    merge: Any,
-    values: Any,
-    grid: Grid,
-    place: Any,
-    opened: Any,
-    goes_on: Any,
-    limit: int,
-) -> Contents:
+def merged(of: Kept, merge: Any) -> Contents:
     """Panes that are merged by two stacks."""
-    size, origin = grid.pane, grid.origin
-    panes = grid.length // size
-    put = _into_panes(record, add, grid, opened)
+    record, values, goes_on = of.record, of.values, of.goes_on
+    size, origin = of.grid.pane, of.grid.origin
+    panes = of.grid.length // size
 
     def value(state, at):
         key = at[:-1]
-        of = (*key, 0)
+        whole = (*key, 0)
         first = (at[-1] - origin) // size
         until = first + panes
-        if of not in state.spans:
-            state.spans[of] = Span(first, first, first)
-            state.backs[of] = record()
-        span = state.spans[of]
+        if whole not in state.spans:
+            state.spans[whole] = Span(first, first, first)
+            state.backs[whole] = record()
+        span = state.spans[whole]
         for pane in range(span.first, min(first, span.boundary)):
             del state.fronts[(*key, pane)]
         if first >= span.boundary:
@@ -151,60 +191,51 @@ def merged(
             for pane in range(first, until):
                 state.panes.pop((*key, pane), record())
             span.boundary = until
-            state.backs[of] = record()
+            state.backs[whole] = record()
         else:
             for pane in range(span.until, until):
                 if (*key, pane) in state.panes:
-                    merge(state.backs[of], state.panes[(*key, pane)])
+                    merge(state.backs[whole], state.panes[(*key, pane)])
         span.first = first
         span.until = until
         total = record()
         merge(total, state.fronts[(*key, first)])
-        merge(total, state.backs[of])
+        merge(total, state.backs[whole])
         if not goes_on(state, at):
             for pane in range(first, span.boundary):
                 del state.fronts[(*key, pane)]
             for pane in range(span.boundary, until):
                 state.panes.pop((*key, pane), record())
-            del state.spans[of], state.backs[of]
+            del state.spans[whole], state.backs[whole]
         return values(total)
 
     fields = {
-        "panes": dict_field(place, record, limit=limit),
+        "panes": dict_field(of.place, record, limit=of.limit),
         # With those of panes without an event; a window that ends has to find room.
-        "fronts": dict_field(place, record, limit=max(limit, min(limit * panes, MOST_FRONTS))),
-        "backs": dict_field(place, record, limit=limit),
-        "spans": dict_field(place, Span, limit=limit),
+        "fronts": dict_field(
+            of.place, record, limit=max(of.limit, min(of.limit * panes, MOST_FRONTS))
+        ),
+        "backs": dict_field(of.place, record, limit=of.limit),
+        "spans": dict_field(of.place, Span, limit=of.limit),
     }
-    return Contents(fields, put, value)
+    return Contents(fields, _into_panes(of), value)
 
 
-def removed(
-    record: Any,
-    add: Any,
-    merge: Any,
-    remove: Any,
-    values: Any,
-    grid: Grid,
-    place: Any,
-    opened: Any,
-    goes_on: Any,
-    limit: int,
-) -> Contents:
+def removed(of: Kept, merge: Any, remove: Any) -> Contents:
     """Panes that are removed again."""
-    size, origin = grid.pane, grid.origin
-    panes = grid.length // size
-    put = _into_panes(record, add, grid, opened)
+    record, values, goes_on = of.record, of.values, of.goes_on
+    size, origin = of.grid.pane, of.grid.origin
+    panes = of.grid.length // size
 
     def value(state, at):
         key = at[:-1]
-        of = (*key, 0)
+        whole = (*key, 0)
         first = (at[-1] - origin) // size
         until = first + panes
-        if of not in state.spans:
-            state.spans[of] = Span(first, first, first)
-            state.totals[of] = record()
-        span, total = state.spans[of], state.totals[of]
+        if whole not in state.spans:
+            state.spans[whole] = Span(first, first, first)
+            state.totals[whole] = record()
+        span, total = state.spans[whole], state.totals[whole]
         for pane in range(span.first, min(first, span.until)):
             if (*key, pane) in state.panes:
                 remove(total, state.panes[(*key, pane)])
@@ -218,21 +249,21 @@ def removed(
         if not goes_on(state, at):
             for pane in range(first, until):
                 state.panes.pop((*key, pane), record())
-            del state.spans[of], state.totals[of]
+            del state.spans[whole], state.totals[whole]
         return row
 
     fields = {
-        "panes": dict_field(place, record, limit=limit),
-        "totals": dict_field(place, record, limit=limit),
-        "spans": dict_field(place, Span, limit=limit),
+        "panes": dict_field(of.place, record, limit=of.limit),
+        "totals": dict_field(of.place, record, limit=of.limit),
+        "spans": dict_field(of.place, Span, limit=of.limit),
     }
-    return Contents(fields, put, value)
+    return Contents(fields, _into_panes(of), value)
 
 
-def _into_panes(record: Any, add: Any, grid: Grid, opened: Any) -> Any:
+def _into_panes(of: Kept) -> Any:
     """Adds an event to its pane, and opens the windows of one that is new."""
-    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
-    size = grid.pane
+    record, add, opened, size = of.record, of.add, of.opened, of.grid.pane
+    length, step, origin, least = of.grid.length, of.grid.step, of.grid.origin, of.grid.least
 
     def put(state, key, position, event):
         last = (position - origin) // step * step + origin
@@ -248,27 +279,19 @@ def _into_panes(record: Any, add: Any, grid: Grid, opened: Any) -> Any:
     return put
 
 
-def collected(
-    record: Any,
-    add: Any,
-    values: Any,
-    grid: Grid,
-    place: Any,
-    opened: Any,
-    goes_on: Any,
-    limit: int,
-) -> Contents:
+def collected(of: Kept) -> Contents:
     """All rows."""
-    length, step, origin, least = grid.length, grid.step, grid.origin, grid.least
+    add, values, opened, goes_on = of.add, of.values, of.opened, of.goes_on
+    length, step, origin, least = of.grid.length, of.grid.step, of.grid.origin, of.grid.least
 
     def put(state, key, position, event):
         last = (position - origin) // step * step + origin
         if last + length <= position:
             return  # between two windows
-        of = (*key, 0)
-        if of not in state.kept:
-            state.kept[of] = Rows()
-        kept = state.kept[of]
+        whole = (*key, 0)
+        if whole not in state.kept:
+            state.kept[whole] = Rows()
+        kept = state.kept[whole]
         state.rows[(*key, kept.following)] = add(event)
         state.positions[(*key, kept.following)] = position
         kept.following += 1
@@ -277,8 +300,8 @@ def collected(
 
     def value(state, at):
         key = at[:-1]
-        of = (*key, 0)
-        kept = state.kept[of]
+        whole = (*key, 0)
+        kept = state.kept[whole]
         while kept.first < kept.following and state.positions[(*key, kept.first)] < at[-1]:
             del state.rows[(*key, kept.first)], state.positions[(*key, kept.first)]
             kept.first += 1
@@ -286,12 +309,12 @@ def collected(
         if not goes_on(state, at):
             for number in range(kept.first, kept.following):
                 del state.rows[(*key, number)], state.positions[(*key, number)]
-            del state.kept[of]
+            del state.kept[whole]
         return row
 
     fields = {
-        "rows": dict_field(place, record, limit=limit),
-        "positions": dict_field(place, int, limit=limit),
-        "kept": dict_field(place, Rows, limit=limit),
+        "rows": dict_field(of.place, of.record, limit=of.limit),
+        "positions": dict_field(of.place, int, limit=of.limit),
+        "kept": dict_field(of.place, Rows, limit=of.limit),
     }
     return Contents(fields, put, value)

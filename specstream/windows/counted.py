@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
-from specstream.declarations.options import flag, integer
+from specstream.declarations.options import integer
 from specstream.declarations.state import State
-from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
-from specstream.windows.contents import Grid
+from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import LIMIT, ON_TIME, declared
-from specstream.windows.timed import contents_of
 
 __all__ = ["by_count"]
 
@@ -81,17 +79,12 @@ def by_count(
     what = "by_count"
     length = integer(f"{what}: length", length, 1, 2**62)
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
-    if flag(f"{what}: collect", collect) and result is None:
-        raise ConfigurationError(
-            f"{what}: collect=True gives the rows of a window to result=, and there is none"
-        )
-    of = declared(what, record, event, key, result, emits)
+    of = declared(what, record, event, key, result, emits, limit, collect)
     grid = Grid(length, step, 0, 0)
-    kept = contents_of(
-        what, record, add, of.values, merge, remove, collect, grid, of.place, _open, _goes_on, limit
-    )
+    every = Kept(record, add, of.values, grid, of.place, of.limit, _open, _goes_on)
+    kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
-    fields = {**kept.fields, "counts": dict_field(of.place, int, limit=limit)}
+    fields = {**kept.fields, "counts": dict_field(of.place, int, limit=of.limit)}
 
     @operator(
         state=type("WindowsByCount", (State,), fields), event=of.event, emits=of.emits, name=name

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.declarations.durations import PER_SECOND, nanoseconds
-from specstream.declarations.options import function, integer, one_of, refused
+from specstream.declarations.options import flag, function, integer, one_of, refused
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
@@ -46,6 +46,7 @@ class Windowed:
         columns: those of the events that are the key.
         place: type of what is kept by key and number.
         values: of a window, the columns that are its own.
+        limit: entries of a container.
     """
 
     event: Any
@@ -53,6 +54,7 @@ class Windowed:
     columns: tuple[str, ...]
     place: tuple[type, ...]
     values: Callable[[Any], tuple[Any, ...]]
+    limit: int
 
 
 def declared(
@@ -62,6 +64,8 @@ def declared(
     key: str | Sequence[str],
     result: Callable[..., Any] | None,
     emits: Any,
+    limit: int,
+    collect: bool = False,
 ) -> Windowed:
     """Checks what all windows are declared with.
 
@@ -97,6 +101,11 @@ def declared(
                 f"{' with nulls' if column in schema.nullable else ''}; expected ints or strings "
                 "that are no nulls"
             )
+    limit = integer(f"{what}: limit", limit, 1, 2**31)
+    if flag(f"{what}: collect", collect) and result is None:
+        raise ConfigurationError(
+            f"{what}: collect=True gives the rows of a window to result=, and there is none"
+        )
     if (result is None) != (emits is None):
         raise ConfigurationError(
             f"{what}: result= and emits= go together: the columns that the function gives, in its "
@@ -125,7 +134,7 @@ def declared(
         return tuple(getattr(window, name) for name in names)
 
     values = all_fields if result is None else function(f"{what}: result", result, "a function")
-    return Windowed(event, rows, columns, place, values)
+    return Windowed(event, rows, columns, place, values, limit)
 
 
 def ticks(option: str, value: int | str | datetime.timedelta, unit: str, least: int = 1) -> int:

@@ -83,15 +83,14 @@ def by_landmark(
     """
     what = "by_landmark"
     early = integer(f"{what}: early", early, 0, 2**62)
-    limit = integer(f"{what}: limit", limit, 1, 2**31)
     takes(what, "add", add, "window", "event")
     takes(what, "begins", begins, "event")
     takes(what, "ends", ends, "event")
-    of = declared(what, record, event, key, result, emits)
+    of = declared(what, record, event, key, result, emits, limit)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {
-        "windows": dict_field(of.place, record, limit=limit),
-        "landmarks": dict_field(of.place, Landmark, limit=limit),
+        "windows": dict_field(of.place, record, limit=of.limit),
+        "landmarks": dict_field(of.place, Landmark, limit=of.limit),
     }
 
     @operator(

@@ -84,13 +84,12 @@ def by_session(
     what = "by_session"
     gap = ticks(f"{what}: gap", gap, unit)
     early = integer(f"{what}: early", early, 0, 2**62)
-    limit = integer(f"{what}: limit", limit, 1, 2**31)
     takes(what, "add", add, "window", "event")
-    of = declared(what, record, event, key, result, emits)
+    of = declared(what, record, event, key, result, emits, limit)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {
-        "windows": dict_field(of.place, record, limit=limit),
-        "sessions": dict_field(of.place, Session, limit=limit),
+        "windows": dict_field(of.place, record, limit=of.limit),
+        "sessions": dict_field(of.place, Session, limit=of.limit),
         "ends": timers_field(of.place),
     }
 

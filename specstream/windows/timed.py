@@ -8,23 +8,22 @@ from typing import Any
 
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import flag, integer
+from specstream.declarations.options import integer
 from specstream.declarations.state import State
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
-from specstream.windows.contents import Contents, Grid, collected, each_window, merged, removed
+from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import (
     EARLY,
     LIMIT,
     LONGEST,
     ON_TIME,
     declared,
-    takes,
     ticks,
     within,
 )
 
-__all__ = ["by_time", "contents_of"]
+__all__ = ["by_time"]
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -120,11 +119,7 @@ def by_time(
     step = length if step is None else ticks(f"{what}: step", step, unit)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
-    if flag(f"{what}: collect", collect) and result is None:
-        raise ConfigurationError(
-            f"{what}: collect=True gives the rows of a window to result=, and there is none"
-        )
-    of = declared(what, record, event, key, result, emits)
+    of = declared(what, record, event, key, result, emits, limit, collect)
 
     def opened(state, at):
         if at not in state.ends:
@@ -134,9 +129,8 @@ def by_time(
         return (*at[:-1], at[-1] + step) in state.ends
 
     grid = Grid(length, step, origin, _FIRST)
-    kept = contents_of(
-        what, record, add, of.values, merge, remove, collect, grid, of.place, opened, goes_on, limit
-    )
+    every = Kept(record, add, of.values, grid, of.place, of.limit, opened, goes_on)
+    kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
     fields: dict[str, Any] = {**kept.fields, "ends": timers_field(of.place)}
     if early and "windows" not in kept.fields:
@@ -146,7 +140,7 @@ def by_time(
         )
     counted, forgotten = _uncounted, _unforgotten
     if early:
-        fields["counts"] = dict_field(of.place, int, limit=limit)
+        fields["counts"] = dict_field(of.place, int, limit=of.limit)
         values = of.values
 
         def counted(state, key, time, emit):
@@ -186,41 +180,3 @@ def _uncounted(state, key, time, emit):
 
 def _unforgotten(state, at):
     """Likewise."""
-
-
-def contents_of(
-    what: str,
-    record: Any,
-    add: Any,
-    values: Any,
-    merge: Any,
-    remove: Any,
-    collect: bool,
-    grid: Grid,
-    place: Any,
-    opened: Any,
-    goes_on: Any,
-    limit: int,
-) -> Contents:
-    """How windows are kept that have these functions.
-
-    Raises:
-        ConfigurationError: they do not go together.
-    """
-    limit = integer(f"{what}: limit", limit, 1, 2**31)
-    if remove is not None and merge is None:
-        raise ConfigurationError(f"{what}: remove= takes back what merge= adds: give both")
-    if collect and merge is not None:
-        raise ConfigurationError(
-            f"{what}: collect=True keeps all rows of a window, and merge= none: give one"
-        )
-    takes(what, "add", add, *(("event",) if collect else ("window", "event")))
-    if collect:
-        return collected(record, add, values, grid, place, opened, goes_on, limit)
-    if merge is None:
-        return each_window(record, add, values, grid, place, opened, limit)
-    takes(what, "merge", merge, "window", "other")
-    if remove is None:
-        return merged(record, add, merge, values, grid, place, opened, goes_on, limit)
-    takes(what, "remove", remove, "window", "other")
-    return removed(record, add, merge, remove, values, grid, place, opened, goes_on, limit)

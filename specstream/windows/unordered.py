@@ -119,9 +119,8 @@ def by_column(
     lateness = ticks(f"{what}: lateness", lateness, unit, 0)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
-    limit = integer(f"{what}: limit", limit, 1, 2**31)
     takes(what, "add", add, "window", "event")
-    of = declared(what, record, event, key, result, emits)
+    of = declared(what, record, event, key, result, emits, limit)
     schema = Schema.of(event, "event")
     if time not in schema.names or schema.kind(time) != "int" or time in schema.nullable:
         raise refused(f"{what}: time", time, "a column of the events: an int or a time, no null")
@@ -131,13 +130,13 @@ def by_column(
     fields: dict[str, Any] = {
         "latest": scalar(int, _NEVER),
         "dropped": scalar(int),
-        "windows": dict_field(of.place, record, limit=limit),
-        "counts": dict_field(of.place, int, limit=limit),
+        "windows": dict_field(of.place, record, limit=of.limit),
+        "counts": dict_field(of.place, int, limit=of.limit),
         # The windows of each end, numbered; and the ends that the watermark has to come to.
-        "places": dict_field((int, int), place, limit=limit),
-        "ends": dict_field(int, int, limit=limit),
-        "open": priority_queue(int, limit=limit),
-        "kept": priority_queue(int, limit=limit),
+        "places": dict_field((int, int), place, limit=of.limit),
+        "ends": dict_field(int, int, limit=of.limit),
+        "open": priority_queue(int, limit=of.limit),
+        "kept": priority_queue(int, limit=of.limit),
     }
 
     def at_of(state, end, number):
