@@ -19,6 +19,7 @@ from bench.containers.plot import draw_skew, draw_speed
 from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
+from bench.transactional.plot import draw_transactional
 from specstream.figures.style import save
 from specstream.tuning.candidates import Candidate
 from specstream.tuning.contest import Measurement
@@ -75,6 +76,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/containers": draw_speed,
     "speed/containers-skew": draw_skew,
     "speed/pipelines": draw_pipelines,
+    "speed/transactional": draw_transactional,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

@@ -462,9 +462,6 @@ def test_wrong_options_are_refused(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.skipif(
-    not (FOLDER / "transactional.json").exists(), reason="nothing is measured for the record yet"
-)
 def test_the_page_is_what_the_stored_data_say() -> None:
     text = (FOLDER / "transactional.json").read_text()
     data = json.loads(text)

@@ -29,6 +29,7 @@ from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
 from bench.pipelines.plot import LOOKS as PIPELINES
 from bench.spark.plot import LOOKS as SPARK
+from bench.transactional.plot import LOOKS as TRANSACTIONAL
 from specstream.demo.plot import Batch, draw_demo
 from specstream.figures import palette
 from specstream.figures.palette import LOOKS, SPARE, look
@@ -126,7 +127,7 @@ def test_every_picture_of_the_documentation_is_drawn_from_data_beside_it() -> No
 
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
-    others |= {**CONTAINERS, **PIPELINES, **SPARK, **WAITING, APART: APART_LOOK}
+    others |= {**CONTAINERS, **PIPELINES, **TRANSACTIONAL, **SPARK, **WAITING, APART: APART_LOOK}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(
