@@ -448,24 +448,28 @@ struct ss_order_key {
 
 /* What has changed since it was last told. */
 struct ss_early_told {
-    bool is_whole;   /* nothing is revoked, and no late event waits; else nothing is told */
+    bool is_whole;   /* nothing is revoked, and no late event waits; else there are no `news` */
     bool is_settled; /* all that was submitted is applied, or waits until earlier events are final */
     bool no_memory;
+    uint64_t edition; /* of the rows: another one once they were told */
     const uint64_t *voids; /* rows that were told, and are not there any more */
     uint64_t void_count;
-    const uint64_t *news; /* rows of events that were applied since */
-    uint64_t news_count;
-    const uint64_t *finals; /* rows of events that became final since, told before or not */
+    const uint64_t *kept; /* rows that were told, and are final since */
+    uint64_t kept_count;
+    const uint64_t *finals; /* rows that are final since, and were never told */
     uint64_t final_count;
+    const uint64_t *news; /* rows of events that were applied since, and are not final */
+    uint64_t news_count;
     bool has_applied; /* then: the last event that is */
     struct ss_order_key applied_to;
     bool has_final;
     struct ss_order_key final_to;
 };
 
-/* With the turn: what there is to tell, valid until it is given back; and: it was told. */
+/* With the turn: what there is to tell, valid until it is given back; and: it was told, without the news
+ * or with them. From the first call on it is kept. */
 struct ss_early_told ss_engine_tell_early(struct ss_engine *engine);
-void ss_engine_told_early(struct ss_engine *engine);
+void ss_engine_told_early(struct ss_engine *engine, bool news);
 /* Waits until everything submitted is applied, or can be only when earlier events are final, or an event
  * has failed. True: one of these. */
 bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds);

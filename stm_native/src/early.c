@@ -92,6 +92,7 @@ void ss_early_close(struct ss_engine *engine)
     free(early->row);
     free(early->image);
     free(early->voids.at);
+    free(early->kept.at);
     free(early->finals.at);
     free(early->news.at);
     free(early);
@@ -413,7 +414,8 @@ bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied)
     struct ss_transaction transaction = seen(applied);
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     if (!ss_rows_reserve(engine, applied->row_words) ||
-        (early->tells && !append(&early->finals, applied->rows, applied->row_words)))
+        (early->tells && !append(applied->told ? &early->kept : &early->finals, applied->rows,
+                                 applied->row_words)))
         return false;
     ss_rows_append(engine, applied->rows, applied->row_words);
     ss_version_begin(engine);
@@ -452,51 +454,57 @@ void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
         early->lost = true;
 }
 
+static struct ss_order_key shown(struct ss_key key)
+{
+    return (struct ss_order_key){key.timestamp, key.source, key.sequence};
+}
+
 struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
 {
     struct ss_early *early = engine->early;
     struct ss_early_told told = {0};
-    assert(ss_turn_is_held(engine));
-    if (early == NULL || !ss_queue_is_whole(engine, &told.is_settled))
-        return told;
-    told.is_whole = true;
-    early->tells = true;
-    told.no_memory = early->lost;
-    early->news.count = 0;
-    for (uint64_t i = early->untold; i < early->applied; i++) {
-        const struct ss_applied *applied = ss_applied_at(early, i);
-        if (!applied->told && !append(&early->news, applied->rows, applied->row_words)) {
-            told.no_memory = true;
-            return told;
-        }
-    }
     uint64_t width = engine->config.emit_words;
+    assert(ss_turn_is_held(engine));
+    if (early == NULL)
+        return told;
+    told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
+    early->tells = true;
+    early->news.count = 0;
+    for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
+        const struct ss_applied *applied = ss_applied_at(early, i);
+        if (!applied->told && !append(&early->news, applied->rows, applied->row_words))
+            early->lost = true;
+    }
+    told.no_memory = early->lost;
+    told.edition = early->edition;
     told.voids = early->voids.at;
     told.void_count = early->voids.count / width;
-    told.news = early->news.at;
-    told.news_count = early->news.count / width;
+    told.kept = early->kept.at;
+    told.kept_count = early->kept.count / width;
     told.finals = early->finals.at;
     told.final_count = early->finals.count / width;
-    struct ss_key applied_to = early->final;
+    told.news = early->news.at;
+    told.news_count = early->news.count / width;
     told.has_final = early->has_final;
     told.has_applied = early->has_final || early->applied > 0;
+    told.final_to = told.applied_to = shown(early->final);
     if (early->applied > 0)
-        applied_to = ss_applied_at(early, early->applied - 1)->last;
-    told.final_to = (struct ss_order_key){early->final.timestamp, early->final.source,
-                                          early->final.sequence};
-    told.applied_to =
-        (struct ss_order_key){applied_to.timestamp, applied_to.source, applied_to.sequence};
+        told.applied_to = shown(ss_applied_at(early, early->applied - 1)->last);
     return told;
 }
 
-void ss_engine_told_early(struct ss_engine *engine)
+void ss_engine_told_early(struct ss_engine *engine, bool news)
 {
     struct ss_early *early = engine->early;
     assert(ss_turn_is_held(engine));
-    for (uint64_t i = early->untold; i < early->applied; i++)
+    if (early == NULL)
+        return;
+    for (uint64_t i = early->untold; news && i < early->applied; i++)
         ss_applied_at(early, i)->told = true;
-    early->untold = early->applied;
-    early->voids.count = early->finals.count = early->news.count = 0;
+    if (news)
+        early->untold = early->applied;
+    early->edition++;
+    early->voids.count = early->kept.count = early->finals.count = early->news.count = 0;
 }
 
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)

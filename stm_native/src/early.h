@@ -62,13 +62,15 @@ struct ss_early {
     uint64_t bytes;
     uint64_t limit;
     uint64_t *image;
+    uint64_t edition; /* how often something was told */
     uint64_t untold; /* nobody knows the rows of some from here on */
     bool tells;      /* somebody asks for early rows */
     bool has_final;
     bool lost; /* there was no memory for what is to be told */
     struct ss_key final; /* of the last event that is */
     struct ss_words voids; /* rows that somebody knows, and that are no longer there */
-    struct ss_words finals;
+    struct ss_words kept;   /* rows that somebody knows, and that are final */
+    struct ss_words finals; /* likewise, which nobody knows yet */
     struct ss_words news;
     struct ss_early_figures figures;
 };
