@@ -97,6 +97,7 @@ __all__ = [
     "deque",
     "describe_snapshot",
     "dict",
+    "early",
     "heap",
     "list",
     "locks",
@@ -119,6 +120,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "early": "specstream.early",
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
     "spark": "specstream.spark",

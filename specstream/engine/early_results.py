@@ -77,6 +77,9 @@ class EarlyResults:
     Args:
         native: the engine in the runtime.
         emits: what it emits.
+
+    Attributes:
+        tells: whether somebody asks for early results; then they are kept for him.
     """
 
     def __init__(self, native: Native, emits: Schema) -> None:
@@ -87,13 +90,8 @@ class EarlyResults:
         self._given = 0  # answers
         self._incarnation = 1
         self._reset = False
-        self._tells = False
+        self.tells = False
         self._up_to: tuple[Key | None, Key | None] = (None, None)
-
-    @property
-    def tells(self) -> bool:
-        """Whether somebody asks for early results."""
-        return self._tells
 
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""
@@ -106,7 +104,7 @@ class EarlyResults:
         self._gathered, self._incarnation, self._reset, self._up_to = (
             finals,
             self._incarnation + 1,
-            self._tells,
+            self.tells,
             (self._up_to[1], self._up_to[1]),
         )
 
@@ -124,7 +122,6 @@ class EarlyResults:
             of: type of the events' times.
         """
         told = self._native.tell_early()
-        self._tells = True
         width = self._emits.row_words
         parts = {}
         for name, first, count in (
@@ -180,6 +177,14 @@ class EarlyResults:
         table = self._table(parts, version, strings)
         return EarlyAnswer(table, *self._up_to, self._reset)
 
+    def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
+        """An answer while things are taken back: what was gathered is for the next one."""
+        none = np.empty(0, np.int64)
+        change = -1 if changes == "retract" else _EARLY
+        empty = [(_nothing(self._emits)["news"], none, none, change)]
+        table = self._table(empty, 0, strings)
+        return EarlyAnswer(table, *self._up_to, False)
+
     def finish(self) -> None:
         """The answer is the caller's."""
         self._gathered, self._reset = [], False
@@ -217,7 +222,7 @@ def _nothing(emits: Schema) -> dict[str, _Told]:
 
 
 def _together(told: list[_Told]) -> _Told:
-    some = [part for part in told if len(part.rows)] or told[:1]
+    some = [part for part in told if len(part.rows)] or told[-1:]
     keys = {
         name: pa.concat_arrays(
             [

@@ -554,8 +554,9 @@ class Engine:
         For engines made with ``early=True``. Each answer is the difference between what was told
         last and what is applied now: all events that have come, in the order of their keys, as if
         no earlier one were to follow. A late event takes back what it changes, and the next answer
-        says so. The first call begins with what is applied and not final; :meth:`poll` has the
-        rest. What the operator raises is raised by :meth:`poll`, when its event is final.
+        says so. Changes are kept from the first call on: make it before the first event comes, or
+        it begins with what is applied and not final by then. What the operator raises is raised by
+        :meth:`poll`, when its event is final.
 
         Args:
             timeout: seconds to wait until all that was submitted is applied; None: as long as that

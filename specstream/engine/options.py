@@ -20,7 +20,14 @@ from specstream.predictors.checked import checked_predictor
 from specstream.predictors.fixed import Fixed
 from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON, Predictor
 
-__all__ = ["EARLY_COLUMNS", "Amount", "Execution", "Options", "checked_operator"]
+__all__ = [
+    "EARLY_COLUMNS",
+    "Amount",
+    "Execution",
+    "Options",
+    "checked_operator",
+    "no_early_results",
+]
 
 Amount = int | Literal["auto"]
 Execution = Literal["ordered", "speculate", "log_free", "locked"]
@@ -120,31 +127,14 @@ class Options:
             self._check_early()
 
     def _check_early(self) -> None:
-        operator, layout = self.operator, self.operator.layout
-        what = f"early=True: operator {operator.name!r}"
         if self.execution != "ordered":
             raise ConfigurationError(
                 f"early=True and execution={self.execution!r}: early results are those of "
-                "submitted events, which need the execution 'ordered': leave execution= out"
+                'submitted events, which need execution="ordered": leave it out'
             )
-        for found, problem, instead in (
-            (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
-            (len(operator.sinks) > 1, "is a pipeline with several sinks", "one sink"),
-            (operator.has_timers, "has timers", "an operator without timers"),
-            (layout.goes_by_time, "has entries that expire", "containers without expires="),
-            (layout.operations, "has boosted fields", "plain fields or containers"),
-        ):
-            if found:
-                raise ConfigurationError(
-                    f"{what} {problem}, which early results do not know yet; expected {instead}, "
-                    "or an engine without early="
-                )
-        taken = [name for name in EARLY_COLUMNS if name in operator.emits.names]
-        if taken:
-            raise ConfigurationError(
-                f"{what} emits a column {taken[0]!r}, and early results add one of that name: "
-                "rename it"
-            )
+        why = no_early_results(self.operator)
+        if why is not None:
+            raise ConfigurationError(f"early=True: operator {self.operator.name!r} {why}")
 
     def _amounts(self) -> tuple[Amount, Amount]:
         """Horizon and chunk as the execution has them."""
@@ -201,6 +191,27 @@ class Options:
         """All variants of the operator that the execution runs."""
         variants = _EXECUTIONS[self.execution][1]
         return tuple(self.speculative if v == "transactional" else v for v in variants)
+
+
+def no_early_results(operator: Operator) -> str | None:
+    """Why an operator can have no early results, and what could; None: it can."""
+    layout = operator.layout
+    for found, problem, instead in (
+        (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
+        (len(operator.sinks) > 1, "is a pipeline with several sinks", "one sink"),
+        (operator.has_timers, "has timers", "an operator without timers"),
+        (layout.goes_by_time, "has entries that expire", "containers without expires="),
+        (layout.operations, "has boosted fields", "plain fields or containers"),
+    ):
+        if found:
+            return (
+                f"{problem}, which early results do not know yet; expected {instead}, or an "
+                "engine without early="
+            )
+    for name in EARLY_COLUMNS:
+        if name in operator.emits.names:
+            return f"emits a column {name!r}, and early results add one of that name: rename it"
+    return None
 
 
 def checked_operator(operator: object) -> Operator:

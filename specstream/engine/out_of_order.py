@@ -205,6 +205,7 @@ class OutOfOrder:
                 "expected Engine(..., early=True)"
             )
         one_of("changes", changes, ("upsert", "retract"))
+        self._early.tells = True
         until = _deadline(timeout, "all events to be applied")
         given: EarlyAnswer | None = None
         try:
@@ -215,7 +216,6 @@ class OutOfOrder:
                     wait, answer = self._collect_early(until, changes)
                     if answer is not None:
                         given = answer
-                        self._early.finish()
                         return answer
                 self._lifetime.inside(wait)
         except BaseException as error:
@@ -230,16 +230,22 @@ class OutOfOrder:
         rest = math.inf if until is None else until - time.monotonic()
         milliseconds = int(min(1000 * max(rest, 0.0) + 0.999, WAIT_MILLISECONDS))
         if not self._flight.is_open:
-            return _nothing, self._early.answer(changes, self._committed.strings)
+            answer = self._early.answer(changes, self._committed.strings)
+            self._early.finish()
+            return _nothing, answer
 
         def tell() -> EarlyAnswer | None:
             told = self._gather()
-            if not (told.is_whole and told.is_settled) and rest > 0:
-                return None
             if told.no_memory:
                 raise MemoryError(f"engine of {self._parts.name!r}: no memory for early results")
+            if not told.is_settled and rest > 0:
+                return None
+            if not told.is_whole:  # taken back, and not yet done again
+                self._early.leave()
+                return self._early.nothing(changes, self._committed.strings)
             answer = self._early.answer(changes, self._committed.strings)
-            self._native.told_early(told.is_whole)
+            self._early.finish()
+            self._native.told_early(True)
             return answer
 
         answer = self._parts.turn.taken(tell)
@@ -345,6 +351,8 @@ class OutOfOrder:
             chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN, early_bytes=early_bytes
         )
         self._lifetime.settle()
+        if self._early.tells:
+            self._parts.turn.taken(self._native.tell_early)  # it has to keep what it tells of
         pending = self._committed.pending
         if pending.due and pending.ending:
             self._native.go_on_ending(self._committed.end_stamp)

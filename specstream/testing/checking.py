@@ -14,7 +14,9 @@ from specstream.checkpoint.difference import first_difference, first_difference_
 from specstream.columns.events import KEY_COLUMNS
 from specstream.declarations.options import instance, integer
 from specstream.declarations.state_view import StateView
+from specstream.early import latest
 from specstream.engine.engine import Engine
+from specstream.engine.options import no_early_results
 from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks
 
@@ -46,7 +48,7 @@ class Setting:
 
 def settings() -> list[Setting]:
     """Those that :func:`check` tries: plain; threads, horizons and chunks; both protocols; cut into
-    batches; out of order.
+    batches; out of order, with early results as well.
 
     >>> import specstream as ss
     >>> print(ss.testing.settings()[0])
@@ -72,6 +74,7 @@ def settings() -> list[Setting]:
         *map(Setting, whole),
         *(Setting(one, 3) for one in (plain[0], speculating[2], forced)),
         *(Setting(one, 0) for one in (plain[0], speculating[1], speculating[3], eager)),
+        *(Setting({**one, "early": True}, 0) for one in (speculating[3], {"threads": 2})),
     ]
 
 
@@ -120,7 +123,8 @@ def check(
         order_by: column to order the rows by; ``source`` breaks ties.
         source: column that names each event's source.
         seed: of ``event.random``, of where the table is cut, and of the order of arrival.
-        settings: those to try, all of :func:`settings` by default.
+        settings: those to try, all of :func:`settings` by default. Early results of an operator
+            that can have none are left out.
         initial: values that the state begins with, by field name, as for an engine.
 
     Returns:
@@ -156,7 +160,10 @@ def check(
     )
     plain: SequentialRun = _without_keys(run, operator)
     early: _Answer | None = None  # the first of those that were submitted
+    has_early = no_early_results(operator) is None
     for setting in tried:
+        if setting.options.get("early") and not has_early:
+            continue
         if setting.batches > 0:
             _compare(
                 operator, setting, _processed(operator, setting, events, begin, order), expected
@@ -268,8 +275,13 @@ def _submitted(
     source = order["source"]
     names = [0] if source is None else events[source].unique().to_pylist()
     output, raised = [], []
+    changes: list[pa.Table] = []
     with Engine(operator, sources=names, **begin, **setting.options) as engine:
-        for arrival in arrivals(events, order_by=by, source=source, seed=begin["seed"]):
+        for number, arrival in enumerate(
+            arrivals(events, order_by=by, source=source, seed=begin["seed"])
+        ):
+            if setting.options.get("early") and number % 3 != 1:
+                changes.append(engine.poll_early(None if number % 2 else 0).changes)
             arrival.submit_to(engine)
         while True:
             try:
@@ -281,7 +293,25 @@ def _submitted(
                     raise
                 output.append(partial.output)
                 raised.append(_told(error))
-        return _Answer(_joined(output), engine.state, tuple(raised))
+        found = _Answer(_joined(output), engine.state, tuple(raised))
+        if changes:
+            changes.append(engine.poll_early(timeout=None).changes)
+            _compare_changes(operator, setting, changes, found.output[""])
+        return found
+
+
+def _compare_changes(
+    operator: Operator, setting: Setting, changes: list[pa.Table], output: pa.Table
+) -> None:
+    """The log of early results of a run that is over: what stands is what came out."""
+    rows = latest(changes)
+    difference = first_difference(output, rows.select(output.column_names))
+    early = rows.filter(pa.compute.not_equal(rows["change"], "final")).num_rows
+    if difference is not None or early:
+        raise AssertionError(
+            f"operator {operator.name!r}, {setting}: the changes that poll_early has told add up "
+            f"to other rows than poll gave: {difference or f'{early} rows were never final'}"
+        )
 
 
 def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _Answer) -> None:

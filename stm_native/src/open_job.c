@@ -344,12 +344,13 @@ static enum early_step early_step(const struct ss_engine *engine)
     const struct ss_queue *queue = &engine->queue;
     const struct ss_early *early = engine->early;
     struct ss_key key = {0, 0, 0};
-    if (queue->failed)
+    if (queue->failed && queue->failed_row == SS_NO_ROW_FOR_MEMORY)
         return EARLY_NOTHING;
     enum next next = next_unapplied(engine, &key);
     if (early->divided > 0 || (next != NEXT_NOBODY && is_late(early, key)))
         return EARLY_REVOKE;
-    if (early->applied > 0 && is_safe(queue, ss_applied_at(early, 0)->last))
+    /* An event that has failed keeps others from being final, and from nothing else. */
+    if (!queue->failed && early->applied > 0 && is_safe(queue, ss_applied_at(early, 0)->last))
         return EARLY_FINISH;
     if (next == NEXT_REVOKED)
         return EARLY_REPUBLISH;
@@ -365,7 +366,8 @@ static enum early_step early_step(const struct ss_engine *engine)
     if (active_at(engine, 0)->barrier && early->applied < early->count)
         return EARLY_DISSOLVE;
     if (active_at(engine, 0)->barrier)
-        return early->count == 0 && is_safe(queue, last_key(active_at(engine, 0)))
+        return !queue->failed && early->count == 0 &&
+                       is_safe(queue, last_key(active_at(engine, 0)))
                    ? EARLY_IN_PLACE
                    : EARLY_NOTHING;
     return has_room ? EARLY_APPLY : EARLY_NOTHING;
@@ -375,8 +377,6 @@ static enum early_step early_step(const struct ss_engine *engine)
 static bool early_is_settled(const struct ss_engine *engine)
 {
     struct ss_key key;
-    if (engine->queue.failed)
-        return true;
     if (early_step(engine) != EARLY_NOTHING)
         return false;
     return next_unapplied(engine, &key) != NEXT_ACTIVE ||
@@ -440,7 +440,8 @@ static bool has_slot(const struct ss_engine *engine, uint64_t place)
 static bool can_claim(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
-    if (engine->job.horizon == 0 || queue->failed || queue->pending_count == 0)
+    if (engine->job.horizon == 0 || queue->pending_count == 0 ||
+        (queue->failed && engine->early == NULL))
         return false;
     uint64_t place = place_of(engine, pending_key(queue));
     if (place > (uint64_t)ss_reach(engine))

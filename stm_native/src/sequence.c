@@ -7,7 +7,8 @@
  *
  * A deque moves whichever end is nearer. Its ring is as large as it had to become, a power of
  * two. It grows in place only, as all may have to move: a speculative run that needs a larger
- * one is run as the head.
+ * one is run as the head. With early results nothing runs in place that can be helped, and it grows
+ * like everything else.
  *
  * On inconsistent data a run may come here with any position; it then works on some element of
  * the region, as START is taken modulo the ring and positions are bounded by what there is room
@@ -109,7 +110,7 @@ static void move_up(const struct sequence *sequence, uint64_t first, uint64_t en
 static bool grow(struct sequence *sequence)
 {
     struct sequence grown = *sequence;
-    if (sequence->run->speculative) {
+    if (sequence->run->speculative && sequence->run->worker->engine->early == NULL) {
         sequence->run->verdict = SS_LOG_FULL;
         return false;
     }
@@ -117,7 +118,8 @@ static bool grow(struct sequence *sequence)
     if (grown.capacity > sequence->of->room)
         grown.capacity = sequence->of->room;
     /* What lies at the beginning of the ring goes on behind its end; the rest stays. */
-    for (uint64_t at = sequence->capacity - sequence->start; at < sequence->count; at++)
+    for (uint64_t at = sequence->capacity - sequence->start;
+         at < sequence->count && sequence->run->verdict == SS_COMPLETED; at++)
         move(sequence, element(sequence, at), element(&grown, at));
     store_header(&grown, SS_HEADER_CAPACITY, grown.capacity);
     *sequence = grown;

@@ -1,0 +1,98 @@
+"""Early results, kept: a table of what is applied, from the changes that an engine tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specstream.errors import InputError
+
+__all__ = ["latest"]
+
+# Of a row, in whatever version.
+_ROW = ["timestamp", "source", "sequence", "n"]
+_CHANGES = ("early", "withdrawn", "final")
+
+
+def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = ()) -> pa.Table:
+    """The rows that stand, by a log of changes.
+
+    Args:
+        changes: what :meth:`specstream.Engine.poll_early` gave with ``changes="upsert"``: one table
+            or several, complete and in any order; one that comes twice changes nothing.
+        by: columns of the operator's output that name what a row is about, like an account: of the
+            rows of one only the last in the order of events is kept. None: all rows.
+
+    Returns:
+        The newest version of each row that is not withdrawn, in the order of events, with the
+        columns of ``changes``.
+
+    Raises:
+        InputError: ``changes`` is no such table, or has no column of ``by``.
+
+    >>> import specstream as ss
+    >>> class Accounts(ss.State):
+    ...     balance = ss.array(int, 2)
+    >>> @ss.operator(
+    ...     state=Accounts,
+    ...     event={"account": int, "amount": int},
+    ...     emits={"account": int, "balance": int},
+    ... )
+    ... def book(state, event, emit):
+    ...     state.balance[event.account] += event.amount
+    ...     emit(event.account, state.balance[event.account])
+    >>> log = []
+    >>> with ss.Engine(book, sources=["a", "b"], early=True) as engine:
+    ...     for source, time, account, amount in [("a", 2, 0, 5), ("a", 3, 1, 7), ("b", 1, 0, 1)]:
+    ...         engine.submit_event(time, source, account=account, amount=amount)
+    ...         log.append(engine.poll_early(timeout=None).changes)
+    >>> ss.early.latest(log, by="account").select(["account", "balance"]).to_pylist()
+    [{'account': 0, 'balance': 6}, {'account': 1, 'balance': 7}]
+    """
+    tables = [changes] if isinstance(changes, pa.Table) else list(changes)
+    by = [by] if isinstance(by, str) else list(by)
+    for number, table in enumerate(tables):
+        which = f"changes[{number}]" if len(tables) > 1 else "changes"
+        _check(table, which, by)
+    if not tables:
+        raise InputError(
+            "ss.early.latest: expected a table of poll_early, or several of them; there is none"
+        )
+    # The tables without rows know no types of times and sources.
+    full = [table for table in tables if table.num_rows] or tables[-1:]
+    log = pa.concat_tables(full)
+    order = [*((name, "ascending") for name in _ROW), ("version", "ascending")]
+    log = log.take(pc.sort_indices(log, sort_keys=order))
+    log = _last_of_each(log, _ROW)
+    log = log.filter(pc.not_equal(log["change"], "withdrawn"))
+    return _last_of_each(log, by) if by else log
+
+
+def _check(table: object, which: str, by: Sequence[str]) -> None:
+    if not isinstance(table, pa.Table):
+        raise InputError(
+            f"ss.early.latest: {which} is a {type(table).__name__}; expected a table, as "
+            "poll_early(...).changes is one"
+        )
+    for name in (*_ROW, "version", "change", *by):
+        if name not in table.column_names:
+            raise InputError(
+                f"ss.early.latest: {which} has no column {name!r} (it has "
+                f"{', '.join(table.column_names)}); expected the changes of poll_early"
+                + (", and by= one of its columns" if name in by else "")
+            )
+    if table.num_rows and not pa.types.is_string(table["change"].type):
+        raise InputError(
+            f'ss.early.latest: {which} was told with changes="retract", whose rows add up; '
+            'expected changes="upsert"'
+        )
+
+
+def _last_of_each(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Of the rows that are alike in these columns the last one, in the order of the table."""
+    at = pa.array(range(table.num_rows), pa.int64())
+    numbered = table.select(names).append_column("__at", at)
+    last = numbered.group_by(list(names)).aggregate([("__at", "max")])["__at_max"]
+    return table.take(last.take(pc.sort_indices(last)))

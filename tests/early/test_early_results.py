@@ -1,0 +1,258 @@
+"""Early results: what is told before it is final is the sequential run over all that has come."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import contents
+import families
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from arriving import PATIENCE, Six, entities
+from conftest import Result, assert_identical, partial_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import specstream as ss
+
+SOURCES = ["a", "b", "c"]
+SETTINGS: list[dict[str, Any]] = [
+    {"threads": 1, "horizon": 0},
+    {"threads": 2, "horizon": 8, "chunk": 1},
+    {"threads": 2, "horizon": 16, "chunk": 5},
+    {"threads": 3, "horizon": 4, "chunk": 2, "protocol": "eager"},
+    {"threads": 2, "horizon": "auto", "limits": ss.Limits(reads=6, writes=6, rows=2)},
+    {"threads": 2, "horizon": 8, "limits": ss.Limits(early=3000)},
+]
+KEY = ["timestamp", "source", "sequence", "n"]
+
+
+class Words(ss.State):
+    counts = ss.array(int, 4)
+    small = ss.array(np.int8, 8)
+    grid = ss.array(int, (3, 4))
+    total = ss.scalar(float)
+
+
+@ss.operator(
+    state=Words,
+    event={"at": int, "amount": int},
+    emits={"at": int, "row": int, "total": float},
+)
+def mixed(state, event, emit):
+    """Updates that nobody reads, narrow elements, rows as a whole; none, one or several rows."""
+    ss.structures.add(state.counts, event.at % 4, event.amount)
+    state.small[event.at % 8] = event.amount % 100
+    state.grid[event.at % 3] = state.grid[(event.at + 1) % 3]
+    state.grid[event.at % 3, event.at % 4] += event.amount
+    if event.amount % 3 == 0:
+        state.total = state.total * 0.5 + event.amount
+    for number in range(event.amount % 3):
+        emit(event.at, number + state.counts[event.at % 4], state.total)
+
+
+class Held(ss.State):
+    balances = ss.dict(int, int, limit=64)
+    latest = ss.deque(int, limit=8)
+    seen = ss.set(int, limit=64)
+
+
+@ss.operator(state=Held, event={"at": int, "amount": int}, emits={"at": int, "sum": int, "n_": int})
+def held(state, event, emit):
+    """Keys that come and go, all of them in the order of their coming, and how many there are."""
+    at = event.at % 9
+    if event.amount % 4 == 0 and at in state.balances:
+        del state.balances[at]
+        state.seen.discard(at)
+    else:
+        state.balances[at] = state.balances.get(at, 0) + event.amount
+        state.seen.add(event.amount % 7)
+    if len(state.latest) == 8:
+        state.latest.popleft()
+    state.latest.append(event.amount)
+    if event.amount % 5 == 0:
+        place = 1
+        total = 0
+        for key in state.balances:
+            total += place * key
+            place += 1
+        emit(event.at, total, len(state.seen))
+    elif event.amount % 2:
+        emit(event.at, state.balances.get(at + 1, -1), state.latest[0])
+
+
+def ours(dice: random.Random, count: int) -> list[dict[str, Any]]:
+    return [
+        {"at": dice.randrange(1000), "amount": dice.choice([-1, *range(20)])} for _ in range(count)
+    ]
+
+
+def theirs(dice: random.Random, count: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = families.events(count, dice.randrange(10**6)).to_pylist()
+    return rows
+
+
+def is_comparable(operator: ss.Operator) -> bool:
+    """Of what goes by the number of an event, which is that of its arrival, the sequential run over
+    a table knows nothing."""
+    by_arrival = {"sequence", "random", "random_bits", "normal", "integer", "choice"}
+    return "n" not in operator.emits.names and not by_arrival & set(operator.explain().columns_read)
+
+
+OPERATORS = [
+    *((operator, ours) for operator in (entities, mixed, held)),
+    *((operator, theirs) for operator in families.FAMILY if is_comparable(operator)),
+]
+
+
+class World:
+    """Events as they come, what was told of them, and the run that it is compared with."""
+
+    def __init__(self, operator: ss.Operator, draw: Any, options: Any, dice: random.Random):
+        self.operator, self.draw, self.dice = operator, draw, dice
+        self.engine = ss.Engine(operator, sources=SOURCES, early=True, late="drop", **options)
+        self.reached = dict.fromkeys(SOURCES, 0)
+        self.come: list[dict[str, Any]] = []
+        self.log: list[pa.Table] = []
+        self.rows: list[pa.Table] = []
+        self.raised: list[str] = []
+        # Changes are told from here on.
+        assert self.engine.poll_early().changes.num_rows == 0
+
+    def submit(self) -> None:
+        source = self.dice.choice(SOURCES)
+        rows = self.draw(self.dice, self.dice.choice([1, 1, 3, 12]))
+        floor = self.reached[source] + 1
+        rows = [{"time": floor + self.dice.randrange(30), **row} for row in rows]
+        table = pa.Table.from_pylist(rows, schema=self.schema())
+        if len(rows) == 1 and self.dice.random() < 0.5:
+            values = {
+                name: row for name, row in rows[0].items() if name in self.operator.event.names
+            }
+            self.engine.submit_event(rows[0]["time"], source, **values)
+        else:
+            self.engine.submit(table, order_by="time", source=source)
+        self.come += [{**row, "source": source} for row in rows]
+
+    def schema(self) -> pa.Schema:
+        sample = families.events(1) if self.draw is theirs else pa.table({"at": [1], "amount": [1]})
+        return sample.schema.insert(0, pa.field("time", pa.int64()))
+
+    def advance(self) -> None:
+        source = self.dice.choice(SOURCES)
+        self.reached[source] += self.dice.randrange(25)
+        self.engine.advance(source, self.reached[source])
+
+    def poll(self) -> None:
+        try:
+            self.rows.append(self.engine.poll(timeout=self.dice.choice([0, None])))
+        except Exception as error:
+            self.rows.append(partial_of(error).output)
+            self.raised.append(f"{type(error).__name__}: {error}")
+
+    def expected(self) -> ss.SequentialRun:
+        table = pa.Table.from_pylist(
+            self.come, schema=self.schema().append(pa.field("source", pa.string()))
+        )
+        return self.operator.run_sequential(
+            table, order_by="time", source="source", on_error="skip", keys=True
+        )
+
+    def look(self, whole: bool = True) -> None:
+        """What was told so far is what the sequential run emits over all that has come (ER-1)."""
+        answer = self.engine.poll_early(timeout=None if whole else 0)
+        self.log.append(answer.changes)
+        self.check_versions()
+        limited = self.engine.limits.early < 1 << 20 or self.engine.limits.reads < 100
+        if not whole or limited:
+            return
+        stands = ss.early.latest(self.log)
+        expected = self.expected().output
+        names = [*self.operator.emits.names, "timestamp", "source"]
+        assert stands.select(names).to_pylist() == expected.select(names).to_pylist()
+        if self.come:
+            last = max((row["time"], row["source"]) for row in self.come)
+            assert answer.applied_up_to is not None
+            assert answer.applied_up_to[:2] == last
+
+    def check_versions(self) -> None:
+        """ER-3: versions rise, "final" is the last word."""
+        table = self.log[-1]
+        assert len(set(map(tuple, zip(*(table[k].to_pylist() for k in KEY), strict=True)))) == len(
+            table
+        )
+        earlier = [one for one in self.log[:-1] if one.num_rows]
+        if not earlier or not table.num_rows:
+            return
+        before = pa.concat_tables(earlier)
+        assert pc.max(before["version"]).as_py() < pc.min(table["version"]).as_py()
+        final = before.filter(pc.equal(before["change"], "final")).select(KEY).to_pylist()
+        now = table.select(KEY).to_pylist()
+        assert not {tuple(row.values()) for row in final} & {tuple(row.values()) for row in now}
+
+    def end(self) -> None:
+        """ER-2: rows and state that are final are those of the sequential run."""
+        for source in SOURCES:
+            self.engine.advance(source, None)
+        expected = self.expected()
+        while len(self.raised) < len(expected.raised) or self.engine.stats.pending:
+            self.poll()
+        self.poll()
+        output = pa.concat_tables(self.rows)
+        raised = [f"{type(e).__name__}: {e}" for _, e in expected.raised]
+        assert self.raised == raised
+        assert_identical(
+            Result(output, contents.of_view(self.engine.state), ()),
+            Result(
+                expected.output.select(output.column_names), contents.of_view(expected.state), ()
+            ),
+        )
+        self.log.append(self.engine.poll_early(timeout=None).changes)
+        self.check_versions()
+        stands = ss.early.latest(self.log)
+        assert set(stands["change"].to_pylist()) <= {"final"}
+        assert stands.select(output.column_names).equals(output)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    which=st.integers(0, len(OPERATORS) - 1),
+    options=st.sampled_from(SETTINGS),
+    seed=st.integers(0, 2**32),
+)
+def test_what_is_told_is_the_sequential_run_over_what_has_come(
+    which: int, options: Any, seed: int
+) -> None:
+    dice = random.Random(seed)
+    world = World(*OPERATORS[which], options, dice)
+    with world.engine:
+        for _ in range(dice.randrange(4, 25)):
+            step = dice.choice(["submit", "submit", "submit", "advance", "look", "glance", "poll"])
+            if step == "look":
+                world.look()
+            elif step == "glance":
+                world.look(whole=False)
+            else:
+                getattr(world, step)()
+        world.look()
+        world.end()
+
+
+def test_patience_is_bounded() -> None:
+    """Nothing hangs where a source never advances: the answer is there (ER-12)."""
+    with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
+        for time in range(100):
+            engine.submit_event(time, "a", at=time, amount=1)
+        answer = engine.poll_early(timeout=PATIENCE)
+        assert answer.changes.num_rows == 100
+        assert answer.final_up_to is None
+        assert engine.poll(timeout=None).num_rows == 0
+        assert engine.stats.pending == 100
+    assert Six
