@@ -190,9 +190,9 @@ def test_the_command_runs(
     departures: pd.DataFrame,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    departures = departures[departures["due"] < 9]
+    departures = departures[departures["due"] < 6]
     output = tmp_path / "new"
-    assert command.main(["--days", "9", "--json", "--output", str(output)]) == 0
+    assert command.main(["--days", "6", "--json", "--output", str(output)]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["identical"] is True
     assert result["departures"] == len(departures)
