@@ -41,9 +41,11 @@ def draw(departures: pd.DataFrame, routes: pa.Table, jams: pa.Table) -> Figure:
     )
     daily, growth = panels[:, 0]
     means = departures.groupby(departures["time"].dt.floor("D"))["delay"].mean()
-    for begin, end in spans(jams.to_pandas(), departures["time"].max()):
-        daily.axvspan(begin, end, color=JAM, linewidth=0.4)
-    daily.plot(means.index, means, color=QUIET, linewidth=1.2)
+    end = departures["time"].max()
+    for jam in spans(jams.to_pandas(), end):
+        daily.axvspan(*jam, color=JAM, linewidth=0.4)
+    marker = "o" if len(means) < 30 else ""
+    daily.plot(means.index, means, color=QUIET, linewidth=1.2, marker=marker)
     daily.set_title("Mean delay of each day")
     daily.set_ylabel("minutes")
     daily.legend(
@@ -61,9 +63,10 @@ def draw(departures: pd.DataFrame, routes: pa.Table, jams: pa.Table) -> Figure:
     last = rows.groupby("route")["minutes"].max().sort_values(ascending=False)
     for route, look in zip(last.index, SPARE, strict=False):
         of = rows[rows["route"] == route]
-        growth.plot(
-            of["time"], of["minutes"] / 60, label=route, drawstyle="steps-post", color=look.colour
-        )
+        # From the first row up, and from the last one on.
+        times = [of["time"].iloc[0], *of["time"], end]
+        hours = [0.0, *(of["minutes"] / 60), of["minutes"].iloc[-1] / 60]
+        growth.plot(times, hours, label=route, drawstyle="steps-post", color=look.colour)
     growth.set_title("Hours lost on the routes that lost most, once on the list")
     growth.set_ylabel("hours")
     growth.set_xlabel("departure (UTC)")

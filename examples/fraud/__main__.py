@@ -123,7 +123,7 @@ def show(result: dict[str, Any], console: Console) -> None:
         is_right = "" if right is None else f", {right['right']:,} of them frauds"
         console.print(f"{count:8,} decisions by {reason}{is_right}")
     for kind, of in result.get("kinds", {}).items():
-        console.print(f"{of['met']:8,} of {of['frauds']:,} payments of kind {kind} were met")
+        console.print(f"{of['found']:8,} of {of['frauds']:,} payments of kind {kind} were found")
     for name in ("precision", "recall"):
         if result.get(name) is not None:
             console.print(f"{result[name]:8.1%} {name}")

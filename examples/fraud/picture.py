@@ -1,4 +1,4 @@
-"""The picture: payments and decisions over time, and how many of the frauds were met."""
+"""The picture: payments and decisions over time, and how many of the frauds were found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(
     Args:
         payments: with the columns time and amount (cents).
         decisions: with the columns time, amount and reason.
-        kinds: by kind of fraud, how many there were and how many are met; may be empty.
+        kinds: by kind of fraud, how many there were and how many are found; may be empty.
     """
     ratios = [4.2, 0.7 + 0.32 * len(kinds)] if kinds else [4.2]
     figure, panels = new_figure(
@@ -61,13 +61,13 @@ def draw(
     if kinds:
         bars = panels[1, 0]
         for place, of_kind in enumerate(kinds.values()):
-            frauds, met = of_kind["frauds"], of_kind["met"]
+            frauds, found = of_kind["frauds"], of_kind["found"]
             bars.barh(place, 100.0, 0.66, color=MISSED)
-            bars.barh(place, 100.0 * met / frauds, 0.66, color=SPARE[2].colour)
-            bars.text(102.0, place, f"{met} of {frauds}", va="center")
+            bars.barh(place, 100.0 * found / frauds, 0.66, color=SPARE[2].colour)
+            bars.text(102.0, place, f"{found} of {frauds}", va="center")
         bars.set_yticks(range(len(kinds)), list(kinds))
         bars.set_ylim(len(kinds) - 0.5, -0.5)
-        bars.set_title("Frauds that were met, by kind")
+        bars.set_title("Frauds that were found, by kind")
         bars.set_xlabel("of the payments of this kind (%)")
         from_zero([bars], 1.2, "x")
         bars.set_xticks([0, 25, 50, 75, 100])

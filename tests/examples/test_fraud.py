@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,7 +241,7 @@ def test_the_score_counts_what_was_met() -> None:
     assert score(payments, decisions) == {
         "precision": 2 / 3,
         "recall": 2 / 3,
-        "kinds": {"burst": {"frauds": 1, "met": 1}, "ring": {"frauds": 2, "met": 1}},
+        "kinds": {"burst": {"frauds": 1, "found": 1}, "ring": {"frauds": 2, "found": 1}},
         "reasons": {
             "amount": {"decisions": 2, "right": 1},
             "velocity": {"decisions": 1, "right": 1},
@@ -247,6 +249,10 @@ def test_the_score_counts_what_was_met() -> None:
     }
     nothing = score(payments.assign(fraud=""), decisions.head(0))
     assert (nothing["precision"], nothing["recall"]) == (None, None)
+
+
+def test_the_example_of_the_score_is_right() -> None:
+    assert doctest.testmod(sys.modules[score.__module__]) == (0, 4)
 
 
 def test_the_picture_shows_every_decision(tmp_path: Path) -> None:
