@@ -35,13 +35,10 @@ def stream(
     report: Report,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Runs all files through Spark and an operator; returns its rows and its state."""
+    schema = session.read.parquet(str(directories[0])).schema
     # One file of each airport makes a micro-batch.
-    first, *others = (
-        session.readStream.schema(session.read.parquet(str(directory)).schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(directory))
-        for directory in directories
-    )
+    files = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    first, *others = (files.parquet(str(directory)) for directory in directories)
     departures = first
     for other in others:
         departures = departures.unionByName(other)
@@ -200,7 +197,8 @@ def main(given: list[str] | None = None) -> int:
         options.output.mkdir(parents=True, exist_ok=True)
         with shown.status("reading the flights"):
             departures = load(options.days)
-    except (NoFlights, OSError) as error:
+        ss.spark.find_java()  # without one it ends here
+    except (NoFlights, OSError, ss.ConfigurationError) as error:
         print(error, file=sys.stderr)
         return 2
     result = run(departures, options.threads, options.output / "flights.png", shown)

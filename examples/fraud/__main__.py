@@ -169,7 +169,8 @@ def main(given: list[str] | None = None) -> int:
             payments = (
                 read_csv(options.csv) if options.csv else made(options.payments, options.seed)
             )
-    except (BadCsv, OSError) as error:
+        ss.spark.find_java()  # without one it ends here
+    except (BadCsv, OSError, ss.ConfigurationError) as error:
         print(error, file=sys.stderr)
         return 2
     picture = options.output / "fraud.png"
