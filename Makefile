@@ -11,6 +11,7 @@ WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
+EXAMPLE ?= trading
 EXAMPLE_ARGS ?=
 BENCH_ARGS ?=
 STRESS_SPARK_ARGS ?=
@@ -33,7 +34,7 @@ STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(S
 
 help:
 	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
-	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn"
+	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn; EXAMPLE=flights or fraud for the others"
 	@echo "make quick   lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    lint, types and the order of the rooms only"
@@ -88,7 +89,7 @@ demo: $(VENV)/installed-demo
 
 example: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m examples.trading $(EXAMPLE_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -222,6 +223,6 @@ compat: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
-		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png
+		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi
