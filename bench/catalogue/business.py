@@ -130,7 +130,9 @@ def velocity() -> Figure:
 def _orders(count: int, seed: int) -> list[dict[str, Any]]:
     """Reservations of one item, of which some are confirmed and some are cancelled."""
     rng = np.random.default_rng(seed)
-    rows = [{"time": 0, "action": "receive", "reservation": None, "quantity": 20}]
+    rows: list[dict[str, Any]] = [
+        {"time": 0, "action": "receive", "reservation": None, "quantity": 20}
+    ]
     for number in range(count):
         time = 3 + 5 * number
         quantity = int(rng.integers(1, 6))
@@ -142,7 +144,7 @@ def _orders(count: int, seed: int) -> list[dict[str, Any]]:
             later = time + int(rng.integers(4, 25))
             rows.append({"time": later, "action": what, "reservation": number, "quantity": None})
     rows.append({"time": 75, "action": "receive", "reservation": None, "quantity": 15})
-    return [{"item": "tea", **row} for row in sorted(rows, key=lambda row: row["time"] or 0)]
+    return [{"item": "tea", **row} for row in sorted(rows, key=lambda row: row["time"])]
 
 
 @in_style

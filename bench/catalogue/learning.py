@@ -39,19 +39,19 @@ def _answers(found: Any, column: str, counts: tuple[int, ...], asked: int) -> li
 
 @in_style
 def linear_regression() -> Figure:
-    """What is predicted after 3, after 10 and after 200 events, which are the dots."""
+    """What is predicted after 3, after 10 and after 200 events."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0.0, 10.0, 200)
     events = {"x": x.tolist(), "target": (2.0 + 0.7 * x + rng.normal(0.0, 1.5, 200)).tolist()}
     asked, counts = np.linspace(0.0, 10.0, 11).tolist(), (3, 10, 200)
     found = ran(learning.linear_regression(), _after(counts, events, asked, "target"))
     figure, axes = panel("x", "target")
-    dots(axes, x, events["target"], "what came", CAME, ".")
+    dots(axes, x, events["target"], "the events", CAME, ".")
     names = [f"after {count}" for count in counts]
     answers = _answers(found, "predicted", counts, len(asked))
     for name, of, look in zip(names, answers, (TWO, THREE, ONE), strict=True):
         lines(axes, asked, of, name, look)
-    legend(figure, ["what came", *names], LOOKS)
+    legend(figure, ["the events", *names], LOOKS)
     return figure
 
 
@@ -83,7 +83,7 @@ def _clouds() -> dict[str, list[Any]]:
     table: dict[str, list[Any]] = {"x": [], "y": [], "label": []}
     for number in rng.integers(0, 3, 150):
         middle = ((0.3, 0.3), (0.65, 0.4), (0.45, 0.75))[number]
-        x, y = rng.normal(middle, (0.1, 0.12))
+        x, y = np.clip(rng.normal(middle, (0.1, 0.12)), 0.02, 0.98)
         for name, value in zip(table, (float(x), float(y), "abc"[number]), strict=True):
             table[name].append(value)
     return table
@@ -109,8 +109,8 @@ def _map(operators: dict[str, tuple[ss.Operator, int]]) -> Figure:
         axes.set_title(title)
         for name, look in _CLASSES.items():
             which = [number for number, label in enumerate(table["label"]) if label == name]
-            points = ([table[column][number] for number in which] for column in ("x", "y"))
-            dots(axes, *points, f"class {name}", look, _MARKERS[name])
+            across, along = ([table[column][one] for one in which] for column in ("x", "y"))
+            dots(axes, across, along, f"class {name}", look, _MARKERS[name])
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
     legend(figure, [f"class {name}" for name in _CLASSES], LOOKS)
@@ -131,7 +131,7 @@ def naive_bayes() -> Figure:
 
 @in_style
 def network() -> Figure:
-    """The score at each place, by a network of two hidden nodes that tells two corners from the rest."""
+    """The score at each place, by a network of two nodes that tells two corners from the rest."""
     hidden = np.array([[6.0, 6.0], [6.0, 6.0]])
     layers = [(hidden, np.array([-3.0, -9.0])), (np.array([[3.0], [-3.0]]), np.array([-3.0]))]
     at = (np.arange(_CELLS) + 0.5) / _CELLS

@@ -45,6 +45,7 @@ WANTS: dict[str, Sequence[str]] = {
     "match orders, price options": ("order_book", "option_price"),
     "keep a ranking": ("leaderboard", "top_routes"),
 }
+# Packages and headings, in the order of the page.
 _TITLES = {
     "operators": "The most frequent, the nearest",
     "basic": "Filters, joins, aggregates",
@@ -61,10 +62,15 @@ _example = functools.cache(example_of)
 
 
 def _groups() -> dict[ModuleType, list[_Factory]]:
-    """What makes operators, by package, in the order of the packages' names of it."""
+    """What makes operators, by package."""
+    packages = {
+        name: of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))
+    }
+    missing = set(packages) - set(_TITLES)
+    if missing:
+        raise ValueError(f"the catalogue has no heading for {', '.join(sorted(missing))}: _TITLES")
     found: dict[ModuleType, list[_Factory]] = {}
-    packages = [getattr(operators, name) for name in operators.__all__]
-    for package in (operators, *filter(inspect.ismodule, packages), windows):
+    for package in (*({"operators": operators, **packages}[name] for name in _TITLES), windows):
         values = [getattr(package, name) for name in package.__all__]
         found[package] = [one for one in values if not inspect.ismodule(one)]
     return found
@@ -146,7 +152,8 @@ def _entry(package: ModuleType, factory: _Factory, pictures: Mapping[str, str]) 
 
 def _picture(name: str, pictures: Mapping[str, str]) -> str:
     caption = " ".join(pictures[name].split())
-    return f"```{{figure}} catalogue/{name}.png\n:alt: {caption}\n\n{caption}\n```"
+    options = f":alt: {caption}\n:figclass: catalogue"
+    return f"```{{figure}} catalogue/{name}.png\n{options}\n\n{caption}\n```"
 
 
 def _shown(example: Example) -> Iterator[str]:
@@ -158,25 +165,23 @@ def _shown(example: Example) -> Iterator[str]:
         yield "gives for" + (f" these events{ordered}" if ordered else " these events")
     else:
         yield f"`{example.call}` gives for these events{ordered}"
+    tables = {source or "in": of for source, of in example.tables.items()}
     items = [
-        f":::{{grid-item}}\n:columns: auto\n\n{_rows(of, source)}\n:::"
-        for source, of in (*example.tables.items(), ("→", example.output))
+        f":::{{grid-item}}\n:columns: auto\n\n{label}\n\n{_rows(of)}\n:::"
+        for label, of in {**tables, "out": example.output}.items()
     ]
     body = "\n\n".join(items)
     yield f"::::{{grid}}\n:gutter: 2\n:class-container: catalogue\n\n{body}\n::::"
 
 
-def _rows(of: pa.Table, before: str) -> str:
-    """A table; a column before all others has its name."""
+def _rows(of: pa.Table) -> str:
+    """A table, without what is between its first and last rows if it is long."""
     rows = [[_cell(value) for value in row.values()] for row in of.to_pylist()]
     if len(rows) > _MOST:
         left = len(rows) - _FIRST - _LAST
         between = [f"… {left} more", *["…"] * (len(of.column_names) - 1)]
         rows = [*rows[:_FIRST], between, *rows[-_LAST:]]
-    names = [f"`{name}`" for name in of.column_names]
-    if before:
-        return table([before, *names], *(["", *row] for row in rows))
-    return table(names, *rows)
+    return table([f"`{name}`" for name in of.column_names], *rows)
 
 
 def _cell(value: Any) -> str:

@@ -46,7 +46,9 @@ def panel(x: str, y: str, height: float = 2.5, columns: int = 1) -> tuple[Figure
 
 def lines(axes: Any, x: Any, y: Any, name: str, look: Look) -> None:
     """A line, in the look that belongs to its name in the legend."""
-    plot_line(axes, x, y, name, LOOKS.setdefault(name, look))
+    if LOOKS.setdefault(name, look) != look:
+        raise ValueError(f"{name!r} has another look already: name it otherwise")
+    plot_line(axes, x, y, name, look)
 
 
 def dots(axes: Any, x: Any, y: Any, name: str, look: Look, marker: str = "o") -> None:

@@ -51,7 +51,7 @@ def moving_average() -> Figure:
 
 @in_style
 def exponential_average() -> Figure:
-    """A level that jumps, and means in which a value has half of its weight 5 and 25 events later."""
+    """A level that jumps, and means that forget half of a value in 5 and in 25 events."""
     values = steps([(0.0, 100), (5.0, 100), (2.0, 100)], 1.0, 3)
     figure, axes = panel("event", "value")
     lines(axes, range(300), values, "what came", CAME)
@@ -101,7 +101,7 @@ def crossing() -> Figure:
 
 @in_style
 def cusum() -> Figure:
-    """Alarms (triangles), with the event since which the mean has shifted (at the line's left end)."""
+    """Alarms, each at the right end of a line from the event since which the mean has shifted."""
     values = steps([(0.0, 100), (1.5, 60), (0.0, 80), (-1.0, 60)], 1.0, 4)
     found = ran(signals.cusum(threshold=8.0, drift=0.5, target=0.0), of_key(values))
     figure, axes = panel("event", "value")
