@@ -130,7 +130,7 @@ def example_of(function: Callable[..., Any]) -> Example:
     table, output, options = runs[0]
     whole = isinstance(table, dict) and all(isinstance(one, dict) for one in table.values())
     tables = {source: _table(of) for source, of in (table if whole else {"": table}).items()}
-    return Example(calls.found[0], "\n".join(definitions), made[0], tables, options, output)
+    return Example(calls.found[0], "\n\n".join(definitions), made[0], tables, options, output)
 
 
 def _assigned(node: ast.stmt) -> set[str]:

@@ -62,7 +62,9 @@ _example = functools.cache(example_of)
 
 
 def _groups() -> dict[ModuleType, list[_Factory]]:
-    """What makes operators, by package."""
+    """What makes operators, by package, in the order in which it is wanted."""
+    order = dict.fromkeys(name for names in WANTS.values() for name in names)
+    wanted = {name: number for number, name in enumerate(order)}
     packages = {
         name: of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))
     }
@@ -71,7 +73,8 @@ def _groups() -> dict[ModuleType, list[_Factory]]:
         raise ValueError(f"the catalogue has no heading for {', '.join(sorted(missing))}: _TITLES")
     found: dict[ModuleType, list[_Factory]] = {}
     for package in (*({"operators": operators, **packages}[name] for name in _TITLES), windows):
-        values = [getattr(package, name) for name in package.__all__]
+        names = sorted(package.__all__, key=lambda name: (wanted.get(name, len(wanted)), name))
+        values = [getattr(package, name) for name in names]
         found[package] = [one for one in values if not inspect.ismodule(one)]
     return found
 
@@ -160,6 +163,7 @@ def _shown(example: Example) -> Iterator[str]:
     """An example: how the operator is made, what goes in, what comes out."""
     order = example.options.get("order_by")
     ordered = f", ordered by `{order}`" if order else ""
+    ordered += ", after which none follows" if example.options.get("end") else ""
     if example.definitions:
         yield f"```python\n{example.definitions}\n\n{example.call}\n```"
         yield "gives for" + (f" these events{ordered}" if ordered else " these events")
