@@ -17,7 +17,7 @@ __all__ = ["nearest_neighbours", "top_k"]
 
 @in_style
 def top_k() -> Figure:
-    """The counts of the items that get onto the list of three, among 40 of which some grow rare."""
+    """Counts of the items on a list of three; which are the most frequent changes at event 400."""
     rng = np.random.default_rng(3)
     early, late = 1.0 / np.arange(1, 41) ** 1.2, 1.0 / np.roll(np.arange(1, 41), 3) ** 1.2
     items = np.concatenate(

@@ -104,7 +104,7 @@ def _part(pictures: Mapping[str, str]) -> Iterator[str]:
     wants = [
         (want, ", ".join(f"[{name}](#{name})" for name in names)) for want, names in WANTS.items()
     ]
-    yield table(("to", "take"), *wants)
+    yield table(("what you want to do", "take"), *wants)
     groups = _groups()
     imports = [
         f"from {package.__name__} import {name_of(one)}"
