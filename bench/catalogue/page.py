@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -165,8 +167,9 @@ def _shown(example: Example) -> Iterator[str]:
     ordered = f", ordered by `{order}`" if order else ""
     ordered += ", after which none follows" if example.options.get("end") else ""
     if example.definitions:
-        yield f"```python\n{example.definitions}\n\n{example.call}\n```"
-        yield "gives for" + (f" these events{ordered}" if ordered else " these events")
+        code = _formatted(f"{example.definitions}\n\n{example.call}\n")
+        yield f"```python\n{code}```"
+        yield f"gives for these events{ordered}"
     else:
         yield f"`{example.call}` gives for these events{ordered}"
     tables = {source or "in": of for source, of in example.tables.items()}
@@ -176,6 +179,15 @@ def _shown(example: Example) -> Iterator[str]:
     ]
     body = "\n\n".join(items)
     yield f"::::{{grid}}\n:gutter: 2\n:class-container: catalogue\n\n{body}\n::::"
+
+
+def _formatted(code: str) -> str:
+    """As `make lint` wants it, in pages as well."""
+    ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "page.py", "-"]
+    root = PAGE.parents[1]
+    return subprocess.run(
+        ruff, input=code, cwd=root, check=True, text=True, stdout=subprocess.PIPE
+    ).stdout
 
 
 def _rows(of: pa.Table) -> str:
