@@ -52,7 +52,7 @@ help:
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
-	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
+	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make wheel   the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments"
 	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
@@ -216,6 +216,7 @@ figures: $(VENV)/installed-test
 pictures: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.pictures
+	$(BIN)/python -m bench.catalogue
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 compat: $(VENV)/installed-test

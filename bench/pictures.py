@@ -1,6 +1,7 @@
 """``python -m bench.pictures [NAME ...] [--folder FOLDER]``: every picture of docs/ once more.
 
-They are drawn from what was measured and is kept beside them; nothing is measured.
+They are drawn from what was measured and is kept beside them; nothing is measured. Those of the
+catalogue are drawn from what its operators emit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from bench.catalogue import pictures as catalogue
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
 from bench.pipelines.plot import draw_pipelines
@@ -27,7 +29,7 @@ from specstream.tuning.forecast.costs import Costs
 from specstream.tuning.forecast.forecast import Check, Expected, Forecast
 from specstream.tuning.picture import draw_forecast, draw_measurements
 
-__all__ = ["DOCS", "PICTURES", "data_of", "drawn"]
+__all__ = ["DOCS", "PICTURES", "RUN", "data_of", "drawn"]
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -86,6 +88,11 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     },
 }
 
+# What no data are kept for: operators run when it is drawn.
+RUN: dict[str, Callable[[], Figure]] = {
+    f"catalogue/{name}": draw for name, draw in catalogue.PICTURES.items()
+}
+
 
 def data_of(name: str) -> Path:
     """The JSON beside a picture; a short version has that of the long one."""
@@ -93,7 +100,9 @@ def data_of(name: str) -> Path:
 
 
 def drawn(name: str) -> Figure:
-    """A picture of docs/, drawn from its data."""
+    """A picture of docs/, drawn from its data, or from what an operator emits."""
+    if name in RUN:
+        return RUN[name]()
     return PICTURES[name](json.loads(data_of(name).read_text()))
 
 
@@ -103,13 +112,16 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as speed/threads")
     parser.add_argument("--folder", type=Path, default=DOCS, help="where to; docs")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(PICTURES)
+    every = [*PICTURES, *RUN]
+    unknown = set(arguments.names) - set(every)
     if unknown:
-        parser.error(f"no picture is called {', '.join(sorted(unknown))}; {', '.join(PICTURES)}")
-    for name in arguments.names or PICTURES:
+        parser.error(f"no picture is called {', '.join(sorted(unknown))}; {', '.join(every)}")
+    for name in arguments.names or every:
         path = arguments.folder / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         save(drawn(name), path)
+        if name in RUN:
+            catalogue.lessen(path)
         print(path)
     return 0
 

@@ -49,7 +49,7 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_title = "specstream"
 html_static_path = ["_static"]
-html_css_files = ["notebook.css"]
+html_css_files = ["notebook.css", "catalogue.css"]
 html_theme_options = {"navigation_with_keys": True}
 
 # A notebook that is downloaded stands alone: no page is beside it, and no role is known there.

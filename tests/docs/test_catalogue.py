@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import specstream as ss
+from bench.catalogue import page
+from bench.catalogue.pictures import CAPTIONS, PICTURES
 from specstream import operators, predictors, spark, structures, testing, windows
 from specstream.cli import main
 from specstream.monitoring import metrics
@@ -68,7 +70,37 @@ def test_it_has_every_extra() -> None:
     assert sorted(extras) == sorted(project["optional-dependencies"])
 
 
-@pytest.mark.parametrize("section", ["Operators", "Sinks", "Predictors"])
+def test_its_part_about_operators_is_that_of_their_docstrings() -> None:
+    assert page.page(CAPTIONS) == CATALOGUE, "run: python -m bench.catalogue"
+
+
+def test_all_operators_and_windows_are_found_by_what_is_wanted() -> None:
+    names = {page.name_of(one) for one in page.every()}
+    assert {name for of in page.WANTS.values() for name in of} == names
+    made = (operators, windows, *GROUPS)
+    assert names == {name.rpartition(".")[2] for module in made for name in names_of(module)}
+
+
+def test_each_entry_has_a_picture_or_tables() -> None:
+    entries = re.split(
+        r"^#{3,4} (?=\w+\n\n)", CATALOGUE.split("<!-- end -->")[0], flags=re.MULTILINE
+    )
+    shown = {entry.split("\n")[0]: entry for entry in entries[1:]}
+    for one in page.every():
+        entry = shown[page.name_of(one)]
+        assert ("dropdown" in entry) == (page.name_of(one) in PICTURES)
+        # A row of each table below its head: what goes in, and what comes out.
+        assert len(re.findall(r"^\| --- .*\n\| .+", entry, re.MULTILINE)) > 1
+
+
+def test_its_pictures_are_there_and_small() -> None:
+    files = {path.stem: path for path in (ROOT / "docs" / "catalogue").iterdir()}
+    assert set(files) == set(PICTURES)
+    assert {name for name, path in files.items() if path.stat().st_size > 40_000} == set()
+    assert set(re.findall(r"\{figure\} catalogue/(\w+)\.png", CATALOGUE)) == set(PICTURES)
+
+
+@pytest.mark.parametrize("section", ["Sinks", "Predictors"])
 def test_a_section_has_links_in_each_row(section: str) -> None:
     assert first_cells(section)
     assert all("{py:obj}" in cell for cell in first_cells(section))

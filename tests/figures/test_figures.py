@@ -24,6 +24,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from bench import pictures
+from bench.catalogue.runs import LOOKS as CATALOGUE
 from bench.chapter4.figures_4_7_4_8 import APART, APART_LOOK
 from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
@@ -70,7 +71,10 @@ def profile() -> Figure:
 
 
 DRAWN: dict[str, Callable[[], Figure]] = {
-    **{name: lambda name=name: pictures.drawn(name) for name in pictures.PICTURES},  # type: ignore[misc]
+    **{
+        name: lambda name=name: pictures.drawn(name)  # type: ignore[misc]
+        for name in (*pictures.PICTURES, *pictures.RUN)
+    },
     "demo": demo,
     "profile": profile,
 }
@@ -117,17 +121,18 @@ def legends(figure: Any) -> list[Any]:
     return [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend())]
 
 
-def test_every_picture_of_the_documentation_is_drawn_from_data_beside_it() -> None:
+def test_every_picture_of_the_documentation_is_drawn_from_data_or_a_run() -> None:
     kept = {
         str(path.relative_to(ROOT / "docs").with_suffix(""))
         for path in (ROOT / "docs").rglob("*.png")
     }
-    assert kept == set(pictures.PICTURES)
+    assert kept == {*pictures.PICTURES, *pictures.RUN}
 
 
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
     others |= {**CONTAINERS, **PIPELINES, **TRANSACTIONAL, **SPARK, **WAITING, APART: APART_LOOK}
+    others |= CATALOGUE
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(
@@ -398,5 +403,6 @@ def test_the_table_of_containers_is_what_the_picture_shows() -> None:
 def test_the_gallery_has_every_picture() -> None:
     page = (ROOT / "docs" / "speed" / "index.md").read_text()
     for path in (*(ROOT / "docs").rglob("*.png"), *(ROOT / "docs").rglob("*.svg")):
-        if "_static" not in path.parts:
+        # The catalogue shows its own.
+        if not {"_static", "catalogue"} & set(path.parts):
             assert f" {os.path.relpath(path, ROOT / 'docs' / 'speed')}\n" in page
