@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from arriving import PATIENCE, Six, entities
+from arriving import PATIENCE, entities
 from conftest import Result, assert_identical, partial_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -255,4 +255,3 @@ def test_patience_is_bounded() -> None:
         assert answer.final_up_to is None
         assert engine.poll(timeout=None).num_rows == 0
         assert engine.stats.pending == 100
-    assert Six
