@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.durations import PER_SECOND, nanoseconds
 from specstream.declarations.options import flag, function, integer, one_of, refused
 from specstream.declarations.record_types import columns_declared
@@ -84,23 +85,9 @@ def declared(
             f"{what}: record={record.__name__}, whose field {bare[0]!r} has no default; expected "
             f"what it is in a window without events: {bare[0]}: {fields[bare[0]].__name__} = ..."
         )
-    if not isinstance(key, str | tuple | list):
-        raise refused(f"{what}: key", key, "the name of a column, or several")
-    columns = (key,) if isinstance(key, str) else tuple(key)
-    schema = Schema.of(event, "event")
-    kinds: dict[str, type] = {"int": int, "str": str}
-    for column in columns:
-        if column not in schema.names:
-            raise refused(
-                f"{what}: key", column, f"a column of the events: {', '.join(schema.names)}"
-            )
-        kind = schema.kind(column)
-        if kind not in kinds or column in schema.nullable:
-            raise ConfigurationError(
-                f"{what}: key={column!r} is a column of {kind}s"
-                f"{' with nulls' if column in schema.nullable else ''}; expected ints or strings "
-                "that are no nulls"
-            )
+    given = columns_declared(event, "event")
+    Schema.of(given, "event")
+    columns = key_of(f"{what}: key", key, given, ("int", "str"), least=0)
     limit = integer(f"{what}: limit", limit, 1, 2**31)
     if flag(f"{what}: collect", collect) and result is None:
         raise ConfigurationError(
@@ -125,9 +112,8 @@ def declared(
                 f"{what}: rows have two columns {name!r}: beside {', '.join(map(repr, before))} "
                 "those of the window: call it otherwise"
             )
-    given = columns_declared(event, "event")
     rows = {**{column: given[column] for column in columns}, **_OWN, **own}
-    place = (*(kinds[schema.kind(column) or ""] for column in columns), int)
+    place = (*(kept_as(given[column]) for column in columns), int)
     names = tuple(fields)
 
     def all_fields(window: Any) -> tuple[Any, ...]:

@@ -571,7 +571,7 @@ class NoDefault(ss.Record):
         ({"length": "1 ms", "unit": "s"}, "length='1 ms' is no whole number of s"),
         ({"unit": "h"}, "by_time: unit='h'"),
         ({"step": -1}, "by_time: step=-1"),
-        ({"key": "who"}, "by_time: key='who'; expected a column of the events: user, room, x"),
+        ({"key": "who"}, "by_time: key='who'; expected the name of a column.*, of user, room, x"),
         ({"record": Bare, "key": "user"}, "rows have two columns 'user'"),
         ({"result": of_rows}, "result= and emits= go together"),
         ({"remove": remove_sums}, "remove= takes back what merge= adds"),
@@ -580,9 +580,12 @@ class NoDefault(ss.Record):
         ({"merge": 3}, "by_time: merge=3; expected a function"),
         ({"add": 3}, "by_time: add=3; expected a function"),
         ({"limit": 0}, "by_time: limit=0"),
-        ({"event": {"user": ss.nullable(str)}, "key": "user"}, "no nulls"),
+        (
+            {"event": {"user": ss.nullable(str)}, "key": "user"},
+            "columns without nulls: 'user' is nullable$",
+        ),
         ({"event": {"end": int}, "key": "end"}, "rows have two columns 'end'"),
-        ({"key": ["user", "user"]}, "rows have two columns 'user'"),
+        ({"key": ["user", "user"]}, "by_time: key=.*several different ones"),
         ({"key": None}, "by_time: key=None; expected the name of a column"),
         ({"record": NoDefault}, "record=NoDefault, whose field 'count' has no default"),
         (
@@ -592,7 +595,10 @@ class NoDefault(ss.Record):
         ({"collect": "yes"}, "by_time: collect='yes'"),
         ({"add": keep}, r"add cannot be called as add\(window, event\)"),
         ({"length": 2**62}, "by_time: length="),
-        ({"event": {"user": float}, "key": "user"}, "a column of floats; expected ints or strings"),
+        (
+            {"event": {"user": float}, "key": "user"},
+            "columns of ints or strings: 'user' is one of floats",
+        ),
     ],
 )
 def test_what_makes_no_window_is_refused(options: dict[str, Any], message: str) -> None:
