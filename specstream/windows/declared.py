@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
@@ -12,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from specstream.compiler.ways_out import of_library
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
-from specstream.declarations.options import flag, function, integer, one_of, refused
+from specstream.declarations.options import flag, function, integer, one_of, refused, shown
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
@@ -178,6 +180,7 @@ def declared(
 
     values = all_fields if result is None else function(f"{what}: result", result, "a function")
     if result is not None:
+        _plain(f"{what}: result", result, "a function")
         _check_row(what, result, tuple(own))
     named = what if name == what else f"{what}, {name!r}"
     full = (
@@ -190,6 +193,15 @@ def declared(
 def kept_in_dict(of: Any, key: Any, value: Any, limit: int | None = None) -> Any:
     """A dict of the state that has the windows' own limit, and says so when it is full."""
     return replace(dict_field(key, value, limit=limit or of.limit), full=of.full)
+
+
+def _plain(option: str, given: Any, expected: str) -> None:
+    """Refuses what is no function of the user's."""
+    found = of_library(function(option, given, expected))
+    if found is not None and not isinstance(given, functools.partial):
+        raise ConfigurationError(
+            f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
+        )
 
 
 def _check_row(what: str, result: Any, columns: tuple[str, ...]) -> None:
@@ -272,7 +284,7 @@ def takes(what: str, option: str, given: Any, *parameters: str) -> None:
     Raises:
         ConfigurationError: names the option.
     """
-    function(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
+    _plain(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
     try:
         inspect.signature(given).bind(*parameters)
     except TypeError as error:

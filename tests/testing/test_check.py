@@ -323,5 +323,5 @@ def test_input_may_go_on_after_the_table() -> None:
     events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
     run = ss.testing.check(heartbeat, events, order_by="time", end=False)
     assert run.output["user"].to_pylist() == ["a", "b"]
-    with pytest.raises(ss.ConfigurationError, match="^end='no'; expected True or False"):
+    with pytest.raises(ss.ConfigurationError, match=r"^end='no'; expected True or False"):
         ss.testing.check(heartbeat, events, order_by="time", end="no")  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import operator as operators
 from typing import Any
 
 import numpy as np
@@ -651,11 +652,25 @@ def nothing(known):
         (two_values, "by_time: result=two_values returns 2 values, .* has the columns n; expected"),
         (either, "by_time: result=either returns one value, known.count \\+ known.sum; expected"),
         (nothing, "by_time: result=nothing returns nothing; expected a tuple"),
+        (
+            operators.attrgetter("count"),
+            r"by_time: result=operator.attrgetter.* is of the",
+        ),
     ],
 )
 def test_a_result_that_is_no_row_is_told_by_the_window(result: Any, message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         windows.by_time(Known, add, 5, event=EVENT, result=result, emits={"n": int})
+
+
+def test_a_lambda_among_other_code_is_told_how_it_is_taken() -> None:
+    with pytest.raises(ss.CompileError, match=r"the lambda of \(known\) is part of a statement"):
+        windows.by_count(
+            Known, add, 1, event={"x": int}, result=lambda known: (known.sum,), emits={"n": int}
+        ).run_sequential({"x": [1]})
+    alone = lambda known: (known.sum,)  # noqa: E731
+    made = windows.by_count(Known, add, 1, event={"x": int}, result=alone, emits={"n": int})
+    assert rows_of(made.run_sequential({"x": [5]})) == [(0, 1, "on time", 5)]
 
 
 def test_a_window_without_a_name_is_refused() -> None:
