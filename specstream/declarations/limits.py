@@ -28,20 +28,25 @@ class Limits:
         elements: words of 8 bytes that the lists, dicts and sets of one event may take, 1 to 2**24:
             twice as many as they hold numbers, about, and five times of a dict. A thread keeps
             16 kB, and more only while events need it.
+        early: bytes that may be held for events that are applied and not final
+            (``Engine(early=True)``), 1 to 2**62: some 300 for an event that reads and writes few
+            words. Later ones wait, as they do without early results.
 
     Raises:
         ConfigurationError: a limit is no integer in its range.
 
     >>> Limits(reads=1000)
-    Limits(reads=1000, writes=4096, rows=1024, elements=65536)
+    Limits(reads=1000, writes=4096, rows=1024, elements=65536, early=268435456)
     """
 
     reads: int = 1 << 14
     writes: int = 1 << 12
     rows: int = 1 << 10
     elements: int = 1 << 16
+    early: int = 1 << 28
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            limit = integer(f"Limits: {field.name}", getattr(self, field.name), 1, 1 << 24)
+            most = 1 << 62 if field.name == "early" else 1 << 24
+            limit = integer(f"Limits: {field.name}", getattr(self, field.name), 1, most)
             object.__setattr__(self, field.name, limit)

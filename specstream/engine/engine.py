@@ -24,6 +24,7 @@ from specstream.declarations.state_view import StateView
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
+from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.lifetime import Lifetime, check_unused
@@ -94,6 +95,9 @@ class Engine:
             that is not nullable, a value that does not fit, or a NaN in the order column: "error"
             refuses the table, "side" leaves them out, counts them, and keeps them for
             :meth:`rejected_rows`.
+        early: apply submitted events at once, in the order known so far, and tell their results
+            before they are final: see :meth:`poll_early`. It takes the state twice, and what
+            ``limits.early`` allows for events that are not final.
         on_abort: called before a dropped run is repeated.
         on_commit: called in order, when an event's run is validated and nobody has seen its effects
             yet; ``raise ss.Abort`` has the event run again.
@@ -150,6 +154,7 @@ class Engine:
         sources: Iterable[Name] = (),
         late: Late = "error",
         rejected_rows: Policy = "error",
+        early: bool = False,
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
         on_post_commit: Hook | None = None,
@@ -173,6 +178,7 @@ class Engine:
             sources=sources,
             late=late,
             rejected_rows=rejected_rows,
+            early=early,
         )
         checked_snapshot("restore", restore, migrate)
         if initial is not None and restore is not None:
@@ -540,6 +546,51 @@ class Engine:
         """
         return self._out_of_order.poll_rows(timeout)
 
+    def poll_early(
+        self, timeout: float | None = 0.0, *, changes: Changes = "upsert"
+    ) -> EarlyAnswer:
+        """What has changed in the results of submitted events, those included that are not final.
+
+        For engines made with ``early=True``. Each answer is the difference between what was told
+        last and what is applied now: all events that have come, in the order of their keys, as if
+        no earlier one were to follow. A late event takes back what it changes, and the next answer
+        says so. The first call begins with what is applied and not final; :meth:`poll` has the
+        rest. What the operator raises is raised by :meth:`poll`, when its event is final.
+
+        Args:
+            timeout: seconds to wait until all that was submitted is applied; None: as long as that
+                takes. What cannot be applied before earlier events are final is not waited for: an
+                event that passes ``limits``, or what is beyond ``limits.early``.
+            changes: "upsert" gives a changed row anew; "retract" gives the old row with -1, and the
+                new one with +1.
+
+        Returns:
+            See :class:`specstream.engine.early_results.EarlyAnswer`.
+
+        Raises:
+            ConfigurationError: the engine was made without ``early=True``, or an argument is not
+                what it must be.
+            KeyboardInterrupt: or whatever else a signal handler raises: the answer is in
+                ``specstream_partial`` on the exception, or comes with the next call.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     total = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def sums(state, event, emit):
+        ...     state.total += event.x
+        ...     emit(state.total)
+        >>> with ss.Engine(sums, sources=["a", "b"], early=True) as engine:
+        ...     engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
+        ...     print(engine.poll_early(timeout=None).changes["total"].to_pylist())
+        ...     engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
+        ...     late = engine.poll_early(timeout=None).changes
+        ...     print(late["timestamp"].to_pylist(), late["total"].to_pylist())
+        [1, 4]
+        [20, 30] [3, 6]
+        """
+        return self._out_of_order.poll_early(timeout, changes)
+
     def late(self) -> pa.Table | None:
         """Late events since the last call, as they were given; None: none.
 
@@ -796,6 +847,11 @@ def _parts(
         raise ConfigurationError(
             f'execution={options.execution!r} calls no hooks; expected execution="ordered" with '
             "on_abort, on_commit or on_post_commit"
+        )
+    if hooks and options.early:
+        raise ConfigurationError(
+            f"early=True: hooks are told of events that commit, and operator {name!r} applies them "
+            "before: leave on_abort, on_commit and on_post_commit out"
         )
     if hooks and operator.has_timers:
         raise ConfigurationError(

@@ -22,6 +22,7 @@ class MachineCode:
         operator = options.operator
         self._operator = operator
         self._speculative = options.speculative
+        self._running_ahead = options.running_ahead
         variants = options.variants
         # Where only submitted events may run ahead of their turn, the code for that is compiled
         # when the first one comes.
@@ -66,8 +67,16 @@ class MachineCode:
             native.set_operation(number, field, [entry.address for entry in entries])
 
     def compile_for(self, horizon: int, native: Native) -> None:
-        """Makes sure that there is code for speculation if a job may ask for it."""
-        if horizon > 0 and "plain" in self.entries and self._speculative not in self.entries:
-            entry = self._compiled(self._speculative)
-            self.entries[self._speculative] = entry
-            native.set_entry(self._speculative, entry.address)
+        """Makes sure that there is code for speculation if a batch may ask for it."""
+        if horizon > 0:
+            self._add(self._speculative, native)
+
+    def compile_ahead(self, native: Native) -> None:
+        """Likewise for submitted events that run ahead of their turn."""
+        self._add(self._running_ahead, native)
+
+    def _add(self, variant: Variant, native: Native) -> None:
+        if "plain" in self.entries and variant not in self.entries:
+            entry = self._compiled(variant)
+            self.entries[variant] = entry
+            native.set_entry(variant, entry.address)

@@ -210,6 +210,12 @@ class Native:
         return lib.ss_engine_outcome(self.pointer)
 
     @staticmethod
+    def words(first: Any, count: int, width: int) -> npt.NDArray[np.int64]:
+        """A copy of rows of ``width`` words each."""
+        buffer = ffi.buffer(first, count * width * 8) if count else b""
+        return np.frombuffer(buffer, np.int64).reshape(-1, width).copy()
+
+    @staticmethod
     def rows(outcome: Any, width: int) -> npt.NDArray[np.int64]:
         """A job's emitted rows, of ``width`` words each; valid until the next job."""
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
@@ -260,6 +266,24 @@ class Native:
     def resume(self, failed_row: int) -> None:
         """The open job goes on behind an event that has failed, if it is this one."""
         lib.ss_engine_resume(self.pointer, failed_row)
+
+    # ---- early results ----
+
+    def tell_early(self) -> Any:
+        """With the turn: the ``struct ss_early_told`` of the open job."""
+        return lib.ss_engine_tell_early(self.pointer)
+
+    def told_early(self, news: bool) -> None:
+        """With the turn: what that gave was told, the news with the rest or not."""
+        lib.ss_engine_told_early(self.pointer, news)
+
+    def await_early(self, milliseconds: int) -> bool:
+        """Waits until what was submitted is applied; whether it is."""
+        return bool(lib.ss_engine_await_early(self.pointer, milliseconds))
+
+    def early_figures(self) -> Any:
+        """The ``struct ss_early_figures`` of the open job, as it stands."""
+        return lib.ss_engine_early_figures(self.pointer)
 
     # ---- the turn ----
 

@@ -20,10 +20,12 @@ from specstream.predictors.checked import checked_predictor
 from specstream.predictors.fixed import Fixed
 from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON, Predictor
 
-__all__ = ["Amount", "Execution", "Options", "checked_operator"]
+__all__ = ["EARLY_COLUMNS", "Amount", "Execution", "Options", "checked_operator"]
 
 Amount = int | Literal["auto"]
 Execution = Literal["ordered", "speculate", "log_free", "locked"]
+# What early results add to emitted rows.
+EARLY_COLUMNS = (*KEY_COLUMNS, "n", "version", "change")
 _EXECUTIONS: dict[str, tuple[int, tuple[Variant, ...]]] = {
     "ordered": (lib.SS_MODE_ORDERED, ("plain", "transactional")),
     "speculate": (lib.SS_MODE_SPECULATE, ("plain", "transactional")),
@@ -64,6 +66,7 @@ class Options:
     sources: Iterable[Name]
     late: Late
     rejected_rows: Policy
+    early: bool
 
     def __post_init__(self) -> None:
         checked_operator(self.operator)
@@ -86,6 +89,7 @@ class Options:
             "sources": checked_sources(self.sources),
             "late": checked_late(self.late),
             "rejected_rows": checked_policy(self.rejected_rows),
+            "early": flag("early", self.early),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -110,6 +114,36 @@ class Options:
             raise ConfigurationError(
                 f"keys=True adds the column {clash[0]!r}, which operator {self.operator.name!r} "
                 "emits itself: rename that column"
+            )
+
+        if self.early:
+            self._check_early()
+
+    def _check_early(self) -> None:
+        operator, layout = self.operator, self.operator.layout
+        what = f"early=True: operator {operator.name!r}"
+        if self.execution != "ordered":
+            raise ConfigurationError(
+                f"early=True and execution={self.execution!r}: early results are those of "
+                "submitted events, which need the execution 'ordered': leave execution= out"
+            )
+        for found, problem, instead in (
+            (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
+            (len(operator.sinks) > 1, "is a pipeline with several sinks", "one sink"),
+            (operator.has_timers, "has timers", "an operator without timers"),
+            (layout.goes_by_time, "has entries that expire", "containers without expires="),
+            (layout.operations, "has boosted fields", "plain fields or containers"),
+        ):
+            if found:
+                raise ConfigurationError(
+                    f"{what} {problem}, which early results do not know yet; expected {instead}, "
+                    "or an engine without early="
+                )
+        taken = [name for name in EARLY_COLUMNS if name in operator.emits.names]
+        if taken:
+            raise ConfigurationError(
+                f"{what} emits a column {taken[0]!r}, and early results add one of that name: "
+                "rename it"
             )
 
     def _amounts(self) -> tuple[Amount, Amount]:
@@ -154,6 +188,13 @@ class Options:
         """The variant of the operator that speculates."""
         variant = _PROTOCOLS[self.protocol][1]
         return PROFILED[variant] if self.profile else variant
+
+    @property
+    def running_ahead(self) -> Variant:
+        """The variant that runs submitted events. Early results compare what was read by value."""
+        if not self.early:
+            return self.speculative
+        return PROFILED["transactional"] if self.profile else "transactional"
 
     @property
     def variants(self) -> tuple[Variant, ...]:

@@ -19,7 +19,8 @@ import pyarrow as pa
 from specstream._native import lib
 from specstream.columns.events import column, keys_with_firings, rows_to_table
 from specstream.columns.python_values import row_tuples
-from specstream.declarations.options import flag, number, refused, text
+from specstream.declarations.options import flag, number, one_of, refused, text
+from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
@@ -56,6 +57,7 @@ class OutOfOrder:
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
+        self._early = EarlyResults(self._native, self._emits)
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -195,6 +197,61 @@ class OutOfOrder:
         )
         return row_tuples(self._emits, words, strings), late
 
+    def poll_early(self, timeout: float | None, changes: Changes) -> EarlyAnswer:
+        """See :meth:`specstream.Engine.poll_early`."""
+        if not self._parts.options.early:
+            raise ConfigurationError(
+                f"poll_early: the engine of {self._parts.name!r} was made without early results; "
+                "expected Engine(..., early=True)"
+            )
+        one_of("changes", changes, ("upsert", "retract"))
+        until = _deadline(timeout, "all events to be applied")
+        given: EarlyAnswer | None = None
+        try:
+            while True:
+                with self._lifetime.exclusive():
+                    if self._committed.pending.unsent:
+                        self._send()
+                    wait, answer = self._collect_early(until, changes)
+                    if answer is not None:
+                        given = answer
+                        self._early.finish()
+                        return answer
+                self._lifetime.inside(wait)
+        except BaseException as error:
+            if given is not None:
+                error.specstream_partial = given  # type: ignore[attr-defined]
+            raise
+
+    def _collect_early(
+        self, until: float | None, changes: Changes
+    ) -> tuple[Callable[[], object], EarlyAnswer | None]:
+        """What to wait for, or what has changed."""
+        rest = math.inf if until is None else until - time.monotonic()
+        milliseconds = int(min(1000 * max(rest, 0.0) + 0.999, WAIT_MILLISECONDS))
+        if not self._flight.is_open:
+            return _nothing, self._early.answer(changes, self._committed.strings)
+
+        def tell() -> EarlyAnswer | None:
+            told = self._gather()
+            if not (told.is_whole and told.is_settled) and rest > 0:
+                return None
+            if told.no_memory:
+                raise MemoryError(f"engine of {self._parts.name!r}: no memory for early results")
+            answer = self._early.answer(changes, self._committed.strings)
+            self._native.told_early(told.is_whole)
+            return answer
+
+        answer = self._parts.turn.taken(tell)
+        return partial(self._native.await_early, milliseconds), answer
+
+    def _gather(self) -> Any:
+        """With the turn: takes what early results have to tell."""
+        pending = self._committed.pending
+        names = {source.rank: source.name for source in pending.sources}
+        of = pending.type or pa.int64()
+        return self._early.gather(self._given.keys, names.__getitem__, of)
+
     def late(self) -> pa.Table | None:
         """See :meth:`specstream.Engine.late`."""
         with self._lifetime.exclusive():
@@ -276,10 +333,17 @@ class OutOfOrder:
                 'events can be submitted to an engine with execution="ordered" only'
             )
         horizon, chunk = open_of(self._parts.predictor, self._parts.longest)
-        self._parts.code.compile_for(horizon, self._native)
+        early = self._parts.options.early
+        if early and self._parts.options.chunk == "auto":
+            chunk = 1  # the unit of what is published again or has to run again
+        if early or horizon > 0:
+            self._parts.code.compile_ahead(self._native)
         before = self._native.outcome().job
         self._lifetime.unsettled = lambda: self._note_job(before)
-        self._native.start(chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN)
+        early_bytes = self._parts.options.limits.early if early else 0
+        self._native.start(
+            chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN, early_bytes=early_bytes
+        )
         self._lifetime.settle()
         pending = self._committed.pending
         if pending.due and pending.ending:
@@ -305,6 +369,7 @@ class OutOfOrder:
             self._parts.hooks.take_refusal()
             self._parts.turn.taken(self.hold_rows)
             self._committed.pending.forget()
+            self._early.begin_anew()
             self._flight.is_open = False
 
     def advance_all(self, reached: Mapping[Name, int | None]) -> None:
@@ -395,6 +460,10 @@ class OutOfOrder:
         if self._has_heard(outcome):
             self._native.resume(outcome.failed_row)
             outcome.failed = False
+        if self._early.tells:
+            # Now, as it is still known which events their rows are of.
+            self._gather()
+            self._early.leave()
         rows = self._native.rows(outcome, self._emits.row_words).copy()
         self._firings.update(self._native.firings(outcome))
         edition = int(outcome.edition)
@@ -517,9 +586,13 @@ class OutOfOrder:
         return bool(by_hook and not self._parts.hooks.has_errors)
 
 
-def _deadline(timeout: float | None) -> float | None:
-    """Until when a poll waits; None: for all events below the frontier."""
+def _nothing() -> None:
+    """What there is to wait for where no job is open."""
+
+
+def _deadline(timeout: float | None, whole: str = "all events below the frontier") -> float | None:
+    """Until when a poll waits; None: for the whole of it."""
     if timeout is None:
         return None
-    seconds = "seconds, 0 or more, or None to wait for all events below the frontier"
+    seconds = f"seconds, 0 or more, or None to wait for {whole}"
     return time.monotonic() + number("timeout", timeout, 0, math.inf, seconds)

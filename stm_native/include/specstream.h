@@ -245,6 +245,9 @@ struct ss_job {
     int64_t horizon;
     enum ss_mode mode;
     bool ends_input; /* no event follows those of the job: the timers that are left then fire */
+    /* SS_MODE_OPEN: events are applied as they come, and final later; see src/early.c. So many bytes may
+     * be held for those that are applied and not final; 0: none are. */
+    uint64_t early_bytes;
 };
 
 /* Events of one source that come together, ordered by timestamp. The caller keeps it, and what it
@@ -434,6 +437,54 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
  * failure has come since, which nobody has heard of. */
 void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
+
+/* ---- early results: a job with `early_bytes` ---- */
+
+struct ss_order_key {
+    int64_t timestamp;
+    int64_t source;
+    int64_t sequence;
+};
+
+/* What has changed since it was last told. */
+struct ss_early_told {
+    bool is_whole;   /* nothing is revoked, and no late event waits; else there are no `news` */
+    bool is_settled; /* all that was submitted is applied, or waits until earlier events are final */
+    bool no_memory;
+    uint64_t edition; /* of the rows: another one once they were told */
+    const uint64_t *voids; /* rows that were told, and are not there any more */
+    uint64_t void_count;
+    const uint64_t *kept; /* rows that were told, and are final since */
+    uint64_t kept_count;
+    const uint64_t *finals; /* rows that are final since, and were never told */
+    uint64_t final_count;
+    const uint64_t *news; /* rows of events that were applied since, and are not final */
+    uint64_t news_count;
+    bool has_applied; /* then: the last event that is */
+    struct ss_order_key applied_to;
+    bool has_final;
+    struct ss_order_key final_to;
+};
+
+/* With the turn: what there is to tell, valid until it is given back; and: it was told, without the news
+ * or with them. From the first call on it is kept. */
+struct ss_early_told ss_engine_tell_early(struct ss_engine *engine);
+void ss_engine_told_early(struct ss_engine *engine, bool news);
+/* Waits until everything submitted is applied, or can be only when earlier events are final, or an event
+ * has failed. True: one of these. */
+bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds);
+
+struct ss_early_figures {
+    uint64_t transactions; /* applied and not final, now */
+    uint64_t bytes;        /* that are held for them */
+    uint64_t most_bytes;   /* that ever were, in this job */
+    uint64_t passes;       /* revocations */
+    uint64_t revoked;      /* transactions that were, and what became of them: */
+    uint64_t republished;
+    uint64_t rerun;
+    uint64_t nanoseconds; /* of revoking and publishing again */
+};
+struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine);
 
 /* Between the two the state stands still and holds a whole number of events. After one reader, the
  * workers come first. */

@@ -392,7 +392,7 @@ static void abort_run(struct ss_run *run, const struct ss_boosted *operation,
 static void copy_state(struct ss_engine *engine)
 {
     struct ss_boost *boost = engine->boost;
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     for (uint64_t i = 0; i < engine->config.operations; i++) {
         const struct ss_boosted *operation = &boost->operations[i];
         if (i > 0 && operation->first == operation[-1].first)

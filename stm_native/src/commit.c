@@ -14,6 +14,7 @@
 
 #include "boosting.h"
 #include "delta.h"
+#include "early.h"
 #include "emit.h"
 #include "engine.h"
 #include "fault.h"
@@ -56,7 +57,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
     struct ss_run *run = &worker->run;
     /* Where speculators have to be told of the stores: the undo log knows those of one event. */
     bool one_by_one = (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0) ||
-                      ss_has_hook(engine, SS_ON_COMMIT);
+                      ss_has_hook(engine, SS_ON_COMMIT) || engine->early != NULL;
 
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
@@ -95,8 +96,11 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         ss_touched_settle(worker, run->verdict != SS_COMPLETED);
         if (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0)
             engine->protocol->invalidate_readers(worker, number, end);
-        ss_version_end(engine);
+        uint64_t rows = engine->row_words;
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
+        if (SS_UNLIKELY(engine->early != NULL) && run->verdict == SS_COMPLETED)
+            ss_early_copy(worker, end, rows);
+        ss_version_end(engine);
         ss_apply(worker, *first - from);
         if (ss_has_timers(engine) && *first > from)
             ss_timers_pass_row(engine, run->columns[0], *first - 1);

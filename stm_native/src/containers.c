@@ -14,6 +14,7 @@
 #include "keyed.h"
 #include "keyed_entries.h"
 #include "keyed_index.h"
+#include "protocol.h"
 #include "processor.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -100,7 +101,7 @@ void ss_containers_start(struct ss_engine *engine)
         keyed->undone = mode != SS_MODE_LOCKED && mode != SS_MODE_LOG_FREE;
         /* Without a horizon a timer may come before a head that has run. */
         keyed->eager = keyed->undone && (engine->job.horizon > 0 || mode == SS_MODE_SPECULATE) &&
-                       engine->config.protocol == SS_PROTOCOL_EAGER;
+                       engine->protocol->variant == SS_EAGER;
     }
 }
 
@@ -117,7 +118,7 @@ static bool renew(struct ss_engine *engine)
         if (keyed->of.kind != SS_KEYED)
             continue;
         uint64_t changes =
-            ss_word_read(&engine->config.state[keyed->of.header + SS_HEADER_CHANGES]);
+            ss_word_read(&engine->state[keyed->of.header + SS_HEADER_CHANGES]);
         last_stamp = changes > last_stamp ? changes : last_stamp;
         uint64_t there = ss_entries_renew(engine, keyed, &last_stamp);
         if (!ss_index_renew(engine, keyed, there))

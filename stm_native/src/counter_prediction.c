@@ -138,7 +138,7 @@ static void note(struct ss_engine *engine, struct ss_counter *counter, int64_t n
     /* Relaxed, but for the last store: only who holds the turn, or in an open job its mutex,
      * changes a note. */
     uint64_t word = atomic_load_explicit(&counter->name, memory_order_relaxed) - 1;
-    uint64_t value = ss_word_read(&engine->config.state[word]);
+    uint64_t value = ss_word_read(&engine->state[word]);
     uint64_t before = atomic_load_explicit(&counter->value, memory_order_relaxed);
     bool follows = atomic_load_explicit(&counter->number, memory_order_relaxed) == number - 1;
     atomic_store_explicit(&counter->number, -1, memory_order_relaxed);

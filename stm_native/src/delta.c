@@ -314,7 +314,7 @@ bool ss_delta_chain(const struct ss_engine *engine, const struct ss_transaction 
                     const struct ss_write *last, uint64_t *word, uint32_t *bytes)
 {
     const struct ss_write *log = transaction->redo;
-    *word = ss_word_read(&engine->config.state[last->word]);
+    *word = ss_word_read(&engine->state[last->word]);
     *bytes = 0;
     for (const struct ss_write *entry = &log[last->next];; entry = &log[entry->next]) {
         *bytes |= entry->bytes;

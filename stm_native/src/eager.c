@@ -390,7 +390,7 @@ static bool predictions_hold(const struct ss_engine *engine, struct ss_transacti
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++)
         if (read->bytes == SS_PREDICTION &&
-            ss_word_read(&engine->config.state[read->word]) != read->value) {
+            ss_word_read(&engine->state[read->word]) != read->value) {
             transaction->conflict = (struct ss_place){read->word, 0, read->site};
             return false;
         }
@@ -460,7 +460,7 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
     /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     if (SS_UNLIKELY(transaction->delta_count != 0)) {
-        ss_redo_publish(engine, transaction);
+        ss_redo_publish(engine->state, transaction);
         ss_changes_publish(engine, transaction);
         mark_deltas(engine, transaction, now);
         transaction->change_count = 0;
@@ -469,7 +469,7 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
      * an old word under its old version and find its interval up to date when it commits. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);
     if (transaction->delta_count == 0)
-        ss_redo_publish(engine, transaction);
+        ss_redo_publish(engine->state, transaction);
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         _Atomic uint64_t *record = &engine->records[transaction->owned[i].record];
         assert(atomic_load_explicit(record, memory_order_relaxed) ==
@@ -489,7 +489,7 @@ static void invalidate_readers(struct ss_worker *worker, int64_t number, const s
     /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
-        uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));
+        uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->state));
         mark_record(engine, record, now, number);
     }
     /* Release, and after the records: who sees the tick sees all of them marked. */

@@ -11,6 +11,7 @@
 #include "containers.h"
 #include "counter_prediction.h"
 #include "eager.h"
+#include "early.h"
 #include "fault.h"
 #include "keyed_changes.h"
 #include "locks.h"
@@ -102,7 +103,6 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     worker->index = index;
     worker->committed_row = -1;
     run->worker = worker;
-    run->state = config->state;
     run->keyed = engine->keyed;
     run->ahead = ss_containers_ahead(engine, index);
     worker->touched.event = -1;
@@ -180,6 +180,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     if (engine == NULL)
         return NULL;
     engine->config = *config;
+    engine->state = config->state;
     engine->config.regions = copy_of(config->regions, config->region_count);
     engine->protocol =
         config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
@@ -242,6 +243,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(engine->ring[i].spans);
     }
     ss_queue_close(engine);
+    ss_early_close(engine);
     pthread_cond_destroy(&engine->queue.news);
     pthread_mutex_destroy(&engine->queue.mutex);
     ss_locks_close(engine);
@@ -265,6 +267,10 @@ void ss_engine_free(struct ss_engine *engine)
 void ss_engine_state_changed(struct ss_engine *engine)
 {
     ss_boost_state_changed(engine);
+    /* With the mutex, as figures may be asked for. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    ss_early_close(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
     if (engine->config.container_count == 0)
         return;
     /* With the mutex: somebody who looks at a key may be making it of words that have changed meanwhile,
@@ -283,6 +289,7 @@ void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_e
 static bool prepare(struct ss_engine *engine, const struct ss_job *job)
 {
     const struct ss_config *config = &engine->config;
+    ss_early_close(engine); /* that of the last job */
     engine->job = *job;
     if (engine->hooks.kinds != 0)
         engine->job.chunk = 1;
@@ -299,6 +306,11 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
      * reference names a slot, and a longer ring has another tenant in it. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
         engine->protocol->roll_back(engine, &engine->ring[i]);
+    /* Whatever a transaction that is applied early has read is compared by value when it is looked at
+     * again; so it logs values. */
+    engine->protocol = config->protocol == SS_PROTOCOL_EAGER && job->early_bytes == 0
+                           ? &ss_protocol_eager
+                           : &ss_protocol_value;
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
@@ -316,6 +328,10 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
         /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
                               memory_order_relaxed);
+    if (job->early_bytes != 0 && !ss_early_open(engine, job->early_bytes))
+        return false;
+    for (uint64_t i = 0; i < config->threads; i++)
+        engine->workers[i].run.state = engine->state;
     return job->mode != SS_MODE_OPEN || ss_queue_open(engine);
 }
 
@@ -436,6 +452,8 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
     }
     held += ss_containers_grown(engine) + ss_timers_grown(engine);
     held += queue->pending_capacity * sizeof(struct ss_span);
+    if (engine->early != NULL)
+        held += engine->early->bytes + config->state_words * sizeof(uint64_t);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < engine->ring_size; i++)
         held += engine->ring[i].span_capacity * sizeof(struct ss_span);

@@ -14,6 +14,7 @@
 #include "transaction.h"
 
 struct ss_boost;
+struct ss_early;
 struct ss_keyed;
 struct ss_lock;
 struct ss_protocol;
@@ -25,6 +26,9 @@ struct ss_worker;
 struct ss_engine {
     struct ss_config config;
     const struct ss_protocol *protocol;
+    /* What the head changes: the owner's words, or with early results the applied image of them. */
+    uint64_t *state;
+    struct ss_early *early; /* NULL: this job has no early results */
     ss_entry entries[SS_VARIANTS];
     struct ss_worker *workers;
     struct ss_transaction *ring;

@@ -171,6 +171,10 @@ static uint64_t find_committed(struct ss_run *run, const struct ss_keyed *keyed,
         *own = own_stamp(run, found.first, &mine);
         if (*own)
             return SS_NOWHERE; /* removed by the run itself, which depends on the entry since */
+        if (SS_UNLIKELY(run->worker->engine->early != NULL)) {
+            ss_log_presence(run, keyed, key, found.first);
+            return run->verdict == SS_COMPLETED ? found.first : SS_NOWHERE;
+        }
         if (load(run, found.first + SS_STAMP_WORD) == found.stamp)
             return run->verdict == SS_COMPLETED ? found.first : SS_NOWHERE;
         if (run->verdict != SS_COMPLETED)

@@ -93,7 +93,8 @@ bool ss_changes_add(struct ss_run *run, const struct ss_keyed *keyed, uint64_t e
     return true;
 }
 
-void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key)
+static void log_key(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
+                    uint64_t word, uint16_t kind)
 {
     uint64_t words = keyed->of.key_words;
     uint64_t entries = 1 + ss_range_entries(words);
@@ -101,26 +102,44 @@ void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint
         run->verdict = SS_LOG_FULL;
         return;
     }
-    *run->read_top = (struct ss_read){(uint32_t)keyed->of.header, SS_ABSENT, run->site,
-                                      (uint64_t)(keyed - run->keyed)};
+    *run->read_top =
+        (struct ss_read){(uint32_t)word, kind, run->site, (uint64_t)(keyed - run->keyed)};
     memcpy(run->read_top + 1, key, words * sizeof *key);
     run->read_top += entries;
 }
 
+void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key)
+{
+    log_key(run, keyed, key, keyed->of.header, SS_ABSENT);
+}
+
+void ss_log_presence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
+                     uint64_t entry)
+{
+    log_key(run, keyed, key, entry, SS_PRESENT);
+}
+
 /* ---- the head ---- */
 
-bool ss_is_still_absent(const struct ss_engine *engine, const struct ss_read *read,
-                        struct ss_place *conflict)
+bool ss_is_still_there(const struct ss_engine *engine, const struct ss_read *read,
+                       struct ss_place *conflict)
 {
     const struct ss_keyed *keyed = &engine->keyed[read->value];
     const uint64_t *key = (const uint64_t *)(read + 1);
     uint64_t words = keyed->of.key_words;
-    struct ss_found found =
-        ss_index_find(keyed, engine->config.state, key, words, ss_hash_key(key, words));
-    if (found.first == SS_NOWHERE)
-        return true;
-    *conflict = (struct ss_place){(uint32_t)found.first, 0, read->site};
-    return false;
+    uint64_t entry = read->word;
+    bool there;
+    if (read->bytes == SS_PRESENT) {
+        const uint64_t *at = &engine->state[entry];
+        there = ss_word_read(at + SS_STAMP_WORD) != 0 && ss_key_is(at, key, words);
+    } else {
+        entry =
+            ss_index_find(keyed, engine->state, key, words, ss_hash_key(key, words)).first;
+        there = entry == SS_NOWHERE;
+    }
+    if (!there)
+        *conflict = (struct ss_place){(uint32_t)entry, 0, read->site};
+    return there;
 }
 
 /* Goes through the changes as the events did one after the other. */
@@ -129,7 +148,7 @@ static bool limits_hold(struct ss_engine *engine, const struct ss_transaction *t
     const struct ss_change *end = transaction->changes + transaction->change_count;
     for (const struct ss_change *change = transaction->changes; change != end; change++) {
         struct ss_keyed *keyed = &engine->keyed[change->container];
-        keyed->running = ss_word_read(&engine->config.state[keyed->of.header + SS_HEADER_COUNT]);
+        keyed->running = ss_word_read(&engine->state[keyed->of.header + SS_HEADER_COUNT]);
     }
     for (const struct ss_change *change = transaction->changes; change != end; change++) {
         struct ss_keyed *keyed = &engine->keyed[change->container];
@@ -163,7 +182,7 @@ bool ss_changes_fit(struct ss_engine *engine, struct ss_transaction *transaction
 static void publish(struct ss_engine *engine, struct ss_keyed *keyed,
                     const struct ss_change *change, struct ss_chain *chain)
 {
-    uint64_t *state = engine->config.state;
+    uint64_t *state = engine->state;
     uint64_t entry = change->entry;
     if (change->kind == SS_INSERTED) {
         /* Release: who sees the stamp sees the key. */
@@ -179,7 +198,7 @@ static void publish(struct ss_engine *engine, struct ss_keyed *keyed,
 void ss_changes_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
 {
     assert(ss_turn_is_held(engine)); /* invariant 1 */
-    uint64_t *state = engine->config.state;
+    uint64_t *state = engine->state;
     for (uint64_t i = 0; i < transaction->change_count;) {
         uint32_t container = transaction->changes[i].container;
         struct ss_keyed *keyed = &engine->keyed[container];
@@ -204,7 +223,7 @@ void ss_changes_roll_back(struct ss_engine *engine, struct ss_transaction *trans
         struct ss_chain chain = {0, 0, 0};
         for (; i < transaction->change_count && transaction->changes[i].container == container; i++)
             if (transaction->changes[i].kind < SS_REMOVED)
-                ss_chain_add(engine->config.state, &chain, transaction->changes[i].entry);
+                ss_chain_add(engine->state, &chain, transaction->changes[i].entry);
         ss_entries_give(engine, &engine->keyed[container], &chain, chain.count);
     }
     transaction->change_count = 0;

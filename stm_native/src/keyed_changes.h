@@ -43,6 +43,8 @@ enum { SS_STAMP = 13 };
 /* In the place of bytes in a read log of `value`: that a key is absent, whose words follow, two
  * in an entry. `word` is that of the container's header, `value` its number. */
 enum { SS_ABSENT = 0x4000 };
+/* With early results, likewise: that a key has its entry at `word`, whatever its stamp. */
+enum { SS_PRESENT = 0x5000 };
 
 void ss_changes_begin(struct ss_worker *worker);
 /* The run's own entry of a key; SS_NOWHERE: it has inserted none. */
@@ -53,12 +55,15 @@ bool ss_changes_add(struct ss_run *run, const struct ss_keyed *keyed, uint64_t e
                     enum ss_change_kind kind);
 /* Logs, under `value`, that a key is absent. */
 void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key);
+/* Logs, with early results, that it has this entry. */
+void ss_log_presence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
+                     uint64_t entry);
 
 /* ---- with the turn ---- */
 
-/* Whether a key that was absent still is; if not, `conflict` is its entry. */
-bool ss_is_still_absent(const struct ss_engine *engine, const struct ss_read *read,
-                        struct ss_place *conflict);
+/* Whether a key that was absent or present still is; if not, `conflict` is its entry. */
+bool ss_is_still_there(const struct ss_engine *engine, const struct ss_read *read,
+                       struct ss_place *conflict);
 /* Whether there is room for all that a run inserts; if not, reason and perhaps the verdict say
  * why. */
 bool ss_changes_fit(struct ss_engine *engine, struct ss_transaction *transaction);

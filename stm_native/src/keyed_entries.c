@@ -65,7 +65,7 @@ static void fill(struct ss_engine *engine, struct ss_keyed *keyed, struct ss_key
     if (lent + wanted > spare)
         wanted = lent < spare ? spare - lent : 0;
     while (part->count < wanted) {
-        uint64_t entry = take_one(keyed, engine->config.state);
+        uint64_t entry = take_one(keyed, engine->state);
         if (entry == SS_NOWHERE)
             break;
         part->entries[part->count++] = (uint32_t)entry;
@@ -120,7 +120,7 @@ uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed)
         pthread_mutex_lock(&keyed->mutex);
         fill(engine, keyed, part);
         if (part->count == 0)
-            entry = take_one(keyed, engine->config.state);
+            entry = take_one(keyed, engine->state);
         pthread_mutex_unlock(&keyed->mutex);
         ss_step_inside(was);
     }
@@ -149,7 +149,7 @@ void ss_chain_add(uint64_t *state, struct ss_chain *chain, uint64_t entry)
 void ss_entries_give(struct ss_engine *engine, struct ss_keyed *keyed, struct ss_chain *chain,
                      uint64_t lent)
 {
-    uint64_t *state = engine->config.state;
+    uint64_t *state = engine->state;
     if (chain->count != 0 || lent != 0) {
         sig_atomic_t was = ss_step_outside();
         pthread_mutex_lock(&keyed->mutex);
@@ -204,7 +204,7 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
 {
     struct ss_touched *touched = &worker->touched;
     struct ss_engine *engine = worker->engine;
-    uint64_t *state = engine->config.state;
+    uint64_t *state = engine->state;
     undone = undone && touched->event == worker->run.event;
     for (uint64_t i = 0; i < touched->count;) {
         uint64_t container = touched->entries[i] >> 32;
@@ -235,7 +235,7 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
 
 uint64_t ss_entries_renew(struct ss_engine *engine, struct ss_keyed *keyed, uint64_t *last_stamp)
 {
-    uint64_t *state = engine->config.state;
+    uint64_t *state = engine->state;
     const struct ss_container *of = &keyed->of;
     uint64_t there = 0;
     uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);

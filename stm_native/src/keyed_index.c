@@ -88,12 +88,13 @@ void ss_index_enter(struct ss_keyed *keyed, uint64_t hash, uint64_t first)
 static void enter_all(const struct ss_engine *engine, const struct ss_keyed *keyed,
                       struct ss_index *index)
 {
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     const struct ss_container *of = &keyed->of;
     uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
     uint64_t end = of->region + used * of->entry_words;
     for (uint64_t first = of->region; first < end; first += of->entry_words)
-        if (ss_word_read(&state[first]) != 0)
+        /* One that was removed early may come back with its key. */
+        if (engine->early != NULL || ss_word_read(&state[first]) != 0)
             enter(index, ss_hash_key(&state[first + SS_KEY_WORD], of->key_words), first);
 }
 
@@ -167,7 +168,8 @@ bool ss_index_reserve(struct ss_engine *engine, struct ss_keyed *keyed, uint64_t
     const struct ss_index *index = atomic_load_explicit(&keyed->index, memory_order_relaxed);
     if (index->filled + more <= room_of(index))
         return true;
-    uint64_t count = ss_word_read(&engine->config.state[keyed->of.header + SS_HEADER_COUNT]);
+    uint64_t at = engine->early != NULL ? SS_HEADER_USED : SS_HEADER_COUNT;
+    uint64_t count = ss_word_read(&engine->state[keyed->of.header + at]);
     sig_atomic_t was = ss_step_outside();
     bool done = replace(engine, keyed, slots_for(count + more), may_be_undone);
     ss_step_inside(was);

@@ -44,8 +44,11 @@
 #include "boosting.h"
 #include "commit.h"
 #include "counter_prediction.h"
+#include "delta.h"
+#include "early.h"
 #include "engine.h"
 #include "hooks.h"
+#include "keyed_changes.h"
 #include "now.h"
 #include "parking.h"
 #include "processor.h"
@@ -288,6 +291,106 @@ static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
         __atomic_store_n(&owner->run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
+/* ---- early results: what comes next (early.c) ---- */
+
+/* Who has the earliest event that is not applied. */
+enum next { NEXT_NOBODY, NEXT_PENDING, NEXT_ACTIVE, NEXT_REVOKED };
+
+static enum next next_unapplied(const struct ss_engine *engine, struct ss_key *key)
+{
+    const struct ss_queue *queue = &engine->queue;
+    const struct ss_early *early = engine->early;
+    enum next next = NEXT_NOBODY;
+    if (queue->pending_count > 0) {
+        *key = pending_key(queue);
+        next = NEXT_PENDING;
+    }
+    if (queue->active_count > 0) {
+        struct ss_key first = first_key(active_at(engine, 0));
+        if (next == NEXT_NOBODY || is_before(first, *key)) {
+            *key = first;
+            next = NEXT_ACTIVE;
+        }
+    }
+    if (early->applied < early->count) {
+        struct ss_key first = ss_applied_at(early, early->applied)->first;
+        if (next == NEXT_NOBODY || is_before(first, *key)) {
+            *key = first;
+            next = NEXT_REVOKED;
+        }
+    }
+    return next;
+}
+
+static bool is_late(const struct ss_early *early, struct ss_key key)
+{
+    return early->applied > 0 && is_before(key, ss_applied_at(early, early->applied - 1)->last);
+}
+
+enum early_step {
+    EARLY_NOTHING,
+    EARLY_FINISH,    /* the first of the row is final */
+    EARLY_REVOKE,    /* some are taken back, for an event that belongs before or within them */
+    EARLY_REPUBLISH, /* one that was revoked is the head */
+    EARLY_APPLY,     /* a transaction that has run is */
+    EARLY_RUN,       /* events that are pending are */
+    EARLY_DISSOLVE,  /* what was revoked behind a barrier is given up: it may wait for long */
+    EARLY_IN_PLACE   /* what cannot run otherwise is, and everything before it is final */
+};
+
+/* With the mutex. */
+static enum early_step early_step(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    const struct ss_early *early = engine->early;
+    struct ss_key key = {0, 0, 0};
+    if (queue->failed)
+        return EARLY_NOTHING;
+    enum next next = next_unapplied(engine, &key);
+    if (early->divided > 0 || (next != NEXT_NOBODY && is_late(early, key)))
+        return EARLY_REVOKE;
+    if (early->applied > 0 && is_safe(queue, ss_applied_at(early, 0)->last))
+        return EARLY_FINISH;
+    if (next == NEXT_REVOKED)
+        return EARLY_REPUBLISH;
+    bool has_room = early->bytes < early->limit || early->applied < early->count;
+    if (next == NEXT_PENDING) {
+        /* Where no slot is left, the latest run has to be over before its events can make room. */
+        bool has_slot = queue->unused_count > 0 ||
+                        status_of(active_at(engine, queue->active_count - 1)) == SS_FINISHED;
+        return has_room && has_slot ? EARLY_RUN : EARLY_NOTHING;
+    }
+    if (next == NEXT_NOBODY || status_of(active_at(engine, 0)) != SS_FINISHED)
+        return EARLY_NOTHING;
+    if (active_at(engine, 0)->barrier && early->applied < early->count)
+        return EARLY_DISSOLVE;
+    if (active_at(engine, 0)->barrier)
+        return early->count == 0 && is_safe(queue, last_key(active_at(engine, 0)))
+                   ? EARLY_IN_PLACE
+                   : EARLY_NOTHING;
+    return has_room ? EARLY_APPLY : EARLY_NOTHING;
+}
+
+/* Nothing runs that is to be applied, and nobody has anything to do. */
+static bool early_is_settled(const struct ss_engine *engine)
+{
+    struct ss_key key;
+    if (engine->queue.failed)
+        return true;
+    if (early_step(engine) != EARLY_NOTHING)
+        return false;
+    return next_unapplied(engine, &key) != NEXT_ACTIVE ||
+           status_of(active_at(engine, 0)) == SS_FINISHED;
+}
+
+/* Not while a late event waits for its place, and no farther than there is room. */
+static bool may_claim_early(const struct ss_engine *engine)
+{
+    const struct ss_early *early = engine->early;
+    return early->applied == early->count && early->divided == 0 && early->bytes < early->limit &&
+           !is_late(early, pending_key(&engine->queue));
+}
+
 /* ---- what there is to do ---- */
 
 static bool head_is_pending(const struct ss_engine *engine)
@@ -301,6 +404,9 @@ static bool head_is_pending(const struct ss_engine *engine)
 static bool head_is_safe(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
+    if (engine->early != NULL && engine->early->count > 0 &&
+        is_safe(queue, ss_applied_at(engine->early, 0)->first))
+        return true;
     if (head_is_pending(engine))
         return is_safe(queue, pending_key(queue));
     return queue->active_count > 0 && is_safe(queue, first_key(active_at(engine, 0)));
@@ -322,10 +428,13 @@ static bool head_is_finished(const struct ss_engine *engine)
 }
 
 /* One slot is kept for the head, which must never wait for one: nothing comes before it any more, so
- * it is the only one that takes the last slot. */
-static bool has_slot(const struct ss_queue *queue, uint64_t place)
+ * it is the only one that takes the last slot. With early results nothing is so sure, and that slot is
+ * for who has the turn. */
+static bool has_slot(const struct ss_engine *engine, uint64_t place)
 {
-    return queue->unused_count > 1 || (place == 0 && is_safe(queue, pending_key(queue)));
+    const struct ss_queue *queue = &engine->queue;
+    return queue->unused_count > 1 ||
+           (place == 0 && engine->early == NULL && is_safe(queue, pending_key(queue)));
 }
 
 static bool can_claim(const struct ss_engine *engine)
@@ -340,7 +449,9 @@ static bool can_claim(const struct ss_engine *engine)
     for (uint64_t i = 0; queue->dissolving > 0 && i < place; i++)
         if (atomic_load_explicit(&active_at(engine, i)->dissolved, memory_order_relaxed) != 0)
             return false;
-    if (has_slot(queue, place))
+    if (engine->early != NULL && !may_claim_early(engine))
+        return false;
+    if (has_slot(engine, place))
         return true;
     /* The latest one makes room. Not with a hook, which would have to be called under the mutex. */
     if (engine->hooks.kinds != 0)
@@ -367,7 +478,14 @@ static void refresh(struct ss_engine *engine)
     struct ss_queue *queue = &engine->queue;
     uint32_t work = can_claim(engine) ? WORK_CLAIM : 0;
     bool pending = head_is_pending(engine);
-    if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
+    bool ready = pending && !queue->failed && is_safe(queue, pending_key(queue));
+    if (engine->early != NULL) {
+        struct ss_key key;
+        enum early_step step = early_step(engine);
+        pending = next_unapplied(engine, &key) != NEXT_ACTIVE;
+        ready = pending && step != EARLY_NOTHING;
+        work |= step != EARLY_NOTHING ? WORK_ADVANCE : 0;
+    } else if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
         work |= WORK_ADVANCE;
     bool timers = timers_are_due(engine);
     if (timers)
@@ -377,9 +495,7 @@ static void refresh(struct ss_engine *engine)
     atomic_store_explicit(&engine->next_commit,
                           pending || queue->active_count == 0 ? -1 : active_at(engine, 0)->number,
                           memory_order_release);
-    atomic_store_explicit(&queue->head_is_unclaimed,
-                          pending && !queue->failed && is_safe(queue, pending_key(queue)),
-                          memory_order_release);
+    atomic_store_explicit(&queue->head_is_unclaimed, ready, memory_order_release);
     /* Release, here and for what follows: who looks without the mutex sees what has led to it.
      * The mutex orders those who work it out, so nothing needs to be acquired. */
     uint32_t before = atomic_exchange_explicit(&queue->work, work, memory_order_acq_rel);
@@ -390,7 +506,9 @@ static void refresh(struct ss_engine *engine)
         queue->has_rows || queue->failed ||
         (queue->has_moved && !timers && !head_is_safe(engine));
     atomic_store_explicit(&queue->has_news, has_news, memory_order_release);
-    if (has_news && queue->listeners > 0)
+    bool is_settled = engine->early != NULL && early_is_settled(engine);
+    atomic_store_explicit(&queue->is_settled, is_settled, memory_order_release);
+    if ((has_news || is_settled) && queue->listeners > 0)
         pthread_cond_broadcast(&queue->news);
 }
 
@@ -425,6 +543,11 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
     struct ss_key next = {0, 0, 0};
     if (has_next)
         next = first_key(active_at(engine, place));
+    if (engine->early != NULL && engine->early->applied < engine->early->count) {
+        struct ss_key revoked = ss_applied_at(engine->early, engine->early->applied)->first;
+        next = !has_next || is_before(revoked, next) ? revoked : next;
+        has_next = true;
+    }
 
     transaction->span_count = 0;
     int64_t count = 0;
@@ -471,6 +594,10 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     int64_t most = engine->job.chunk;
     if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
         most = plain_chunk;
+    if (engine->early != NULL) {
+        most = engine->early->singly > 0 ? 1 : engine->job.chunk;
+        engine->early->singly -= engine->early->singly > 0;
+    }
     assert(queue->unused_count > 0);
     uint64_t slot = queue->unused[queue->unused_first % queue->slots];
     struct ss_transaction *transaction = &engine->ring[slot];
@@ -484,6 +611,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     transaction->number = queue->claims++ * (int64_t)engine->ring_size + (int64_t)slot;
     transaction->began_as_head = engine->protocol->head_speculates && place == 0 &&
                                  is_safe(queue, last_key(transaction));
+    transaction->barrier = false;
     /* Relaxed: the slot is ours, and the release of its status, below, shows all of it. */
     atomic_store_explicit(&transaction->dissolved, 0, memory_order_relaxed);
     atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
@@ -511,7 +639,7 @@ static int64_t claim(struct ss_worker *worker)
     int64_t number = -1;
     pthread_mutex_lock(&queue->mutex);
     if (can_claim(engine)) {
-        if (!has_slot(queue, place_of(engine, pending_key(queue))))
+        if (!has_slot(engine, place_of(engine, pending_key(queue))))
             dissolve(engine, queue->active_count - 1,
                      status_of(active_at(engine, queue->active_count - 1)));
         struct ss_transaction *transaction = form(engine, SS_RUNNING);
@@ -706,6 +834,322 @@ static bool fire_at_frontier(struct ss_worker *worker)
     return fired == SS_FIRED;
 }
 
+/* ---- early results: the steps ---- */
+
+static void divide(struct ss_early *early, struct ss_applied *applied)
+{
+    early->divided += !applied->divided;
+    applied->divided = true;
+}
+
+/* Takes a revoked one out of the row: its events are pending again. */
+static void dissolve_applied(struct ss_engine *engine, uint64_t place)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_applied *applied = ss_early_remove(engine->early, place);
+    const struct ss_transaction spans = {.spans = applied->spans,
+                                         .span_count = applied->span_count};
+    queue->claimed_spans -= applied->span_count;
+    give_back(queue, &spans, false);
+    ss_applied_drop(engine, applied);
+    ss_early_void(engine, applied);
+    free(applied);
+}
+
+/* Takes back all that are applied behind the earliest event that is not, or behind the first one that is
+ * divided, and it as well. */
+static void revoke(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    struct ss_key key;
+    uint64_t place = early->applied;
+    int64_t since = ss_now();
+    if (next_unapplied(engine, &key) != NEXT_NOBODY && is_late(early, key)) {
+        place = ss_applied_before(early, key);
+        if (place > 0 && is_before(key, ss_applied_at(early, place - 1)->last))
+            divide(early, ss_applied_at(early, place - 1));
+    }
+    for (uint64_t i = 0, left = early->divided; left > 0; i++)
+        if (ss_applied_at(early, i)->divided) {
+            place = i < place ? i : place;
+            left--;
+        }
+    early->figures.passes += place < early->applied;
+    early->figures.revoked += early->applied - place;
+    pthread_mutex_unlock(&queue->mutex);
+    for (uint64_t i = early->applied; i-- > place;)
+        ss_applied_revoke(engine, ss_applied_at(early, i));
+    pthread_mutex_lock(&queue->mutex);
+    early->applied = place;
+    for (uint64_t i = place; i < early->count && early->divided > 0;) {
+        if (ss_applied_at(early, i)->divided)
+            dissolve_applied(engine, i);
+        else
+            i++;
+    }
+    /* What could not run otherwise may do so on another state. */
+    for (uint64_t i = 0; i < queue->active_count; i++)
+        active_at(engine, i)->barrier = false;
+    early->figures.nanoseconds += (uint64_t)(ss_now() - since);
+}
+
+/* Publishes again, up to the next event that is to be run, as far as they hold. */
+static void republish(struct ss_engine *engine)
+{
+    enum { AT_ONCE = 256 };
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    struct ss_key until = {0, 0, 0};
+    uint64_t place = early->applied;
+    uint64_t end = early->count - place < AT_ONCE ? early->count : place + AT_ONCE;
+    bool holds = true;
+    int64_t since = ss_now();
+    if (queue->pending_count > 0 || queue->active_count > 0) {
+        if (queue->pending_count > 0)
+            until = pending_key(queue);
+        if (queue->active_count > 0 &&
+            (queue->pending_count == 0 || is_before(first_key(active_at(engine, 0)), until)))
+            until = first_key(active_at(engine, 0));
+        uint64_t before = ss_applied_before(early, until);
+        end = before < end ? before : end;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    for (; holds && place < end; place += holds) {
+        holds = ss_applied_holds(engine, ss_applied_at(early, place));
+        if (holds)
+            ss_applied_publish(engine, ss_applied_at(early, place));
+    }
+    pthread_mutex_lock(&queue->mutex);
+    early->figures.republished += place - early->applied;
+    early->figures.rerun += !holds;
+    early->applied = place;
+    if (!holds)
+        dissolve_applied(engine, place);
+    early->figures.nanoseconds += (uint64_t)(ss_now() - since);
+}
+
+/* The first ones of the row are final. False: out of memory. */
+static bool finish_first(struct ss_worker *worker)
+{
+    enum { AT_ONCE = 64 };
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    uint64_t count = 0, done = 0;
+    while (count < early->applied && count < AT_ONCE &&
+           is_safe(queue, ss_applied_at(early, count)->last) &&
+           !(count > 0 && ss_applied_at(early, count - 1)->raised))
+        count++;
+    pthread_mutex_unlock(&queue->mutex);
+    while (done < count && ss_applied_finish(worker, ss_applied_at(early, done)))
+        done++;
+    pthread_mutex_lock(&queue->mutex);
+    early->applied -= done;
+    for (uint64_t at = 0; at < done; at++) {
+        struct ss_applied *applied = ss_early_remove(early, 0);
+        queue->claimed_spans -= applied->span_count;
+        if (applied->raised) {
+            queue->failed = true;
+            queue->failed_segment = applied->spans[0].segment;
+            queue->failed_row = applied->spans[0].first;
+        }
+        for (uint64_t i = 0; i < applied->span_count && !applied->raised; i++)
+            applied->spans[i].segment->left -= applied->spans[i].last - applied->spans[i].first;
+        free(applied);
+    }
+    queue->has_moved = true;
+    queue->has_rows = engine->row_words > 0;
+    ss_count(&worker->statistics.commits, done);
+    if (done < count) {
+        queue->failed = true;
+        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
+    }
+    return done == count;
+}
+
+/* Whether a run that is over is what the sequential one would do; sets `reruns` where its log does not
+ * tell why. */
+static bool run_holds(struct ss_engine *engine, struct ss_transaction *transaction, bool *reruns)
+{
+    *reruns = false;
+    if (transaction->verdict != SS_COMPLETED && transaction->verdict != SS_RAISED)
+        return false;
+    if (!engine->protocol->validate(engine, transaction))
+        return false;
+    if (transaction->verdict == SS_COMPLETED &&
+        (!ss_delta_fits(engine, transaction) || !ss_changes_fit(engine, transaction))) {
+        transaction->verdict = SS_RAISED; /* which shows only now */
+        *reruns = true;
+    }
+    return true;
+}
+
+/* Applies the head, whose status is RUNNING, and which has run (`finished`) or has not. */
+static void apply(struct ss_worker *worker, struct ss_transaction *transaction, bool finished)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    struct ss_applied *applied = NULL;
+    bool reruns = false, holds = false, failed = false;
+    pthread_mutex_unlock(&queue->mutex);
+    if (finished) {
+        holds = run_holds(engine, transaction, &reruns);
+        if (!holds)
+            ss_drop(worker, transaction,
+                    transaction->verdict == SS_COMPLETED || transaction->verdict == SS_RAISED
+                        ? SS_ABORT_CONFLICT
+                        : ss_reason_of(transaction->verdict));
+    } else {
+        ss_count(&worker->statistics.head_runs, 1);
+    }
+    while (!holds) {
+        ss_run_as_head(worker, transaction);
+        /* Relaxed: who wants it waits until we look once more, with the mutex. */
+        if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0 ||
+            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+            break;
+        holds = run_holds(engine, transaction, &reruns);
+        /* Asked to leave for somebody that was the head before. */
+        if (!holds && transaction->verdict != SS_KILLED)
+            break;
+        if (!holds)
+            engine->protocol->roll_back(engine, transaction);
+    }
+    bool alone = transaction->last == 1;
+    if (holds && transaction->verdict == SS_RAISED)
+        engine->protocol->roll_back(engine, transaction);
+    if (holds && (transaction->verdict == SS_COMPLETED || alone)) {
+        applied = ss_applied_new(transaction, first_key(transaction), last_key(transaction), reruns);
+        failed = applied == NULL;
+    }
+    if (applied != NULL) {
+        transaction->change_count = 0; /* its entries are the other's */
+        ss_applied_publish(engine, applied);
+    } else {
+        engine->protocol->roll_back(engine, transaction);
+    }
+    /* Relaxed: who looks meanwhile counts from its own first look. */
+    atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+    pthread_mutex_lock(&queue->mutex);
+    bool dissolved = atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
+    uint64_t position = place_of(engine, first_key(transaction));
+    queue->dissolving -= dissolved;
+    if (applied != NULL && ss_early_reserve(early)) {
+        applied->divided = dissolved;
+        early->divided += dissolved;
+        ss_early_insert(early, early->applied++, applied);
+        if (SS_UNLIKELY(ss_predicts(engine->counters)))
+            ss_prediction_fold_open(engine, transaction->last);
+        discard(engine, position);
+        queue->claimed_spans += applied->span_count;
+        return;
+    }
+    if (applied != NULL) {
+        ss_applied_revoke(engine, applied);
+        ss_applied_drop(engine, applied);
+        free(applied);
+        failed = true;
+    }
+    if (failed) {
+        queue->failed = true;
+        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
+    }
+    if (holds && !failed && !dissolved)
+        early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
+    if (holds || dissolved) {
+        dissolve(engine, position, SS_WAITING);
+        return;
+    }
+    transaction->barrier = true;
+    ss_set_status(transaction, transaction->number, SS_FINISHED);
+}
+
+/* The head cannot run but in place, and everything before it is final. */
+static void apply_in_place(struct ss_worker *worker, struct ss_transaction *transaction)
+{
+    struct ss_engine *engine = worker->engine;
+    ss_set_status(transaction, transaction->number, SS_IN_PLACE);
+    refresh(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
+    struct ss_key last = last_key(transaction);
+    bool done = ss_run_in_place(worker, transaction, transaction->number);
+    if (done) {
+        engine->early->has_final = true;
+        engine->early->final = last;
+        ss_count(&worker->statistics.commits, 1);
+    }
+    leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
+    pthread_mutex_lock(&engine->queue.mutex);
+}
+
+/* With the turn: one step; false: there is none. */
+static bool advance_early(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    struct ss_transaction *transaction;
+    pthread_mutex_lock(&queue->mutex);
+    enum early_step step = early_step(engine);
+    bool full = early->bytes >= early->limit;
+    switch (step) {
+    case EARLY_NOTHING:
+        break;
+    case EARLY_FINISH:
+        if (!finish_first(worker))
+            step = EARLY_NOTHING;
+        break;
+    case EARLY_REVOKE:
+        revoke(engine);
+        break;
+    case EARLY_REPUBLISH:
+        republish(engine);
+        break;
+    case EARLY_APPLY:
+    case EARLY_RUN:
+        /* The latest ones make room for it. */
+        if (full)
+            dissolve_applied(engine, early->count - 1);
+        if (step == EARLY_RUN && queue->unused_count == 0)
+            dissolve(engine, queue->active_count - 1, SS_FINISHED);
+        transaction = step == EARLY_RUN ? form(engine, SS_RUNNING) : active_at(engine, 0);
+        if (transaction == NULL) {
+            step = EARLY_NOTHING;
+            break;
+        }
+        ss_set_status(transaction, transaction->number, SS_RUNNING);
+        atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+        refresh(engine);
+        apply(worker, transaction, step == EARLY_APPLY);
+        break;
+    case EARLY_DISSOLVE:
+        while (early->applied < early->count)
+            dissolve_applied(engine, early->count - 1);
+        break;
+    case EARLY_IN_PLACE:
+        apply_in_place(worker, active_at(engine, 0));
+        break;
+    }
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return step != EARLY_NOTHING;
+}
+
+bool ss_queue_is_whole(struct ss_engine *engine, bool *settled)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_key key;
+    pthread_mutex_lock(&queue->mutex);
+    enum next next = next_unapplied(engine, &key);
+    bool whole = engine->early->applied == engine->early->count && engine->early->divided == 0 &&
+                 (next == NEXT_NOBODY || !is_late(engine->early, key));
+    *settled = early_is_settled(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return whole;
+}
+
 static void advance(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
@@ -721,6 +1165,11 @@ static void advance(struct ss_worker *worker)
         }
         if (committed && ss_reader_comes_first(engine))
             return;
+        if (SS_UNLIKELY(engine->early != NULL)) {
+            if (!advance_early(worker))
+                return;
+            continue;
+        }
         if ((transaction = take_head(engine, &finished)) == NULL) {
             if (!ss_has_timers(engine) || !fire_at_frontier(worker))
                 return;
@@ -860,6 +1309,25 @@ void ss_queue_close(struct ss_engine *engine)
     /* Relaxed: nobody is in a job, and who waits for news takes the mutex before it acts. */
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
     atomic_store_explicit(&queue->has_news, 1, memory_order_relaxed);
+    atomic_store_explicit(&queue->is_settled, 1, memory_order_relaxed);
+}
+
+/* Notes which of those that are applied an event of the segment divides. */
+static void divide_applied(struct ss_engine *engine, const struct ss_segment *segment)
+{
+    struct ss_early *early = engine->early;
+    uint64_t first = ss_applied_before(early, key_at(segment, segment->first));
+    uint64_t end = ss_applied_before(early, key_at(segment, segment->last - 1));
+    int64_t row = segment->first;
+    for (uint64_t i = first > 0 ? first - 1 : 0; i < end; i++) {
+        struct ss_applied *applied = ss_applied_at(early, i);
+        if (applied->events == 1)
+            continue;
+        while (row < segment->last && is_before(key_at(segment, row), applied->first))
+            row++;
+        if (row < segment->last && is_before(key_at(segment, row), applied->last))
+            divide(early, applied);
+    }
 }
 
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
@@ -891,6 +1359,8 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         if (low < segment->last && is_before(key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
+    if (engine->early != NULL)
+        divide_applied(engine, segment);
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
     segment->submitted = true;
     refresh(engine);
@@ -916,6 +1386,14 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
             break; /* the one that the frontier divides; all others are beyond it */
         }
     }
+    for (uint64_t i = 0; engine->early != NULL && i < engine->early->count; i++) {
+        struct ss_applied *applied = ss_applied_at(engine->early, i);
+        if (is_safe(queue, applied->last))
+            continue;
+        if (is_safe(queue, applied->first))
+            divide(engine->early, applied);
+        break;
+    }
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
 }
@@ -926,7 +1404,8 @@ void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp)
     engine->timers->end = stamp;
 }
 
-bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
+/* Until a flag of the queue is up. */
+static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_t milliseconds)
 {
     struct ss_queue *queue = &engine->queue;
     struct timespec until;
@@ -935,7 +1414,7 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     /* One event is often done before a thread has gone to sleep and been woken. */
     int64_t spin = milliseconds > 0 ? now + listener_nanoseconds : 0;
     /* Acquire: pairs with the release in refresh; what counts is the look with the mutex, below. */
-    while (atomic_load_explicit(&queue->has_news, memory_order_acquire) == 0 && ss_now() < spin)
+    while (atomic_load_explicit(flag, memory_order_acquire) == 0 && ss_now() < spin)
         ss_relax();
     until.tv_sec = (time_t)(at / 1000000000);
     until.tv_nsec = (long)(at % 1000000000);
@@ -944,7 +1423,7 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     int rc = 0;
     bool news;
     /* Relaxed: with the mutex it does not change. */
-    while (!(news = atomic_load_explicit(&queue->has_news, memory_order_relaxed) != 0) && rc == 0)
+    while (!(news = atomic_load_explicit(flag, memory_order_relaxed) != 0) && rc == 0)
         rc = pthread_cond_timedwait(&queue->news, &queue->mutex, &until);
     queue->listeners--;
     /* All workers may be in runaway runs at once; then nobody else is left to notice. With the mutex,
@@ -953,6 +1432,16 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
         ss_watch(engine);
     pthread_mutex_unlock(&queue->mutex);
     return news;
+}
+
+bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
+{
+    return await(engine, &engine->queue.has_news, milliseconds);
+}
+
+bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds)
+{
+    return await(engine, &engine->queue.is_settled, milliseconds);
 }
 
 bool ss_engine_is_settled(struct ss_engine *engine)

@@ -46,6 +46,7 @@ struct ss_queue {
     _Atomic uint32_t work; /* what there is to do; see enum work */
     _Atomic uint64_t changes; /* times that it was worked out */
     _Atomic uint32_t head_is_unclaimed; /* 1: an event below the frontier is next, and pending */
+    _Atomic uint32_t is_settled; /* 1: who waits for early results need not wait */
     _Atomic uint32_t has_news; /* 1: who waits outside the pool need not wait */
     _Atomic uint64_t runs; /* that ended, and what they took */
     _Atomic int64_t nanoseconds;
@@ -65,6 +66,9 @@ bool ss_queue_can_advance(struct ss_engine *engine);
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine);
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
+/* With the turn: no event that is to be applied belongs before one that is, and none that was revoked
+ * waits; `settled`: as struct ss_early_told says. */
+bool ss_queue_is_whole(struct ss_engine *engine, bool *settled);
 /* On_post_commit has been told of a committed event of the segment. */
 void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
 

@@ -93,10 +93,10 @@ uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count)
     return (uint64_t *)(head + 1);
 }
 
-void ss_range_publish(struct ss_engine *engine, const struct ss_write *head)
+void ss_range_publish(uint64_t *state, const struct ss_write *head)
 {
     const uint64_t *values = (const uint64_t *)(head + 1);
-    uint64_t *words = &engine->config.state[head->word];
+    uint64_t *words = &state[head->word];
     for (uint64_t i = 0; i < head->value; i++)
         ss_word_write(&words[i], values[i]);
 }
@@ -105,7 +105,7 @@ bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *he
                         struct ss_place *conflict)
 {
     const uint64_t *values = (const uint64_t *)(head + 1);
-    const uint64_t *words = &engine->config.state[head->word];
+    const uint64_t *words = &engine->state[head->word];
     /* Only who holds the turn writes the state, and that is us: no need of atomic reads. */
     if (memcmp(words, values, head->value * sizeof *values) == 0)
         return true;

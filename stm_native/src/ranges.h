@@ -27,7 +27,7 @@ static inline uint64_t ss_redo_words(const struct ss_write *write)
     return write->delta == SS_STORED_RANGE ? write->value : 1;
 }
 /* With the turn: writes the words of a stored range. */
-void ss_range_publish(struct ss_engine *engine, const struct ss_write *head);
+void ss_range_publish(uint64_t *state, const struct ss_write *head);
 /* Whether the run has stored to a word of the range; then it is read word by word. */
 bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count);
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count);

@@ -230,17 +230,15 @@ uint64_t ss_increment(struct ss_run *run, uint64_t word)
     return value;
 }
 
-void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
+void ss_redo_publish(uint64_t *state, const struct ss_transaction *transaction)
 {
-    assert(ss_turn_is_held(engine)); /* invariant 1: the state is changed by the head only */
-    uint64_t *state = engine->config.state;
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end; write++) {
         uint64_t value = write->value;
         if (SS_UNLIKELY(write->delta == SS_SETTLED || write->delta == SS_STAMP))
             continue;
         if (SS_UNLIKELY(write->delta == SS_STORED_RANGE)) {
-            ss_range_publish(engine, write);
+            ss_range_publish(state, write);
             write += ss_range_entries(write->value);
             continue;
         }

@@ -58,7 +58,8 @@ static inline struct ss_write ss_store_entry(struct ss_unit unit, uint64_t value
 }
 /* The head's own store: the old word goes into the undo log. */
 void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value);
-void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
+/* With the turn: writes what a run has stored into the state, or the image of it. */
+void ss_redo_publish(uint64_t *state, const struct ss_transaction *transaction);
 /* Where neighbouring words lie one behind the other in the log; NULL: they do not. */
 uint64_t *ss_redo_find_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* Has the slots of neighbouring words refer to the range whose head is the next entry of the log. */

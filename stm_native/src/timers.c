@@ -66,7 +66,7 @@ static const uint64_t sign_bit = UINT64_C(1) << 63;
 /* Of the header that has the clock. */
 static uint64_t *header_word(const struct ss_engine *engine, uint64_t at)
 {
-    return &engine->config.state[engine->timers->keyed->of.header + at];
+    return &engine->state[engine->timers->keyed->of.header + at];
 }
 
 static uint64_t time_word(const struct ss_keyed *keyed, uint64_t entry)
@@ -106,7 +106,7 @@ static int64_t lifetime_of(const struct ss_engine *engine, const struct ss_keyed
 {
     int64_t expires = keyed->of.expires;
     /* Written before the first event, and never again while events run. */
-    int64_t tick = (int64_t)ss_word_read(&engine->config.state[keyed->of.header + SS_HEADER_TICK]);
+    int64_t tick = (int64_t)ss_word_read(&engine->state[keyed->of.header + SS_HEADER_TICK]);
     return tick == 0 ? expires : expires / tick + (expires % tick != 0);
 }
 
@@ -144,7 +144,7 @@ static bool is_before(const struct ss_due *a, const struct ss_due *b)
 
 static bool is_set(const struct ss_engine *engine, const struct ss_due *item)
 {
-    return ss_word_read(&engine->config.state[item->entry]) == item->stamp;
+    return ss_word_read(&engine->state[item->entry]) == item->stamp;
 }
 
 static void tell_next(struct ss_timers *timers)
@@ -227,14 +227,14 @@ static uint64_t entries_of(const struct ss_engine *engine)
     for (uint64_t i = 0; i < engine->config.container_count; i++)
         if (goes_by_time(&engine->keyed[i]))
             entries += ss_word_read(
-                &engine->config.state[engine->keyed[i].of.header + SS_HEADER_COUNT]);
+                &engine->state[engine->keyed[i].of.header + SS_HEADER_COUNT]);
     return entries;
 }
 
 /* When a timer fires, or an entry expires. */
 static int64_t due_at(const struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry)
 {
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     int64_t time = (int64_t)ss_word_read(&state[entry + keyed->of.entry_words - 1]);
     return later(time, lifetime_of(engine, keyed));
 }
@@ -244,7 +244,7 @@ void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint
     struct ss_timers *timers = engine->timers;
     if (!goes_by_time(keyed))
         return;
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     /* Who sets the same timers anew again and again leaves one item behind each time. Not while an
      * event runs, which may be undone: what it has cancelled is set again then. */
     if (timers->count > 2 * entries_of(engine) + first_capacity)
@@ -313,7 +313,7 @@ void ss_timers_rewound(struct ss_run *run, uint64_t container, uint64_t entry)
 /* Whether a word is the time of an entry that is there, and goes back to `value`. */
 static bool rewinds(const struct ss_engine *engine, uint64_t word, uint64_t value)
 {
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     for (uint64_t i = 0; i < engine->config.container_count; i++) {
         const struct ss_container *of = &engine->keyed[i].of;
         if (of->kind != SS_KEYED || of->expires == 0 || word < of->region ||
@@ -398,7 +398,7 @@ bool ss_timers_renew(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return true;
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     timers->count = timers->aside_count = timers->end = 0;
     timers->latest = INT64_MIN;
     if (!ss_timers_reserve(engine, entries_of(engine)))
@@ -644,7 +644,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     struct ss_timers *timers = engine->timers;
     struct ss_run *run = &worker->run;
     const struct ss_keyed *keyed = container_of(engine, &item);
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     int64_t clock = clock_of(engine);
     struct ss_undo undos[MOST_UNDOS];
 

@@ -45,14 +45,15 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 /* False: not everything; the first that has changed is the conflict. */
 static bool unchanged(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    const uint64_t *state = engine->config.state;
+    const uint64_t *state = engine->state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
         /* One question for both: words are asked it, too. */
         if (SS_UNLIKELY(read->bytes >= SS_ABSENT)) {
             bool is_range = read->bytes == SS_RANGE;
             if (!(is_range ? ss_range_unchanged(engine, read, &transaction->conflict)
-                           : ss_is_still_absent(engine, read, &transaction->conflict)))
+                           
+                            : ss_is_still_there(engine, read, &transaction->conflict)))
                 return false;
             read += ss_range_entries(is_range ? read->value
                                               : engine->keyed[read->value].of.key_words);
@@ -77,7 +78,7 @@ static bool validate(const struct ss_engine *engine, struct ss_transaction *tran
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
 {
     assert(unchanged(engine, transaction)); /* invariant 3: it read what the head reads */
-    ss_redo_publish(engine, transaction);
+    ss_redo_publish(engine->state, transaction);
     if (SS_UNLIKELY(transaction->change_count != 0)) {
         ss_changes_publish(engine, transaction);
         transaction->change_count = 0;

@@ -59,6 +59,8 @@ static struct {
     uint64_t locked_jobs;
     uint64_t open_jobs;
     uint64_t open_failures;
+    uint64_t early_jobs;
+    struct ss_early_figures early;
     uint64_t empty_jobs;
     uint64_t large_jobs;
     uint64_t abandoned_jobs;
@@ -135,7 +137,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         world->engine,
         "  replay: stress --seed %" PRIu64 " --world %" PRIu64 " --threads %" PRIu64 "\n"
         "  batch %" PRIu64 ", part %" PRIu64 ": %s, %" PRId64 " events from %" PRId64 " of %" PRId64
-        ", chunk %" PRId64 ", horizon %" PRId64 "%s\n"
+        ", chunk %" PRId64 ", horizon %" PRId64 ", early %" PRIu64 "%s\n"
         "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
         "%s%s\n"
         "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 ", regions %" PRIu64 "\n"
@@ -143,7 +145,8 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         ", pairs %" PRIu64 "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
         "  most steps %" PRIu64 ", skew %" PRIu64 ", work %" PRIu64 ", weights%s",
         options.seed, world->number, options.threads, batch->number, part, modes[job->mode],
-        job->count, offset, batch->count, job->chunk, job->horizon, requests[request],
+        job->count, offset, batch->count, job->chunk, job->horizon, job->early_bytes,
+        requests[request],
         config->threads, config->read_limit, config->redo_limit, config->emit_limit,
         world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
         protocols[config->protocol], config->record_shift, config->records,
@@ -431,6 +434,11 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
                          .horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64),
                          .mode = SS_MODE_OPEN,
                          .count = batch->count};
+    bool may_be_early = world->regions.boosted_words == 0 && world->config.timers == 0 &&
+                        !world->regions.containers.goes_by_time;
+    if (may_be_early && chance(dice, 2))
+        job.early_bytes = chance(dice, 2) ? UINT64_MAX : spread(dice, 1 << 18);
+    totals.early_jobs += job.early_bytes != 0;
     describe(world, batch, 0, 0, &job, REQUEST_NONE);
     struct open_batch open = {.engine = world->engine,
                               .state = world->config.state,
@@ -446,6 +454,10 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
     job.count = 0;
     timers_run_as(&batch->shape);
     struct ss_outcome outcome = run_open_batch(&open, &job);
+    struct ss_early_figures early = ss_engine_early_figures(world->engine);
+    totals.early.revoked += early.revoked;
+    totals.early.republished += early.republished;
+    totals.early.rerun += early.rerun;
     world->time = open.time > world->time ? open.time : world->time;
     if (long_sleep_missed() != 0)
         fail("a worker slept on while there was something to do: a wake-up was lost");
@@ -662,6 +674,10 @@ static bool summarize(void)
         {"jobs", totals.jobs},
         {"open jobs", totals.open_jobs},
         {"events that raise in open jobs", totals.open_failures},
+        {"jobs with early results", totals.early_jobs},
+        {"transactions that were revoked", totals.early.revoked},
+        {"transactions that were published again", totals.early.republished},
+        {"revoked transactions that ran again", totals.early.rerun},
         {"jobs without events", totals.empty_jobs},
         {"jobs of 2000 events and more", totals.large_jobs},
         {"jobs without horizon", totals.horizonless_jobs},

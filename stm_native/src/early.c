@@ -1,0 +1,522 @@
+/* Early results: events are applied in the order known so far, and are final later (after Brito 2010,
+ * 5.2.1 and 5.2.2).
+ *
+ * In such a job there are two images of the state. The owner's words are the final one, which everybody
+ * outside sees. The workers' is a copy, the *applied* image: the head of the job is the next event to
+ * be applied, whether or not earlier ones may still come, and when the frontier has passed an applied
+ * transaction, what it has written is written to the owner's words as well, in order.
+ *
+ *     final | applied, in a row by key, with their logs | the head | running or waiting | pending
+ *
+ * An event that comes too late for that belongs before some that are applied. These are *revoked*:
+ * taken back, the last one first, by the words that they had found. The late event runs; then those
+ * behind it become the head again, one by one. Where all that one had read is as it was, what it wrote is
+ * published again without running it; else its events are pending again.
+ *
+ * So a transaction that is applied keeps its logs: what it read, with values; what it wrote; what it
+ * overwrote; its rows. Deltas are applied again, to whatever is there by then.
+ *
+ * Containers. A removed entry is free when its removal is final: until then it could come back. The
+ * index knows all entries that were ever taken, as it is but a hint. A transaction that is published
+ * again gives its entries the stamps they had if nothing in the container has come or gone before it
+ * meanwhile, and new ones else; so the order of stamps is that of the events, and no stamp stands for two
+ * contents. That a key has an entry is logged as such, and not as a stamp (keyed.c). */
+#include "early.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "delta.h"
+#include "emit.h"
+#include "engine.h"
+#include "keyed.h"
+#include "keyed_changes.h"
+#include "keyed_entries.h"
+#include "keyed_index.h"
+#include "look.h"
+#include "open_job.h"
+#include "protocol.h"
+#include "ranges.h"
+#include "redo_log.h"
+#include "specstream_containers.h"
+#include "state_words.h"
+#include "statistics.h"
+#include "turn.h"
+#include "undo_log.h"
+#include "worker.h"
+
+enum { COPIED_WORDS = 512, FIRST_ROOM = 64 };
+
+/* ---- the two images ---- */
+
+/* Regions of containers are mostly untouched, and have no memory then: where there are zeros only, the
+ * copy stays untouched as well. */
+static void copy_words(uint64_t *to, const uint64_t *from, uint64_t words)
+{
+    static const uint64_t zeros[COPIED_WORDS];
+    for (uint64_t at = 0; at < words; at += COPIED_WORDS) {
+        uint64_t count = words - at < COPIED_WORDS ? words - at : COPIED_WORDS;
+        if (memcmp(from + at, zeros, count * sizeof *from) != 0)
+            memcpy(to + at, from + at, count * sizeof *from);
+    }
+}
+
+bool ss_early_open(struct ss_engine *engine, uint64_t limit)
+{
+    assert(engine->early == NULL);
+    struct ss_early *early = calloc(1, sizeof *early);
+    if (early == NULL)
+        return false;
+    early->limit = limit;
+    early->image = calloc(engine->config.state_words + 1, sizeof *early->image);
+    if (early->image == NULL || !ss_early_reserve(early)) {
+        free(early->image);
+        free(early);
+        return false;
+    }
+    copy_words(early->image, engine->config.state, engine->config.state_words);
+    engine->early = early;
+    engine->state = early->image;
+    return true;
+}
+
+void ss_early_close(struct ss_engine *engine)
+{
+    struct ss_early *early = engine->early;
+    if (early == NULL)
+        return;
+    for (uint64_t i = 0; i < early->count; i++)
+        free(ss_applied_at(early, i));
+    free(early->row);
+    free(early->image);
+    free(early->voids.at);
+    free(early->kept.at);
+    free(early->finals.at);
+    free(early->news.at);
+    free(early);
+    engine->early = NULL;
+    engine->state = engine->config.state;
+    /* Which entries are free is said by the owner's words again. */
+    atomic_store_explicit(&engine->containers_stale, 1, memory_order_relaxed);
+}
+
+/* ---- the row ---- */
+
+static bool is_before(struct ss_key a, struct ss_key b)
+{
+    if (a.timestamp != b.timestamp)
+        return a.timestamp < b.timestamp;
+    return a.source != b.source ? a.source < b.source : a.sequence < b.sequence;
+}
+
+uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key)
+{
+    uint64_t low = 0, high = early->count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (is_before(ss_applied_at(early, middle)->first, key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ss_early_reserve(struct ss_early *early)
+{
+    if (early->first + early->count < early->capacity)
+        return true;
+    if (early->first > early->capacity / 2) {
+        memmove(early->row, early->row + early->first, early->count * sizeof *early->row);
+        early->first = 0;
+        return true;
+    }
+    uint64_t capacity = early->capacity == 0 ? FIRST_ROOM : 2 * early->capacity;
+    struct ss_applied **grown = realloc(early->row, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    early->row = grown;
+    early->capacity = capacity;
+    return true;
+}
+
+void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *applied)
+{
+    struct ss_applied **at = early->row + early->first + place;
+    memmove(at + 1, at, (early->count - place) * sizeof *at);
+    *at = applied;
+    early->count++;
+    early->bytes += applied->bytes;
+    if (early->bytes > early->figures.most_bytes)
+        early->figures.most_bytes = early->bytes;
+    if (place < early->untold)
+        early->untold = place;
+}
+
+struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place)
+{
+    struct ss_applied **at = early->row + early->first + place;
+    struct ss_applied *applied = *at;
+    if (place == 0)
+        early->first++;
+    else
+        memmove(at, at + 1, (early->count - place - 1) * sizeof *at);
+    early->count--;
+    early->bytes -= applied->bytes;
+    early->divided -= applied->divided;
+    if (place < early->untold)
+        early->untold--;
+    return applied;
+}
+
+/* ---- one transaction ---- */
+
+static uint64_t undo_words(const struct ss_transaction *transaction)
+{
+    uint64_t words = transaction->change_count; /* at most one group for each */
+    for (uint64_t i = 0; i < transaction->redo_count; i += ss_redo_step(&transaction->redo[i]))
+        words += ss_redo_words(&transaction->redo[i]);
+    return words;
+}
+
+static void *copied(char **room, const void *from, uint64_t bytes)
+{
+    void *at = *room;
+    if (bytes > 0 && from != NULL)
+        memcpy(at, from, bytes);
+    *room += (bytes + 15) / 16 * 16;
+    return at;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+struct ss_applied *ss_applied_new(const struct ss_transaction *transaction, struct ss_key first,
+                                  struct ss_key last, bool reruns)
+{
+    bool raised = transaction->verdict != SS_COMPLETED;
+    uint64_t redo_count = raised ? 0 : transaction->redo_count;
+    uint64_t change_count = raised ? 0 : transaction->change_count;
+    uint64_t row_words = raised ? 0 : transaction->row_words;
+    uint64_t spans = transaction->span_count * sizeof *transaction->spans;
+    uint64_t reads = transaction->read_count * sizeof *transaction->reads;
+    uint64_t redo = redo_count * sizeof *transaction->redo;
+    uint64_t changes = change_count * sizeof *transaction->changes;
+    uint64_t given = change_count * sizeof(struct ss_given);
+    uint64_t rows = row_words * sizeof *transaction->rows;
+    uint64_t undo = raised ? 0 : undo_words(transaction) * sizeof(struct ss_undo);
+    uint64_t bytes = rounded(sizeof(struct ss_applied)) + rounded(spans) + rounded(reads) +
+                     rounded(redo) + rounded(changes) + rounded(given) + rounded(rows) +
+                     rounded(undo);
+    struct ss_applied *applied = malloc(bytes);
+    if (applied == NULL)
+        return NULL;
+    char *room = (char *)applied + rounded(sizeof *applied);
+    *applied = (struct ss_applied){
+        .first = first,
+        .last = last,
+        .events = transaction->last - transaction->first,
+        .bytes = bytes,
+        .spans = copied(&room, transaction->spans, spans),
+        .span_count = transaction->span_count,
+        .reads = copied(&room, transaction->reads, reads),
+        .read_count = transaction->read_count,
+        .redo = copied(&room, transaction->redo, redo),
+        .redo_count = redo_count,
+        .delta_count = raised ? 0 : transaction->delta_count,
+        .changes = copied(&room, transaction->changes, changes),
+        .given = copied(&room, NULL, given),
+        .change_count = change_count,
+        .rows = copied(&room, transaction->rows, rows),
+        .row_words = row_words,
+        .undo = copied(&room, NULL, undo),
+        .raised = raised,
+        .reruns = reruns,
+    };
+    memset(applied->given, 0, given);
+    return applied;
+}
+
+/* It, as the functions about transactions see one. */
+static struct ss_transaction seen(const struct ss_applied *applied)
+{
+    return (struct ss_transaction){
+        .first = 0,
+        .last = applied->events,
+        .spans = applied->spans,
+        .span_count = applied->span_count,
+        .verdict = applied->raised ? SS_RAISED : SS_COMPLETED,
+        .reads = applied->reads,
+        .read_count = applied->read_count,
+        .redo = applied->redo,
+        .redo_count = applied->redo_count,
+        .delta_count = applied->delta_count,
+        .changes = applied->changes,
+        .change_count = applied->change_count,
+        .rows = applied->rows,
+        .row_words = applied->row_words,
+    };
+}
+
+bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied)
+{
+    struct ss_transaction transaction = seen(applied);
+    return !applied->reruns && engine->protocol->validate(engine, &transaction) &&
+           ss_delta_fits(engine, &transaction) && ss_changes_fit(engine, &transaction);
+}
+
+static void keep(struct ss_applied *applied, uint64_t *address)
+{
+    applied->undo[applied->undo_count++] = (struct ss_undo){address, ss_word_read(address)};
+}
+
+/* From one of a group, changes of one container one behind the other, to the first of the next one. */
+static uint64_t end_of_group(const struct ss_applied *applied, uint64_t at)
+{
+    uint32_t container = applied->changes[at].container;
+    while (at < applied->change_count && applied->changes[at].container == container)
+        at++;
+    return at;
+}
+
+/* Entries that it has inserted are no longer only lent to it, or are so again. */
+static void count_lent(const struct ss_engine *engine, const struct ss_applied *applied, bool back)
+{
+    for (uint64_t i = 0; i < applied->change_count; i++) {
+        struct ss_keyed *keyed = &engine->keyed[applied->changes[i].container];
+        /* Relaxed: a figure that only has to be right in the end. */
+        if (applied->changes[i].kind < SS_REMOVED)
+            atomic_fetch_add_explicit(&keyed->lent, back ? 1 : UINT64_MAX, memory_order_relaxed);
+    }
+}
+
+static void publish_changes(struct ss_engine *engine, struct ss_applied *applied)
+{
+    uint64_t *state = engine->state;
+    for (uint64_t i = 0, end; i < applied->change_count; i = end) {
+        end = end_of_group(applied, i);
+        struct ss_keyed *keyed = &engine->keyed[applied->changes[i].container];
+        uint64_t *number = &state[keyed->of.header + SS_HEADER_CHANGES];
+        struct ss_given *group = &applied->given[i];
+        bool same = group->changes != 0 && group->before == ss_word_read(number);
+        for (uint64_t at = i; at < end; at++) {
+            uint64_t entry = applied->changes[at].entry;
+            if (applied->changes[at].kind != SS_INSERTED)
+                continue;
+            if (!same)
+                applied->given[at].stamp = ++engine->stamp;
+            /* Release: who sees the stamp sees the key. */
+            __atomic_store_n(&state[entry + SS_STAMP_WORD], applied->given[at].stamp,
+                             __ATOMIC_RELEASE);
+            ss_index_enter(keyed, ss_hash_key(&state[entry + SS_KEY_WORD], keyed->of.key_words),
+                           entry);
+        }
+        keep(applied, number);
+        if (!same) {
+            group->before = ss_word_read(number);
+            group->changes = ++engine->stamp;
+        }
+        /* Release: who sees the number sees what has come and gone. */
+        __atomic_store_n(number, group->changes, __ATOMIC_RELEASE);
+    }
+    count_lent(engine, applied, false);
+}
+
+void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied)
+{
+    assert(ss_turn_is_held(engine)); /* invariant 1 */
+    struct ss_transaction transaction = seen(applied);
+    applied->undo_count = 0;
+    for (uint64_t i = 0; i < applied->redo_count; i += ss_redo_step(&applied->redo[i])) {
+        const struct ss_write *write = &applied->redo[i];
+        for (uint64_t word = 0; word < ss_redo_words(write); word++)
+            keep(applied, &engine->state[write->word + word]);
+    }
+    ss_redo_publish(engine->state, &transaction);
+    publish_changes(engine, applied);
+}
+
+void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied)
+{
+    assert(ss_turn_is_held(engine)); /* invariant 1 */
+    /* Newest first: a word written twice has its oldest value in front. */
+    for (uint64_t i = applied->undo_count; i-- > 0;)
+        ss_word_write(applied->undo[i].address, applied->undo[i].value);
+    count_lent(engine, applied, true);
+}
+
+/* Entries are free: those that it has inserted, or those that it has removed. */
+static void give_entries(struct ss_engine *engine, const struct ss_applied *applied, bool inserted)
+{
+    for (uint64_t i = 0, end; i < applied->change_count; i = end) {
+        struct ss_keyed *keyed = &engine->keyed[applied->changes[i].container];
+        struct ss_chain chain = {0, 0, 0};
+        end = end_of_group(applied, i);
+        for (uint64_t at = i; at < end; at++) {
+            uint32_t kind = applied->changes[at].kind;
+            bool gone = kind == SS_INSERTED_IN_VAIN || kind == SS_REMOVED;
+            if (inserted ? kind < SS_REMOVED : gone)
+                ss_chain_add(engine->state, &chain, applied->changes[at].entry);
+        }
+        ss_entries_give(engine, keyed, &chain, inserted ? chain.count : 0);
+    }
+}
+
+void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied)
+{
+    give_entries(engine, applied, true);
+}
+
+/* ---- final ---- */
+
+static bool append(struct ss_words *words, const uint64_t *from, uint64_t count)
+{
+    if (words->count + count > words->capacity) {
+        uint64_t capacity = 2 * (words->count + count);
+        uint64_t *grown = realloc(words->at, capacity * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        words->at = grown;
+        words->capacity = capacity;
+    }
+    if (count > 0)
+        memcpy(words->at + words->count, from, count * sizeof *from);
+    words->count += count;
+    return true;
+}
+
+static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
+{
+    uint64_t *final = engine->config.state;
+    for (uint64_t i = 0, end; i < applied->change_count; i = end) {
+        const struct ss_container *of = &engine->keyed[applied->changes[i].container].of;
+        end = end_of_group(applied, i);
+        for (uint64_t at = i; at < end; at++)
+            if (applied->changes[at].kind == SS_INSERTED)
+                /* Release, here and below: as when they were applied. */
+                __atomic_store_n(&final[applied->changes[at].entry + SS_STAMP_WORD],
+                                 applied->given[at].stamp, __ATOMIC_RELEASE);
+        ss_word_write(&final[of->header + SS_HEADER_USED],
+                      ss_word_read(&engine->state[of->header + SS_HEADER_USED]));
+        __atomic_store_n(&final[of->header + SS_HEADER_CHANGES], applied->given[i].changes,
+                         __ATOMIC_RELEASE);
+    }
+}
+
+bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_early *early = engine->early;
+    struct ss_transaction transaction = seen(applied);
+    assert(ss_turn_is_held(engine)); /* invariant 1 */
+    if (!ss_rows_reserve(engine, applied->row_words) ||
+        (early->tells && !append(applied->told ? &early->kept : &early->finals, applied->rows,
+                                 applied->row_words)))
+        return false;
+    ss_rows_append(engine, applied->rows, applied->row_words);
+    ss_version_begin(engine);
+    ss_redo_publish(engine->config.state, &transaction);
+    finish_changes(engine, applied);
+    ss_version_end(engine);
+    give_entries(engine, applied, false);
+    early->has_final = true;
+    early->final = applied->last;
+    ss_apply(worker, applied->raised ? 0 : applied->events);
+    return true;
+}
+
+void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_early *early = engine->early;
+    for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++)
+        ss_word_write(&engine->config.state[undo->address - engine->state],
+                      ss_word_read(undo->address));
+    for (uint64_t i = 0; i < engine->config.container_count; i++) {
+        uint64_t used = engine->keyed[i].of.header + SS_HEADER_USED;
+        if (engine->keyed[i].of.kind == SS_KEYED)
+            ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
+    }
+    if (early->tells && !append(&early->finals, engine->rows + first, engine->row_words - first))
+        early->lost = true;
+}
+
+/* ---- what is told ---- */
+
+void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
+{
+    struct ss_early *early = engine->early;
+    if (applied->told && !append(&early->voids, applied->rows, applied->row_words))
+        early->lost = true;
+}
+
+static struct ss_order_key shown(struct ss_key key)
+{
+    return (struct ss_order_key){key.timestamp, key.source, key.sequence};
+}
+
+struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
+{
+    struct ss_early *early = engine->early;
+    struct ss_early_told told = {0};
+    uint64_t width = engine->config.emit_words;
+    assert(ss_turn_is_held(engine));
+    if (early == NULL)
+        return told;
+    told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
+    early->tells = true;
+    early->news.count = 0;
+    for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
+        const struct ss_applied *applied = ss_applied_at(early, i);
+        if (!applied->told && !append(&early->news, applied->rows, applied->row_words))
+            early->lost = true;
+    }
+    told.no_memory = early->lost;
+    told.edition = early->edition;
+    told.voids = early->voids.at;
+    told.void_count = early->voids.count / width;
+    told.kept = early->kept.at;
+    told.kept_count = early->kept.count / width;
+    told.finals = early->finals.at;
+    told.final_count = early->finals.count / width;
+    told.news = early->news.at;
+    told.news_count = early->news.count / width;
+    told.has_final = early->has_final;
+    told.has_applied = early->has_final || early->applied > 0;
+    told.final_to = told.applied_to = shown(early->final);
+    if (early->applied > 0)
+        told.applied_to = shown(ss_applied_at(early, early->applied - 1)->last);
+    return told;
+}
+
+void ss_engine_told_early(struct ss_engine *engine, bool news)
+{
+    struct ss_early *early = engine->early;
+    assert(ss_turn_is_held(engine));
+    if (early == NULL)
+        return;
+    for (uint64_t i = early->untold; news && i < early->applied; i++)
+        ss_applied_at(early, i)->told = true;
+    if (news)
+        early->untold = early->applied;
+    early->edition++;
+    early->voids.count = early->kept.count = early->finals.count = early->news.count = 0;
+}
+
+struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)
+{
+    struct ss_early_figures figures = {0};
+    /* The mutex keeps the job where it is. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    if (engine->early != NULL) {
+        figures = engine->early->figures;
+        figures.transactions = engine->early->applied;
+        figures.bytes = engine->early->bytes;
+    }
+    pthread_mutex_unlock(&engine->queue.mutex);
+    return figures;
+}
