@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from bench.chapter4.margin import Quartiles, above, shown
+from bench.report import print_table
+from specstream.figures.style import save
 
 __all__ = [
     "Expectation",
@@ -16,8 +21,10 @@ __all__ = [
     "duration",
     "expected",
     "measured_on",
+    "print_expected",
     "table",
     "wrapped",
+    "write_page",
 ]
 
 WIDTH = 140
@@ -110,3 +117,31 @@ def expected(
     told = table(*rows)
     missed = [wrapped(f"- *{one.what}*: {one.because}.", "  ") for one in found if not one.holds]
     return "\n\n".join([told, "Where it was missed:", "\n".join(missed)]) if missed else told
+
+
+def print_expected(found: Iterable[Expectation]) -> None:
+    """The same on the terminal."""
+    print_table(
+        "What was expected",
+        ("", "expected", "seen", "quartiles", ""),
+        [
+            [
+                one.what,
+                f"{'at least' if one.least else 'at most'} {one.bound:g}",
+                f"{one.seen[1]:.3f}",
+                f"{one.seen[0]:.3f} .. {one.seen[2]:.3f}",
+                "reached" if one.holds else "MISSED",
+            ]
+            for one in found
+        ],
+        (1, 2),
+    )
+
+
+def write_page(folder: Path, name: str, data: str, picture: Figure, page: str) -> None:
+    """A page with its picture and its data, which it says on the terminal."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(data)
+    save(picture, folder / f"{name}.png")
+    (folder / f"{name}.md").write_text(page)
+    print(f"written: {folder / f'{name}.md'}, and data and picture beside it")

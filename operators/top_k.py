@@ -16,15 +16,23 @@ is multiplied by it before the median.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer
 
 __all__ = ["hash_constants", "top_k"]
 
 _MASK = 0xFFFFFFFF
 
 
-def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.Operator:
+def top_k(
+    k: int = 5,
+    rows: int = 5,
+    width: int = 1024,
+    item: type | Mapping[str, type] = int,
+) -> ss.Operator:
     """The ``k`` most frequent items: an event whose item is or becomes one of them is forwarded.
 
     Events have one column ``item``. Rows emitted are ``(item, count)``: at most one per event, with
@@ -36,7 +44,7 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
         rows: rows of the count sketch, odd, 1 to 63; more rows make a bad estimate rarer.
         width: columns of the count sketch, 1 to 2**31; the error of an estimate goes down with the
             square root of it.
-        item: type of the column, ``int`` or ``str``.
+        item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
     State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), all int64. An entry of the list
     with count 0 is free, whatever its item; the code of a string stands for it.
@@ -62,8 +70,7 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
             f"even number of estimates is none of them, try {rows + 1}"
         )
     width = _checked("width", width, 1, 2**31)
-    if item is not int and item is not str:
-        raise refused("top_k: item", item, "int or str")
+    named, item = named_column("top_k: item", item, "item", taken=("count",))
 
     hashes = hash_constants(rows)
     middle = rows // 2
@@ -75,10 +82,10 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
         estimates = ss.scratch(int, rows)
 
     @ss.operator(
-        state=TopKState, event={"item": item}, emits={"item": item, "count": int}, name="top_k"
+        state=TopKState, event={named: item}, emits={named: item, "count": int}, name="top_k"
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        item = event.item
+        item = getattr(event, named)
 
         # Count sketch (Listing 2.3). One strongly universal hash per row gives both functions: for
         # fixed random a, b, c the upper 33 bits of (a + high) * (b + low) + c, modulo 2**64, are

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,11 +9,13 @@ from typing import Any
 
 from bench.containers.measure import large, skewed, speeds
 from bench.containers.plot import draw_skew, draw_speed
+from bench.options import draws, earlier
 from bench.report import print_table, progress
 from bench.stored import to_text
 from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
+FOLDER = Path("docs/speed")
 PARTS = ("speed", "large", "skew")
 # Names of the files of a part that is drawn.
 PICTURES = {"speed": "containers", "skew": "containers-skew"}
@@ -23,32 +23,19 @@ PICTURES = {"speed": "containers", "skew": "containers-skew"}
 
 def main() -> int:
     """Measures, prints the tables, writes the files that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.containers", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FOLDER",
-        nargs="?",
-        const=Path("docs/speed"),
-        help="draw it, and keep the data as JSON beside the pictures; docs/speed",
+    parser = draws(
+        "python -m bench.containers",
+        __doc__,
+        FOLDER,
+        f"draw it, and keep the data as JSON beside the pictures; {FOLDER}",
+        several=True,
     )
-    parser.add_argument(
-        "--from",
-        dest="earlier",
-        type=Path,
-        action="append",
-        metavar="FILE",
-        help="draw what an earlier run has kept as JSON, with --plot, and measure nothing",
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part")
     arguments = parser.parse_args()
-    if arguments.earlier:
-        if not arguments.plot:
-            parser.error("--from draws: name a folder with --plot")
-        for path in arguments.earlier:
-            _draw(json.loads(path.read_text()), arguments.plot)
+    kept_earlier = earlier(parser, arguments)
+    for one in kept_earlier:
+        _draw(one, arguments.plot)
+    if kept_earlier:
         return 0
     wanted, quick = arguments.only or PARTS, arguments.quick
     about = describe()

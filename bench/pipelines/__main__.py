@@ -5,20 +5,20 @@ With ``--plot`` the page is written too: its tables and its sentences say what t
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.options import earlier, pages_of
+from bench.pages import print_expected, write_page
 from bench.pipelines.graphs import GRAPHS
 from bench.pipelines.measure import FULL, QUICK, Amount, asleep, busy, one_vertex, quiet
 from bench.pipelines.page import expectations, page
 from bench.pipelines.plot import draw_pipelines
 from bench.report import print_table, progress_bar
 from bench.stored import to_text
-from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 Say = Callable[[str], None]
@@ -29,27 +29,7 @@ UNFINISHED = Path("build/bench-pipelines.json")
 
 def main() -> int:
     """Measures, prints what was expected and seen, writes the files that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pipelines", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FOLDER",
-        nargs="?",
-        const=FOLDER,
-        help=f"write data, picture and page; {FOLDER} unless another folder is named",
-    )
-    parser.add_argument(
-        "--from",
-        dest="earlier",
-        type=Path,
-        metavar="FILE",
-        help="what an earlier run has kept as JSON, with --plot; measure nothing",
-    )
-    parser.add_argument("--quick", action="store_true", help="few and short rounds")
-    parser.add_argument(
-        "--only", action="append", choices=list(all_parts()), help="this part; without --plot"
-    )
+    parser = pages_of("python -m bench.pipelines", __doc__, FOLDER, list(all_parts()), "this part")
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -58,10 +38,9 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.only and arguments.plot:
         parser.error("--plot wants all parts: leave out --only")
-    if arguments.earlier:
-        if not arguments.plot:
-            parser.error("--from draws: name a folder with --plot")
-        measured = json.loads(arguments.earlier.read_text())
+    kept_earlier = earlier(parser, arguments)
+    if kept_earlier:
+        (measured,) = kept_earlier
     else:
         parts = [name for name in all_parts() if not arguments.only or name in arguments.only]
         measured = _measured(parts, QUICK if arguments.quick else FULL, arguments.resume)
@@ -72,11 +51,7 @@ def main() -> int:
         arguments.json.write_text(text)
     if arguments.plot:
         kept = json.loads(text)
-        arguments.plot.mkdir(parents=True, exist_ok=True)
-        (arguments.plot / "pipelines.json").write_text(text)
-        save(draw_pipelines(kept), arguments.plot / "pipelines.png")
-        (arguments.plot / "pipelines.md").write_text(page(kept))
-        print(f"written: {arguments.plot / 'pipelines.md'}, and data and picture beside it")
+        write_page(arguments.plot, "pipelines", text, draw_pipelines(kept), page(kept))
     if not arguments.earlier:
         UNFINISHED.unlink(missing_ok=True)
     return 0
@@ -99,13 +74,13 @@ def _measured(names: list[str], amount: Amount, resume: bool) -> dict[str, Any]:
     """All parts, one after the other; what is done stands in a file until everything is."""
     measured: dict[str, Any] = {"machine": describe(), "quick": amount is QUICK, "parts": {}}
     if resume and UNFINISHED.exists():
-        earlier = json.loads(UNFINISHED.read_text())
+        begun = json.loads(UNFINISHED.read_text())
         alike = ("processor", "cores", "specstream", "numba", "numpy", "python")
-        if earlier["quick"] != measured["quick"] or any(
-            earlier["machine"][one] != measured["machine"][one] for one in alike
+        if begun["quick"] != measured["quick"] or any(
+            begun["machine"][one] != measured["machine"][one] for one in alike
         ):
             raise SystemExit(f"{UNFINISHED} is of another machine or version: leave out --resume")
-        measured = earlier
+        measured = begun
     print(", ".join(f"{name} {value}" for name, value in measured["machine"].items()))
     UNFINISHED.parent.mkdir(exist_ok=True)
     with progress_bar(len(names)) as (say, step):
@@ -147,21 +122,7 @@ def _print(measured: dict[str, Any]) -> None:
                 [[name, f"{speed[1]:.2f}"] for name, speed in of["speed"].items()],
                 (1,),
             )
-    print_table(
-        "What was expected",
-        ("", "expected", "seen", "quartiles", ""),
-        [
-            [
-                one.what,
-                f"{'at least' if one.least else 'at most'} {one.bound:g}",
-                f"{one.seen[1]:.3f}",
-                f"{one.seen[0]:.3f} .. {one.seen[2]:.3f}",
-                "reached" if one.holds else "MISSED",
-            ]
-            for one in expectations(measured)
-        ],
-        (1, 2),
-    )
+    print_expected(expectations(measured))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.harness import BASELINE, Effort
+from bench.options import draws, earlier
 from bench.report import print_table, progress_bar
 from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases, over_all
 from bench.speed.loads import LOADS, calibrated
@@ -31,25 +30,13 @@ PHASE_TARGET = 0.90
 
 def main() -> int:
     """Measures, prints the tables, and writes the files that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        nargs="?",
-        const=PLOT,
-        help=f"draw the table, and keep its data as JSON beside the picture; {PLOT} unless "
-        "another PNG file is named",
+    parser = draws(
+        "python -m bench.speed",
+        __doc__,
+        PLOT,
+        f"draw the table, and keep its data as JSON beside the picture; {PLOT} unless another PNG "
+        "file is named",
     )
-    parser.add_argument(
-        "--from",
-        dest="earlier",
-        type=Path,
-        metavar="FILE",
-        help="draw what an earlier run has kept as JSON, with --plot, and measure nothing",
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument(
         "--only",
         action="append",
@@ -57,10 +44,9 @@ def main() -> int:
         help='loads whose name contains NAME; "phases" is the load that changes every second',
     )
     arguments = parser.parse_args()
-    if arguments.earlier:
-        if not arguments.plot:
-            parser.error("--from draws: name a picture with --plot")
-        _draw(json.loads(arguments.earlier.read_text()), arguments.plot)
+    kept_earlier = earlier(parser, arguments, "a picture")
+    if kept_earlier:
+        _draw(kept_earlier[0], arguments.plot)
         return 0
 
     def wanted(name: str) -> bool:

@@ -5,19 +5,19 @@ With ``--plot`` the page is written too: its tables and its sentences say what t
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from bench.options import earlier, pages_of
+from bench.pages import print_expected, write_page
 from bench.report import print_table, progress_bar
 from bench.stored import to_text
 from bench.transactional.measure import FULL, QUICK, Amount, Seen, measure
 from bench.transactional.page import expectations, page
 from bench.transactional.plot import draw_transactional
 from bench.transactional.workloads import WORKLOADS
-from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 FOLDER = Path("docs/speed")
@@ -25,34 +25,13 @@ FOLDER = Path("docs/speed")
 
 def main() -> int:
     """Measures, prints what was seen and expected, writes the files that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.transactional", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FOLDER",
-        nargs="?",
-        const=FOLDER,
-        help=f"write data, picture and page; {FOLDER} unless another folder is named",
-    )
-    parser.add_argument(
-        "--from",
-        dest="earlier",
-        type=Path,
-        metavar="FILE",
-        help="what an earlier run has kept as JSON, with --plot; measure nothing",
-    )
-    parser.add_argument("--quick", action="store_true", help="few and short rounds")
-    parser.add_argument(
-        "--only", action="append", choices=list(WORKLOADS), help="this one; without --plot"
-    )
+    parser = pages_of("python -m bench.transactional", __doc__, FOLDER, list(WORKLOADS), "this one")
     arguments = parser.parse_args()
     if arguments.only and arguments.plot:
         parser.error("--plot wants all workloads: leave out --only")
-    if arguments.earlier:
-        if not arguments.plot:
-            parser.error("--from draws: name a folder with --plot")
-        measured = json.loads(arguments.earlier.read_text())
+    kept_earlier = earlier(parser, arguments)
+    if kept_earlier:
+        (measured,) = kept_earlier
     else:
         names = [name for name in WORKLOADS if not arguments.only or name in arguments.only]
         measured = _measured(names, QUICK if arguments.quick else FULL)
@@ -64,11 +43,7 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(text)
     if arguments.plot:
-        arguments.plot.mkdir(parents=True, exist_ok=True)
-        (arguments.plot / "transactional.json").write_text(text)
-        save(draw_transactional(kept), arguments.plot / "transactional.png")
-        (arguments.plot / "transactional.md").write_text(page(kept))
-        print(f"written: {arguments.plot / 'transactional.md'}, and data and picture beside it")
+        write_page(arguments.plot, "transactional", text, draw_transactional(kept), page(kept))
     return 0
 
 
@@ -117,21 +92,7 @@ def _print(measured: dict[str, Any]) -> None:
             ],
             range(1, len(threads) + 3),
         )
-    print_table(
-        "What was expected",
-        ("", "expected", "seen", "quartiles", ""),
-        [
-            [
-                one.what,
-                f"{'at least' if one.least else 'at most'} {one.bound:g}",
-                f"{one.seen[1]:.3f}",
-                f"{one.seen[0]:.3f} .. {one.seen[2]:.3f}",
-                "reached" if one.holds else "MISSED",
-            ]
-            for one in expectations(measured)
-        ],
-        (1, 2),
-    )
+    print_expected(expectations(measured))
 
 
 if __name__ == "__main__":

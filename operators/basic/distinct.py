@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import Any
 
 import specstream as ss
+from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
 from specstream.declarations.options import integer
-from specstream.operators.basic.columns import columns_of, kept_as, key_of
 
 __all__ = ["distinct"]
 

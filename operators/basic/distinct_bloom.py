@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import specstream as ss
+from specstream.declarations.chosen_columns import columns_of, key_of
 from specstream.declarations.options import integer, number
-from specstream.operators.basic.columns import columns_of, key_of
 from specstream.operators.synopses.hashing import mixed
 from specstream.structures import increment
 

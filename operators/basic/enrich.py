@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import specstream as ss
+from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
 from specstream.declarations.options import integer, one_of, refused
-from specstream.operators.basic.columns import columns_of, kept_as, key_of
 
 __all__ = ["enrich"]
 

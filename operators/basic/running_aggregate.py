@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name, columns_of, kept_as, key_of
 from specstream.declarations.options import integer, refused
-from specstream.operators.basic.columns import columns_of, kept_as, key_of
 
 __all__ = ["running_aggregate"]
 
@@ -76,8 +76,7 @@ def running_aggregate(
     """
     key = columns_of("running_aggregate: key", key)
     names = key_of("running_aggregate: key", tuple(key), key)
-    if not isinstance(value, str) or not value.isidentifier() or value in key:
-        raise refused("running_aggregate: value", value, "the name of a column beside the key")
+    value = column_name("running_aggregate: value", value, key)
     if not _EMITTED.keys().isdisjoint(key):
         raise refused("running_aggregate: key", key, f"no column named as one of {list(_EMITTED)}")
     limit = integer("running_aggregate: limit", limit, 1, 2**31)

@@ -14,15 +14,17 @@ conflict with changes of the list only, and not with each other.
 from __future__ import annotations
 
 import bisect
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, one_of, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer, one_of
 
 __all__ = ["leaderboard"]
 
 
 def leaderboard(
-    places: int = 10, scores: str = "last", spare: int = 10, player: type = str
+    places: int = 10, scores: str = "last", spare: int = 10, player: type | Mapping[str, type] = str
 ) -> ss.Operator:
     """The first ``places`` players by score: each place that changes is emitted.
 
@@ -37,7 +39,7 @@ def leaderboard(
             "best", the highest of all.
         spare: places that are kept in order behind these, 0 to 10000. With 0, each fall behind the
             last place is a look at all players; with n, each n + 1st or fewer.
-        player: type of the column, ``int`` or ``str``.
+        player: type of the column, ``int`` or ``str``; with another name for it ``{"team": str}``.
 
     State: ``scores``, a dict by player with the score, and time and sequence number of the event
     that reached it; ``board``, the list in order: (-1 - score, time, sequence number, player),
@@ -69,8 +71,7 @@ def leaderboard(
     places = integer("leaderboard: places", places, 1, 1000)
     scores = one_of("leaderboard: scores", scores, ("last", "sum", "best"))
     kept = places + integer("leaderboard: spare", spare, 0, 10_000)
-    if player is not int and player is not str:
-        raise refused("leaderboard: player", player, "int or str")
+    named, player = named_column("leaderboard: player", player, "player", taken=("place", "score"))
 
     class Score(ss.Record):
         score: int
@@ -84,17 +85,18 @@ def leaderboard(
 
     @ss.operator(
         state=LeaderboardState,
-        event={"player": player, "score": int},
-        emits={"place": int, "player": player, "score": int},
+        event={named: player, "score": int},
+        emits={"place": int, named: player, "score": int},
         name="leaderboard",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         # An entry of the board: the smaller, the better. (~score is -1 - score, which always fits.)
-        code = event.player | 0
+        this = getattr(event, named)
+        code = this | 0
         score = event.score
         board = state.board
         was_at = -1  # the player's place on the board, from 0
-        known = state.scores.get(event.player)
+        known = state.scores.get(this)
         if known is not None:
             if scores == "sum":
                 total = known.score + score
@@ -109,7 +111,7 @@ def leaderboard(
             if before <= board[-1]:
                 was_at = bisect.bisect_left(board, before)
         entry = (~score, event.timestamp, event.sequence, code)
-        state.scores[event.player] = Score(score, event.timestamp, event.sequence)
+        state.scores[this] = Score(score, event.timestamp, event.sequence)
         belongs = not state.outside or entry < board[-1]
         if was_at < 0 and not belongs:
             return

@@ -14,15 +14,23 @@ expires.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer
 
 __all__ = ["token_bucket"]
 
 _MOST = 2**62
 
 
-def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = str) -> ss.Operator:
+def token_bucket(
+    capacity: int = 10,
+    refill: int = 1,
+    per: int = 1,
+    key: type | Mapping[str, type] = str,
+) -> ss.Operator:
     """Which requests of each key are within its rate: ``refill`` tokens ``per`` units of time.
 
     Events have the columns ``key`` and ``cost``, how many tokens a request takes; they are ordered
@@ -38,7 +46,7 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
         per: units of ``event.timestamp``, at least 1: with timestamps in microseconds 100 requests
             a second are ``refill=100, per=1_000_000``. All together, ``capacity * per + refill`` is
             less than 2**62.
-        key: type of the column, ``int`` or ``str``.
+        key: type of the column, ``int`` or ``str``; with another name for it ``{"user": str}``.
 
     State: ``buckets``, a dict from keys to records: ``level`` in units of 1 / ``per`` token, and
     ``at``, the time for which it holds. Events of different keys do not conflict. A bucket goes
@@ -66,8 +74,9 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
     capacity = integer("token_bucket: capacity", capacity, 1, _MOST)
     refill = integer("token_bucket: refill", refill, 1, _MOST)
     per = integer("token_bucket: per", per, 1, _MOST)
-    if key is not int and key is not str:
-        raise refused("token_bucket: key", key, "int or str")
+    named, key = named_column(
+        "token_bucket: key", key, "key", taken=("cost", "allowed", "remaining", "wait")
+    )
     full = capacity * per
     if full + refill >= _MOST:
         raise ss.ConfigurationError(
@@ -85,17 +94,18 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
 
     @ss.operator(
         state=TokenBucketState,
-        event={"key": key, "cost": int},
-        emits={"key": key, "allowed": bool, "remaining": int, "wait": ss.nullable(int)},
+        event={named: key, "cost": int},
+        emits={named: key, "allowed": bool, "remaining": int, "wait": ss.nullable(int)},
         name="token_bucket",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
+        this = getattr(event, named)
         cost = event.cost
         if cost < 0:
             raise ValueError(f"token_bucket: cost={cost}; expected at least 0")
         now = event.timestamp
         level = full
-        bucket = state.buckets.get(event.key)
+        bucket = state.buckets.get(this)
         if bucket is not None:
             if now < bucket.at:
                 raise ValueError(f"token_bucket: request at {now}; the last was at {bucket.at}")
@@ -109,7 +119,7 @@ def token_bucket(capacity: int = 10, refill: int = 1, per: int = 1, key: type = 
             wait = 0
         elif cost <= capacity:
             wait = -((level - cost * per) // refill)
-        state.buckets[event.key] = Bucket(level, now)
-        emit(event.key, allowed, level // per, wait)
+        state.buckets[this] = Bucket(level, now)
+        emit(this, allowed, level // per, wait)
 
     return process

@@ -10,9 +10,11 @@ A container holds no containers: the deques are one dict, by card and number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 import specstream as ss
+from specstream.declarations.chosen_columns import named_column
 from specstream.declarations.options import integer, refused
 
 __all__ = ["velocity"]
@@ -24,7 +26,7 @@ def velocity(
     window: int,
     most_events: int | None = None,
     most_amount: Decimal | int | None = None,
-    card: type = str,
+    card: type | Mapping[str, type] = str,
     digits: int = 2,
 ) -> ss.Operator:
     """An alarm for each payment with which a card has more than its due within ``window``.
@@ -40,7 +42,7 @@ def velocity(
             ``3_600_000_000``.
         most_events: payments within the window that raise no alarm yet; None: any number.
         most_amount: sum of their amounts that raises no alarm yet; None: any sum.
-        card: type of the column, ``int`` or ``str``.
+        card: type of the column, ``int`` or ``str``; with another name for it ``{"account": str}``.
         digits: of an amount after the point, 0 to 18.
 
     State: ``payments``, a dict from (card, number) to (time, amount), and ``cards``, a dict of
@@ -76,8 +78,7 @@ def velocity(
         raise ss.ConfigurationError(
             "velocity: neither most_events nor most_amount is given; expected one of them or both"
         )
-    if card is not int and card is not str:
-        raise refused("velocity: card", card, "int or str")
+    named, card = named_column("velocity: card", card, "card", taken=("events", "amount"))
     digits = integer("velocity: digits", digits, 0, 18)
     events_limit = _MOST
     if most_events is not None:
@@ -96,11 +97,12 @@ def velocity(
 
     @ss.operator(
         state=VelocityState,
-        event={"card": card, "amount": ss.decimal(digits)},
-        emits={"card": card, "events": int, "amount": ss.decimal(digits)},
+        event={named: card, "amount": ss.decimal(digits)},
+        emits={named: card, "events": int, "amount": ss.decimal(digits)},
         name="velocity",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
+        own = getattr(event, named)
         amount = event.amount
         if amount < 0:
             raise ValueError(f"velocity: amount={amount} units; expected at least 0")
@@ -108,7 +110,7 @@ def velocity(
         first = 0
         number = 0
         total = 0
-        known = state.cards.get(event.card)
+        known = state.cards.get(own)
         if known is not None:
             if now < known.at:
                 raise ValueError(f"velocity: payment at {now}; the card's last was at {known.at}")
@@ -116,21 +118,21 @@ def velocity(
             # What leaves now was within the window of the card's last payment, which is less than
             # one window ago: so it has not expired before it is subtracted.
             while first < number:
-                at, paid = state.payments[event.card, first]
+                at, paid = state.payments[own, first]
                 if now - at < window:
                     break
                 total -= paid
-                del state.payments[event.card, first]
+                del state.payments[own, first]
                 first += 1
 
         if total > _MOST - amount:
             raise OverflowError("velocity: the amounts within the window leave 64 bits")
         total += amount
-        state.payments[event.card, number] = now, amount
+        state.payments[own, number] = now, amount
         number += 1
-        state.cards[event.card] = Card(first, number, total, now)
+        state.cards[own] = Card(first, number, total, now)
         if number - first > events_limit or total > amount_limit:
-            emit(event.card, number - first, total)
+            emit(own, number - first, total)
 
     return process
 

@@ -6,22 +6,17 @@ An operator has the names from the function that makes it, and reads such a colu
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import items, refused
 
 __all__ = ["MOST", "check_features", "column_names"]
 
 MOST = 256
 
-_OF_EVENTS = (
-    *("timestamp", "source", "sequence", "random", "random_bits", "normal", "integer", "choice"),
-    "is_null",
-)
 
-
-def column_names(option: str, features: object, taken: Iterable[str] = ()) -> tuple[str, ...]:
+def column_names(option: str, features: object, taken: Collection[str] = ()) -> tuple[str, ...]:
     """The names of the features, as a tuple; ``taken`` are those of the operator's other columns.
 
     >>> column_names("network: features", ["x", "y"])
@@ -33,10 +28,7 @@ def column_names(option: str, features: object, taken: Iterable[str] = ()) -> tu
     expected = f"1 to {MOST} different names of columns"
     names = items(option, features, expected)
     for name in names:
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise refused(option, features, f"{expected}, which are Python identifiers")
-        if name in _OF_EVENTS or name in taken:
-            raise refused(option, features, f"other names than {name!r}, which is no feature")
+        column_name(option, name, taken)
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
         raise refused(option, features, expected)
     return names

@@ -10,9 +10,11 @@ query mostly conflicts with those who learn nearby.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import specstream as ss
+from specstream.declarations.chosen_columns import named_column
 from specstream.declarations.options import integer, number, refused
 from specstream.operators.learning.features import check_features, column_names
 
@@ -22,7 +24,7 @@ __all__ = ["k_nearest"]
 def k_nearest(
     features: tuple[str, ...] = ("x", "y"),
     k: int = 5,
-    label: type = str,
+    label: type | Mapping[str, type] = str,
     cells: int = 16,
     per_cell: int = 16,
     low: float = 0.0,
@@ -43,7 +45,8 @@ def k_nearest(
         features: names of the columns, 1 to 256. The first two should be those that tell points
             apart best.
         k: points that vote, 1 to 1024.
-        label: type of the column ``label``, ``int`` or ``str``.
+        label: type of the column ``label``, ``int`` or ``str``; with another name for it
+            ``{"species": str}``.
         cells: of the grid along each axis, 1 to 1000.
         per_cell: points that a cell keeps; one more and it forgets its oldest. All cells together
             keep less than 2**28 numbers (of each point its features).
@@ -75,11 +78,10 @@ def k_nearest(
     [None, 'left', 'left', 'left', 'right', 'left']
     """
     # One piece: state and operator are read together, and close over the same numbers.
-    names = column_names("k_nearest: features", features, ("label",))
+    labelled, of = named_column("k_nearest: label", label, "label")
+    names = column_names("k_nearest: features", features, (labelled,))
     n = len(names)
     k = integer("k_nearest: k", k, 1, 1024)
-    if label is not int and label is not str:
-        raise refused("k_nearest: label", label, "int or str")
     cells = integer("k_nearest: cells", cells, 1, 1000)
     rows = cells if n > 1 else 1
     per_cell = integer("k_nearest: per_cell", per_cell, 1, (2**28 - 1) // (cells * rows * n))
@@ -93,7 +95,7 @@ def k_nearest(
 
     class KNearestState(ss.State):
         points = ss.array(float, (cells * rows * per_cell, n))
-        labels = ss.array(label, cells * rows * per_cell)
+        labels = ss.array(of, cells * rows * per_cell)
         ids = ss.array(int, cells * rows * per_cell)
         counts = ss.array(int, cells * rows)
         squares = ss.scratch(float, k)  # the nearest so far, in order: squared distance
@@ -128,8 +130,8 @@ def k_nearest(
 
     @ss.operator(
         state=KNearestState,
-        event={**dict.fromkeys(names, float), "label": ss.nullable(label)},
-        emits={"predicted": ss.nullable(label), "share": ss.nullable(float)},
+        event={**dict.fromkeys(names, float), labelled: ss.nullable(of)},
+        emits={"predicted": ss.nullable(of), "share": ss.nullable(float)},
         name="k_nearest",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
@@ -168,12 +170,13 @@ def k_nearest(
                     predicted, most = state.nearest[i], votes
             emit(state.labels[predicted], most / found)
 
-        if event.label is None:
+        known = getattr(event, labelled)
+        if known is None:
             return
         own = row * cells + column
         place = own * per_cell + state.counts[own] % per_cell
         state.points[place] = x
-        state.labels[place] = event.label
+        state.labels[place] = known
         state.ids[place] = event.sequence
         state.counts[own] += 1
 

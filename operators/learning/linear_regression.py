@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import number
 from specstream.operators.learning.features import check_features, column_names
 
@@ -20,7 +21,10 @@ __all__ = ["linear_regression"]
 
 
 def linear_regression(
-    features: tuple[str, ...] = ("x",), ridge: float = 1e-6, forgetting: float = 1.0
+    features: tuple[str, ...] = ("x",),
+    ridge: float = 1e-6,
+    forgetting: float = 1.0,
+    target: str = "target",
 ) -> ss.Operator:
     """Predicts a number from each event's features, then learns from the true one.
 
@@ -41,6 +45,7 @@ def linear_regression(
         forgetting: the factor by which the weight of all earlier events, and the ridge with them,
             shrinks with each event that learns; more than 0, at most 1. With 0.99 an event has half
             of its weight 69 events later.
+        target: name of the column ``target``.
 
     State: ``weights``, the coefficients in the order of ``features``, then the intercept;
     ``triangle`` (features + 1, features + 2); and ``learned``, how many events had a target. An
@@ -64,7 +69,8 @@ def linear_regression(
     [None, 1.0, 5.0, 7.0]
     """
     # One piece: state and operator are read together, and close over the same numbers.
-    names = column_names("linear_regression: features", features, ("target",))
+    target = column_name("linear_regression: target", target)
+    names = column_names("linear_regression: features", features, (target,))
     expected = "a number from 1e-100 to 1e100"
     root_of_ridge = math.sqrt(number("linear_regression: ridge", ridge, 1e-100, 1e100, expected))
     expected = "a number above 0, at most 1"
@@ -81,7 +87,7 @@ def linear_regression(
 
     @ss.operator(
         state=LinearRegressionState,
-        event={**dict.fromkeys(names, float), "target": ss.nullable(float)},
+        event={**dict.fromkeys(names, float), target: ss.nullable(float)},
         emits={"predicted": ss.nullable(float), "error": ss.nullable(float)},
         name="linear_regression",
     )
@@ -89,22 +95,21 @@ def linear_regression(
         x = [getattr(event, name) for name in names]
         check_features(x, "linear_regression", names)
 
+        y = getattr(event, target)
         predicted = state.weights[n]
         for i in range(n):
             predicted += state.weights[i] * x[i]
         if state.learned == 0:
             emit()
-        elif event.target is None:
+        elif y is None:
             emit(predicted)
         else:
-            emit(predicted, event.target - predicted)
+            emit(predicted, y - predicted)
 
-        if event.target is None:
+        if y is None:
             return
-        if not -1e100 <= event.target <= 1e100:
-            raise ValueError(
-                f"linear_regression: target={event.target}; expected a number up to 1e100"
-            )
+        if not -1e100 <= y <= 1e100:
+            raise ValueError(f"linear_regression: {target}={y}; expected a number up to 1e100")
         triangle, row, weights = state.triangle, state.row, state.weights
         if state.learned == 0:
             for i in range(n):
@@ -114,7 +119,7 @@ def linear_regression(
         # A rotation of row i of the triangle and the new row makes the i-th of the latter 0.
         row[:n] = x
         row[n] = 1.0
-        row[n + 1] = event.target
+        row[n + 1] = y
         for i in range(n + 1):
             old = decay * triangle[i, i]
             length = math.hypot(old, row[i])

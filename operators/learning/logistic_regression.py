@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import number
 from specstream.operators.learning.features import check_features, column_names
 
@@ -18,7 +19,10 @@ __all__ = ["logistic", "logistic_regression"]
 
 
 def logistic_regression(
-    features: tuple[str, ...] = ("x",), rate: float = 0.1, penalty: float = 0.0
+    features: tuple[str, ...] = ("x",),
+    rate: float = 0.1,
+    penalty: float = 0.0,
+    label: str = "label",
 ) -> ss.Operator:
     """Predicts the probability that an event's label is true, then learns from the label.
 
@@ -35,6 +39,7 @@ def logistic_regression(
             from the best weights.
         penalty: 0 or more: half of it times the sum of the squared weights, the intercept excepted,
             is added to each event's loss; ``rate * penalty`` is less than 1.
+        label: name of the column ``label``.
 
     State: ``weights``, in the order of ``features``, then the intercept. Every event reads them,
     and one that learns changes them all: these run one after the other. Events without a label
@@ -55,7 +60,8 @@ def logistic_regression(
     (0.5, 0.9, 0.1)
     """
     # One piece: state and operator are read together, and close over the same numbers.
-    names = column_names("logistic_regression: features", features, ("label",))
+    label = column_name("logistic_regression: label", label)
+    names = column_names("logistic_regression: features", features, (label,))
     expected = "a number above 0, at most 1e6"
     rate = float(number("logistic_regression: rate", rate, 5e-324, 1e6, expected))
     expected = "a number of at least 0"
@@ -73,7 +79,7 @@ def logistic_regression(
 
     @ss.operator(
         state=LogisticRegressionState,
-        event={**dict.fromkeys(names, float), "label": ss.nullable(bool)},
+        event={**dict.fromkeys(names, float), label: ss.nullable(bool)},
         emits={"probability": float},
         name="logistic_regression",
     )
@@ -87,9 +93,9 @@ def logistic_regression(
         probability = logistic(z)
         emit(probability)
 
-        if event.label is None:
+        if getattr(event, label) is None:
             return
-        step = rate * ((1.0 if event.label else 0.0) - probability)
+        step = rate * ((1.0 if getattr(event, label) else 0.0) - probability)
         for i in range(n):
             state.weights[i] = shrink * state.weights[i] + step * x[i]
         state.weights[n] += step

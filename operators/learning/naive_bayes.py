@@ -8,9 +8,11 @@ step (1962); with the number of events of the class that is all that Bayes' rule
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer, number
 from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["naive_bayes"]
@@ -20,7 +22,7 @@ _LOG_OF_2_PI = math.log(2.0 * math.pi)
 
 def naive_bayes(
     features: tuple[str, ...] = ("x", "y"),
-    label: type = str,
+    label: type | Mapping[str, type] = str,
     smoothing: float = 1e-9,
     classes: int = 1000,
 ) -> ss.Operator:
@@ -34,7 +36,8 @@ def naive_bayes(
 
     Args:
         features: names of the columns, 1 to 256.
-        label: type of the column ``label``, ``int`` or ``str``.
+        label: type of the column ``label``, ``int`` or ``str``; with another name for it
+            ``{"species": str}``.
         smoothing: added to each variance, 1e-100 to 1e100, in squares of the units of the features:
             without it a feature that was always the same would exclude all else. A class of one
             event has this variance only.
@@ -62,9 +65,8 @@ def naive_bayes(
     [None, 'low', 'low', 'low', 'low', 'high']
     """
     # One piece: state and operator are read together, and close over the same numbers.
-    names = column_names("naive_bayes: features", features, ("label",))
-    if label is not int and label is not str:
-        raise refused("naive_bayes: label", label, "int or str")
+    labelled, label = named_column("naive_bayes: label", label, "label")
+    names = column_names("naive_bayes: features", features, (labelled,))
     smoothing = float(
         number("naive_bayes: smoothing", smoothing, 1e-100, 1e100, "a number from 1e-100 to 1e100")
     )
@@ -81,7 +83,7 @@ def naive_bayes(
 
     @ss.operator(
         state=NaiveBayesState,
-        event={**dict.fromkeys(names, float), "label": ss.nullable(label)},
+        event={**dict.fromkeys(names, float), labelled: ss.nullable(label)},
         emits={"predicted": ss.nullable(label), "probability": ss.nullable(float)},
         name="naive_bayes",
     )
@@ -112,15 +114,16 @@ def naive_bayes(
         else:
             emit(predicted, 1.0 / multiple)
 
-        if event.label is None:
+        known = getattr(event, labelled)
+        if known is None:
             return
-        count = state.counts.get(event.label, 0) + 1
-        state.counts[event.label] = count
+        count = state.counts.get(known, 0) + 1
+        state.counts[known] = count
         for i in range(n):
-            moments = state.moments.get((event.label, i))
+            moments = state.moments.get((known, i))
             if moments is None:
                 moments = Moments()
-                state.moments[event.label, i] = moments
+                state.moments[known, i] = moments
             off = x[i] - moments.mean
             moments.mean += off / count
             moments.squares += off * (x[i] - moments.mean)

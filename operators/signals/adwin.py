@@ -14,10 +14,12 @@ are tried, of which there are as many as the logarithm of the window's length, t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import specstream as ss
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer, number
 
 __all__ = ["adwin"]
 
@@ -28,8 +30,9 @@ def adwin(
     delta: float = 0.002,
     span: float = 1.0,
     buckets: int = 5,
-    key: type = str,
+    key: type | Mapping[str, type] = str,
     limit: int = 2**16,
+    value: str = "value",
 ) -> ss.Operator:
     """Tells when the mean of a key's values has changed, with the mean before and after.
 
@@ -48,8 +51,10 @@ def adwin(
         span: the largest value that may come less the smallest one, more than 0. For values of 0
             and 1, like errors of a model, it is 1. Too small a span makes more false alarms.
         buckets: of each size, 2 to 64. More give more splits to choose from.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most, 1 to 2**18. The operator raises OverflowError for one more.
+        value: name of the column ``value``.
 
     State: ``sizes``, a dict by key of how many sizes of buckets it has; ``counts``, by key and
     size, of how many buckets there are of it; and ``moments``, by key, size and place, oldest
@@ -80,8 +85,10 @@ def adwin(
     delta = float(number("adwin: delta", delta, 5e-324, 1.0 - 2.0**-53, expected))
     span = float(number("adwin: span", span, 5e-324, 1e100, "a number above 0, at most 1e100"))
     buckets = integer("adwin: buckets", buckets, 2, 64)
-    if key is not int and key is not str:
-        raise refused("adwin: key", key, "int or str")
+    keyed, key = named_column(
+        "adwin: key", key, "key", taken=("before", "after", "dropped", "width")
+    )
+    value = column_name("adwin: value", value, (keyed,))
     limit = integer("adwin: limit", limit, 1, 2**18)
     most = _SIZES * (buckets + 1)
 
@@ -111,15 +118,15 @@ def adwin(
 
     @ss.operator(
         state=AdwinState,
-        event={"key": key, "value": float},
-        emits={"key": key, "before": float, "after": float, "dropped": int, "width": int},
+        event={keyed: key, value: float},
+        emits={keyed: key, "before": float, "after": float, "dropped": int, "width": int},
         name="adwin",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        key = event.key
-        if not -1e100 <= event.value <= 1e100:
-            raise ValueError(f"adwin: value={event.value}; expected a number up to 1e100")
-        add_bucket(state, key, 0, event.value, 0.0)
+        key, x = getattr(event, keyed), getattr(event, value)
+        if not -1e100 <= x <= 1e100:
+            raise ValueError(f"adwin: {value}={x}; expected a number up to 1e100")
+        add_bucket(state, key, 0, x, 0.0)
         size = 0
         while state.counts[key, size] > buckets:
             mean, squares = state.moments[key, size, 0]

@@ -10,9 +10,11 @@ the deviation is small beside the mean, do not occur; and equal values have exac
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer, number
 
 __all__ = ["bollinger_bands"]
 
@@ -21,8 +23,9 @@ def bollinger_bands(
     n: int = 20,
     k: float = 2.0,
     min_periods: int | None = None,
-    key: type = str,
+    key: type | Mapping[str, type] = str,
     limit: int = 2**16,
+    value: str = "value",
 ) -> ss.Operator:
     """The mean of the last ``n`` values of each key, and ``k`` standard deviations around it.
 
@@ -39,9 +42,11 @@ def bollinger_bands(
         n: values in a window, 2 to 65536.
         k: width of a band in standard deviations, 0 or more.
         min_periods: values that a key needs before it emits rows, 1 to ``n``; ``n`` if left out.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most, of which each keeps ``2 * n`` numbers; ``limit * n`` is less than
             2**28. The operator raises OverflowError for one more.
+        value: name of the column ``value``.
 
     State: ``newest``, a dict by key of how many values there were, and ``mean`` and ``squares`` of
     the unfinished block; and ``parts``, a dict by key and place in the block, of the same two of
@@ -64,8 +69,10 @@ def bollinger_bands(
     if min_periods is None:
         min_periods = n
     min_periods = integer("bollinger_bands: min_periods", min_periods, 1, n, " or None")
-    if key is not int and key is not str:
-        raise refused("bollinger_bands: key", key, "int or str")
+    keyed, key = named_column(
+        "bollinger_bands: key", key, "key", taken=("lower", "mean", "upper", "side")
+    )
+    value = column_name("bollinger_bands: value", value, (keyed,))
     limit = integer("bollinger_bands: limit", limit, 1, (2**28 - 1) // n)
 
     class Newest(ss.Record):
@@ -79,12 +86,12 @@ def bollinger_bands(
 
     @ss.operator(
         state=BollingerState,
-        event={"key": key, "value": float},
-        emits={"key": key, "lower": float, "mean": float, "upper": float, "side": int},
+        event={keyed: key, value: float},
+        emits={keyed: key, "lower": float, "mean": float, "upper": float, "side": int},
         name="bollinger_bands",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        key, value = event.key, event.value
+        key, x = getattr(event, keyed), getattr(event, value)
         newest = state.newest.get(key)
         if newest is None:
             newest = Newest()
@@ -102,7 +109,7 @@ def bollinger_bands(
             newest.squares = 0.0
 
         count = at + 1
-        mean, squares = with_value(at, newest.mean, newest.squares, value)
+        mean, squares = with_value(at, newest.mean, newest.squares, x)
         newest.mean = mean
         newest.squares = squares
         if newest.count >= n and count < n:
@@ -111,12 +118,12 @@ def bollinger_bands(
             mean += difference * (n - count) / n
             squares += older_squares + difference * difference * count * (n - count) / n
             count = n
-        state.parts[key, at] = value, 0.0
+        state.parts[key, at] = x, 0.0
         newest.count += 1
 
         if count >= min_periods:
             band = k * math.sqrt(squares / count)
-            side = 1 if value > mean + band else -1 if value < mean - band else 0
+            side = 1 if x > mean + band else -1 if x < mean - band else 0
             emit(key, mean - band, mean, mean + band, side)
 
     return process

@@ -9,15 +9,23 @@ two means that agree in nine digits count as equal.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer
 from specstream.operators.signals.moving_average import Window, moving_sum
 
 __all__ = ["crossing"]
 
 
-def crossing(short: int = 50, long: int = 200, key: type = str, limit: int = 2**14) -> ss.Operator:
+def crossing(
+    short: int = 50,
+    long: int = 200,
+    key: type | Mapping[str, type] = str,
+    limit: int = 2**14,
+    value: str = "value",
+) -> ss.Operator:
     """Tells when the mean of a key's last ``short`` values crosses that of its last ``long``.
 
     Events have the columns ``key`` and ``value``, a float. A row ``(key, up, short, long)`` is
@@ -29,9 +37,11 @@ def crossing(short: int = 50, long: int = 200, key: type = str, limit: int = 2**
     Args:
         short: values of the short mean, 1 to ``long - 1``.
         long: values of the long mean, 2 to 65536.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most; ``limit * long`` is less than 2**28. The operator raises OverflowError
             for one more.
+        value: name of the column ``value``.
 
     State: ``short_windows``, ``short_sums``, ``long_windows`` and ``long_sums``, as of
     :func:`~specstream.operators.signals.moving_average`; and ``above``, a dict by key, whether the
@@ -50,8 +60,8 @@ def crossing(short: int = 50, long: int = 200, key: type = str, limit: int = 2**
     # One piece: state and operator are read together, and close over the same numbers.
     long = integer("crossing: long", long, 2, 2**16)
     short = integer("crossing: short", short, 1, long - 1)
-    if key is not int and key is not str:
-        raise refused("crossing: key", key, "int or str")
+    keyed, key = named_column("crossing: key", key, "key", taken=("up", "short", "long"))
+    value = column_name("crossing: value", value, (keyed,))
     limit = integer("crossing: limit", limit, 1, (2**28 - 1) // long)
 
     class CrossingState(ss.State):
@@ -63,15 +73,15 @@ def crossing(short: int = 50, long: int = 200, key: type = str, limit: int = 2**
 
     @ss.operator(
         state=CrossingState,
-        event={"key": key, "value": float},
-        emits={"key": key, "up": bool, "short": float, "long": float},
+        event={keyed: key, value: float},
+        emits={keyed: key, "up": bool, "short": float, "long": float},
         name="crossing",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        key, value = event.key, event.value
-        total, count = moving_sum(state.short_windows, state.short_sums, key, value, short)
+        key, x = getattr(event, keyed), getattr(event, value)
+        total, count = moving_sum(state.short_windows, state.short_sums, key, x, short)
         short_mean = total / count
-        total, count = moving_sum(state.long_windows, state.long_sums, key, value, long)
+        total, count = moving_sum(state.long_windows, state.long_sums, key, x, long)
         long_mean = total / count
 
         are_equal = math.isclose(short_mean, long_mean, rel_tol=1e-9)

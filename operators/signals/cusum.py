@@ -10,9 +10,11 @@ last time is the usual estimate of when the shift happened.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer, number
 
 __all__ = ["cusum"]
 
@@ -24,8 +26,9 @@ def cusum(
     drift: float = 0.0,
     target: float | None = None,
     warm_up: int = 20,
-    key: type = str,
+    key: type | Mapping[str, type] = str,
     limit: int = 2**20,
+    value: str = "value",
 ) -> ss.Operator:
     """Two-sided CUSUM: an alarm when the values of a key have shifted up or down.
 
@@ -42,8 +45,10 @@ def cusum(
         target: the mean when all is well; None: the mean of the first ``warm_up`` values of a key,
             and, after each alarm, of the next ``warm_up`` ones, which are not tested themselves.
         warm_up: see ``target``; at least 1.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
+        value: name of the column ``value``.
 
     State: ``sums``, a dict by key: the sums ``high`` and ``low``, the event since which each is
     above 0, the ``target`` and how many values it was ``learned`` of. Events of different keys
@@ -69,8 +74,8 @@ def cusum(
     if target is not None:
         target = number("cusum: target", target, -_LARGEST, _LARGEST, "a finite number or None")
     warm_up = integer("cusum: warm_up", warm_up, 1)
-    if key is not int and key is not str:
-        raise refused("cusum: key", key, "int or str")
+    keyed, key = named_column("cusum: key", key, "key", taken=("up", "sum", "since"))
+    value = column_name("cusum: value", value, (keyed,))
     limit = integer("cusum: limit", limit, 1, 2**28)
 
     begin = 0.0 if target is None else float(target)
@@ -89,20 +94,19 @@ def cusum(
 
     @ss.operator(
         state=CusumState,
-        event={"key": key, "value": float},
-        emits={"key": key, "up": bool, "sum": float, "since": int},
+        event={keyed: key, value: float},
+        emits={keyed: key, "up": bool, "sum": float, "since": int},
         name="cusum",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        sums = state.sums.get(event.key)
+        key, x = getattr(event, keyed), getattr(event, value)
+        sums = state.sums.get(key)
         if sums is None:
             sums = Sums()
-            state.sums[event.key] = sums
-        above = event.value - sums.target
+            state.sums[key] = sums
+        above = x - sums.target
         if not math.isfinite(above):
-            raise ValueError(
-                f"cusum: value={event.value} is not finite, or too far from the target"
-            )
+            raise ValueError(f"cusum: {value}={x} is not finite, or too far from the target")
         if sums.learned < to_learn:
             sums.learned += 1
             sums.target += above / sums.learned
@@ -117,9 +121,9 @@ def cusum(
 
         # Not both: the value that takes one sum above the threshold brings the other one down.
         if sums.high > threshold:
-            emit(event.key, True, sums.high, sums.high_since)
+            emit(key, True, sums.high, sums.high_since)
         elif sums.low > threshold:
-            emit(event.key, False, sums.low, sums.low_since)
+            emit(key, False, sums.low, sums.low_since)
         else:
             return
         sums.high = 0.0

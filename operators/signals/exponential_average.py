@@ -10,15 +10,21 @@ new value also rounds better than two sums that are divided: equal values have e
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import specstream as ss
-from specstream.declarations.options import integer, number, one_of, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer, number, one_of
 
 __all__ = ["exponential_average"]
 
 
 def exponential_average(
-    half_life: float = 10.0, by: str = "event", key: type = str, limit: int = 2**20
+    half_life: float = 10.0,
+    by: str = "event",
+    key: type | Mapping[str, type] = str,
+    limit: int = 2**20,
+    value: str = "value",
 ) -> ss.Operator:
     """The exponentially weighted mean of each key, for each value that comes.
 
@@ -32,8 +38,10 @@ def exponential_average(
             ``"time"``, the time since. By time an event that is older than those before it gets the
             lower weight of its age: the mean is the same in whichever order the events come, up
             to rounding.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
+        value: name of the column ``value``.
 
     State: ``averages``, a dict by key of ``mean``, ``weight``, the sum of all weights, and
     ``newest``, the time of age 0. Events of different keys never conflict; those of one key always
@@ -59,8 +67,8 @@ def exponential_average(
         )
     )
     is_by_time = one_of("exponential_average: by", by, ("event", "time")) == "time"
-    if key is not int and key is not str:
-        raise refused("exponential_average: key", key, "int or str")
+    keyed, key = named_column("exponential_average: key", key, "key", taken=("mean",))
+    value = column_name("exponential_average: value", value, (keyed,))
     limit = integer("exponential_average: limit", limit, 1, 2**28)
     decay_of_an_event = 0.5 ** (1.0 / half_life)
 
@@ -74,15 +82,16 @@ def exponential_average(
 
     @ss.operator(
         state=ExponentialAverageState,
-        event={"key": key, "value": float},
-        emits={"key": key, "mean": float},
+        event={keyed: key, value: float},
+        emits={keyed: key, "mean": float},
         name="exponential_average",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        average = state.averages.get(event.key)
+        key, x = getattr(event, keyed), getattr(event, value)
+        average = state.averages.get(key)
         if average is None:
             average = Average(newest=event.timestamp)
-            state.averages[event.key] = average
+            state.averages[key] = average
 
         weight = 1.0
         if not is_by_time:
@@ -94,10 +103,10 @@ def exponential_average(
             weight = 0.5 ** ((average.newest - event.timestamp) / half_life)
 
         average.weight += weight
-        mean = average.mean + (event.value - average.mean) * (weight / average.weight)
+        mean = average.mean + (x - average.mean) * (weight / average.weight)
         if not math.isfinite(mean):
-            raise ValueError(f"exponential_average: value={event.value} makes the mean {mean}")
+            raise ValueError(f"exponential_average: {value}={x} makes the mean {mean}")
         average.mean = mean
-        emit(event.key, mean)
+        emit(key, mean)
 
     return process

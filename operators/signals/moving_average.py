@@ -11,16 +11,22 @@ van Herk 1992, Gil and Werman 1993.)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import column_name, named_column
+from specstream.declarations.options import integer
 
 __all__ = ["Window", "moving_average", "moving_sum"]
 
 
 def moving_average(
-    n: int = 20, min_periods: int | None = None, key: type = str, limit: int = 2**16
+    n: int = 20,
+    min_periods: int | None = None,
+    key: type | Mapping[str, type] = str,
+    limit: int = 2**16,
+    value: str = "value",
 ) -> ss.Operator:
     """The mean of the last ``n`` values of each key, for each value that comes.
 
@@ -36,9 +42,11 @@ def moving_average(
     Args:
         n: values in a window, 1 to 65536.
         min_periods: values that a key needs before it emits rows, 1 to ``n``; ``n`` if left out.
-        key: type of the column ``key``, ``int`` or ``str``.
+        key: type of the column ``key``, ``int`` or ``str``; with another name for it
+            ``{"user": str}``.
         limit: keys at most, of which each keeps ``n`` numbers; ``limit * n`` is less than 2**28.
             The operator raises OverflowError for one more.
+        value: name of the column ``value``.
 
     State: ``windows``, a dict by key of how many values there were and the ``newest`` sum, that of
     the values of the unfinished block; and ``sums``, a dict by key and place in the block: of the
@@ -60,8 +68,8 @@ def moving_average(
     if min_periods is None:
         min_periods = n
     min_periods = integer("moving_average: min_periods", min_periods, 1, n, " or None")
-    if key is not int and key is not str:
-        raise refused("moving_average: key", key, "int or str")
+    keyed, key = named_column("moving_average: key", key, "key", taken=("mean",))
+    value = column_name("moving_average: value", value, (keyed,))
     limit = integer("moving_average: limit", limit, 1, (2**28 - 1) // n)
 
     class MovingAverageState(ss.State):
@@ -70,14 +78,15 @@ def moving_average(
 
     @ss.operator(
         state=MovingAverageState,
-        event={"key": key, "value": float},
-        emits={"key": key, "mean": float},
+        event={keyed: key, value: float},
+        emits={keyed: key, "mean": float},
         name="moving_average",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        total, count = moving_sum(state.windows, state.sums, event.key, event.value, n)
+        key = getattr(event, keyed)
+        total, count = moving_sum(state.windows, state.sums, key, getattr(event, value), n)
         if count >= min_periods:
-            emit(event.key, total / count)
+            emit(key, total / count)
 
     return process
 

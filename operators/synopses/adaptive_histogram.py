@@ -10,13 +10,14 @@ from __future__ import annotations
 import bisect
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import integer
 from specstream.structures import increment
 
 __all__ = ["adaptive_histogram"]
 
 
-def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
+def adaptive_histogram(bins: int = 64, every: int = 1000, value: str = "value") -> ss.Operator:
     """A histogram of all values so far with a bounded number of bins, every so many events.
 
     Events have one column ``value``, a float. At every ``every``-th event a row ``(centre, count)``
@@ -27,6 +28,7 @@ def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
     Args:
         bins: at most, 2 to 4096.
         every: events from one output to the next, 1 to 2**31.
+        value: name of the column ``value``.
 
     State: ``bins``, a list of (centre, count) in order; and ``events``. Nearly every event moves
     bins, so that every two conflict: it runs at the speed of one core. The time of an event grows
@@ -49,6 +51,7 @@ def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
     """
     most = integer("adaptive_histogram: bins", bins, 2, 4096)
     every = integer("adaptive_histogram: every", every, 1, 2**31)
+    value = column_name("adaptive_histogram: value", value)
     infinity = float("inf")
 
     class AdaptiveHistogramState(ss.State):
@@ -57,19 +60,19 @@ def adaptive_histogram(bins: int = 64, every: int = 1000) -> ss.Operator:
 
     @ss.operator(
         state=AdaptiveHistogramState,
-        event={"value": float},
+        event={value: float},
         emits={"centre": float, "count": int},
         name="adaptive_histogram",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        value = event.value
-        if not abs(value) < infinity:
-            raise ValueError(f"value {value} is no finite number")
-        at = bisect.bisect_left(state.bins, (value, 0))
-        if at < len(state.bins) and state.bins[at][0] == value:
+        x = getattr(event, value)
+        if not abs(x) < infinity:
+            raise ValueError(f"{value} {x} is no finite number")
+        at = bisect.bisect_left(state.bins, (x, 0))
+        if at < len(state.bins) and state.bins[at][0] == x:
             state.bins[at] = (state.bins[at][0], state.bins[at][1] + 1)
         else:
-            state.bins.insert(at, (value, 1))
+            state.bins.insert(at, (x, 1))
 
         if len(state.bins) > most:
             closest = 1

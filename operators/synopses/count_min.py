@@ -9,8 +9,11 @@ bound, and never a larger one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import specstream as ss
-from specstream.declarations.options import flag, integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import flag, integer
 from specstream.operators.synopses.hashing import pairwise
 from specstream.operators.top_k import hash_constants
 
@@ -18,7 +21,10 @@ __all__ = ["count_min"]
 
 
 def count_min(
-    width: int = 1024, rows: int = 5, item: type = int, conservative: bool = False
+    width: int = 1024,
+    rows: int = 5,
+    item: type | Mapping[str, type] = int,
+    conservative: bool = False,
 ) -> ss.Operator:
     """How often the item of each event came so far, never too low.
 
@@ -29,7 +35,7 @@ def count_min(
     Args:
         width: columns of the sketch, 1 to 2**31.
         rows: rows of the sketch, 1 to 63.
-        item: type of the column, ``int`` or ``str``.
+        item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
         conservative: raise only the counters that have to be raised; estimates become better, most
             of all those of rare items.
 
@@ -49,8 +55,7 @@ def count_min(
     width = integer("count_min: width", width, 1, 2**31)
     rows = integer("count_min: rows", rows, 1, 63)
     conservative = flag("count_min: conservative", conservative)
-    if item is not int and item is not str:
-        raise refused("count_min: item", item, "int or str")
+    column, item = named_column("count_min: item", item, "item", taken=("count",))
     hashes = hash_constants(rows)
 
     class CountMinState(ss.State):
@@ -58,18 +63,19 @@ def count_min(
 
     @ss.operator(
         state=CountMinState,
-        event={"item": item},
-        emits={"item": item, "count": int},
+        event={column: item},
+        emits={column: item, "count": int},
         name="count_min",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        columns = [(pairwise(event.item, constants) * width) >> 32 for constants in hashes]
-        count = 1 + min([state.sketch[row, column] for row, column in enumerate(columns)])
-        for row, column in enumerate(columns):
+        this = getattr(event, column)
+        places = [(pairwise(this, constants) * width) >> 32 for constants in hashes]
+        count = 1 + min([state.sketch[row, place] for row, place in enumerate(places)])
+        for row, place in enumerate(places):
             if conservative:
-                state.sketch[row, column] = max(state.sketch[row, column], count)
+                state.sketch[row, place] = max(state.sketch[row, place], count)
             else:
-                state.sketch[row, column] += 1
-        emit(event.item, count)
+                state.sketch[row, place] += 1
+        emit(this, count)
 
     return process

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import integer, refused
 from specstream.structures import increment
 
@@ -22,7 +23,7 @@ _LARGEST = 1e300
 _HALF = math.sqrt(0.5)
 
 
-def haar_wavelet(block: int = 1024, k: int = 32) -> ss.Operator:
+def haar_wavelet(block: int = 1024, k: int = 32, value: str = "value") -> ss.Operator:
     """The ``k`` largest Haar coefficients of each block of values, at its end.
 
     Events have one column ``value``, a float. At the last event of each block up to ``k`` rows
@@ -34,6 +35,7 @@ def haar_wavelet(block: int = 1024, k: int = 32) -> ss.Operator:
     Args:
         block: values of a block, a power of two, 2 to 2**20.
         k: coefficients of a block, 1 to ``block``.
+        value: name of the column ``value``.
 
     State: ``pending`` (block), of the block that is not complete, and ``events``. Events write to
     places of their own, and conflict only with the last one of a block.
@@ -58,6 +60,7 @@ def haar_wavelet(block: int = 1024, k: int = 32) -> ss.Operator:
     if block & (block - 1) != 0:
         raise refused("haar_wavelet: block", block, "a power of two")
     k = integer("haar_wavelet: k", k, 1, block)
+    value = column_name("haar_wavelet: value", value)
 
     class WaveletState(ss.State):
         pending = ss.array(float, block)
@@ -67,16 +70,16 @@ def haar_wavelet(block: int = 1024, k: int = 32) -> ss.Operator:
 
     @ss.operator(
         state=WaveletState,
-        event={"value": float},
+        event={value: float},
         emits={"block": int, "index": int, "coefficient": float},
         name="haar_wavelet",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        value = event.value
-        if not abs(value) <= _LARGEST:
-            raise ValueError(f"value {value} is not a number from -1e300 to 1e300")
+        x = getattr(event, value)
+        if not abs(x) <= _LARGEST:
+            raise ValueError(f"{value} {x} is not a number from -1e300 to 1e300")
         count = increment(state, "events")
-        state.pending[(count - 1) % block] = value
+        state.pending[(count - 1) % block] = x
         if count % block != 0:
             return
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import integer, number, refused
 from specstream.structures import add, increment
 
 __all__ = ["histogram"]
 
 
-def histogram(low: float, high: float, bins: int = 100, every: int = 1000) -> ss.Operator:
+def histogram(
+    low: float, high: float, bins: int = 100, every: int = 1000, value: str = "value"
+) -> ss.Operator:
     """Counts of the values in bins between two bounds, given out every so many events.
 
     Events have one column ``value``, a float. At every ``every``-th event a row ``(low, high,
@@ -22,6 +25,7 @@ def histogram(low: float, high: float, bins: int = 100, every: int = 1000) -> ss
         high: upper bound, likewise, and above ``low``.
         bins: bins between them, 1 to 2**24.
         every: events from one output to the next, 1 to 2**31.
+        value: name of the column ``value``.
 
     State: ``counts`` (bins + 2), the first of those below, the last of those above; and ``events``.
     Events only add to counts, so that they conflict only with those that give them out.
@@ -48,6 +52,7 @@ def histogram(low: float, high: float, bins: int = 100, every: int = 1000) -> ss
         raise refused("histogram: high", high, f"a number above low={low}")
     bins = integer("histogram: bins", bins, 1, 2**24)
     every = integer("histogram: every", every, 1, 2**31)
+    value = column_name("histogram: value", value)
     span = high - low
     infinity = float("inf")
 
@@ -57,20 +62,20 @@ def histogram(low: float, high: float, bins: int = 100, every: int = 1000) -> ss
 
     @ss.operator(
         state=HistogramState,
-        event={"value": float},
+        event={value: float},
         emits={"low": float, "high": float, "count": int},
         name="histogram",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        value = event.value
-        if value != value:
-            raise ValueError("value is NaN, which no bin has")
-        if value < low:
+        x = getattr(event, value)
+        if x != x:
+            raise ValueError(f"{value} is NaN, which no bin has")
+        if x < low:
             at = 0
-        elif value >= high:
+        elif x >= high:
             at = bins + 1
         else:  # a value just below the upper bound may be rounded up to it
-            at = 1 + min(int((value - low) / span * bins), bins - 1)
+            at = 1 + min(int((x - low) / span * bins), bins - 1)
         add(state.counts, at, 1)
 
         if increment(state, "events") % every == 0:

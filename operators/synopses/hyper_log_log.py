@@ -13,17 +13,19 @@ numbers, and it is computed only when a register has risen.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer
 from specstream.operators.synopses.hashing import mixed
 
 __all__ = ["hyper_log_log"]
 
 
-def hyper_log_log(precision: int = 12, item: type = int) -> ss.Operator:
+def hyper_log_log(precision: int = 12, item: type | Mapping[str, type] = int) -> ss.Operator:
     """How many different items came so far, whenever the estimate has changed.
 
     Events have one column ``item``. Rows emitted are ``(distinct,)``, a float: at most one per
@@ -32,7 +34,7 @@ def hyper_log_log(precision: int = 12, item: type = int) -> ss.Operator:
 
     Args:
         precision: the sketch has 2**precision registers, of a byte each; 4 to 18.
-        item: type of the column, ``int`` or ``str``.
+        item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
     State: ``registers`` (2**precision), and ``with_value``, how many registers have the value 1, 2
     and so on. An event that emits nothing changes nothing; those that emit conflict with each
@@ -49,8 +51,7 @@ def hyper_log_log(precision: int = 12, item: type = int) -> ss.Operator:
     [1.0, 2.0, 3.0]
     """
     precision = integer("hyper_log_log: precision", precision, 4, 18)
-    if item is not int and item is not str:
-        raise refused("hyper_log_log: item", item, "int or str")
+    column, item = named_column("hyper_log_log: item", item, "item")
     registers = 2**precision
     correction = {16: 0.673, 32: 0.697, 64: 0.709}.get(registers, 0.7213 / (1 + 1.079 / registers))
     scale = correction * registers * registers
@@ -63,12 +64,12 @@ def hyper_log_log(precision: int = 12, item: type = int) -> ss.Operator:
 
     @ss.operator(
         state=DistinctCountState,
-        event={"item": item},
+        event={column: item},
         emits={"distinct": float},
         name="hyper_log_log",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        h = mixed(event.item)
+        h = mixed(getattr(event, column))
         register = int(h >> np.uint64(rest))
         below = int(h & np.uint64(2**rest - 1))
         position = highest - below.bit_length()

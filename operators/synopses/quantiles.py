@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 
 import specstream as ss
+from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import integer, items, number, refused
 from specstream.structures import add, increment
 
@@ -24,6 +25,7 @@ def quantiles(
     smallest: float = 1e-6,
     largest: float = 1e9,
     every: int = 1000,
+    value: str = "value",
 ) -> ss.Operator:
     """Quantiles of all values so far, given out every so many events.
 
@@ -39,6 +41,7 @@ def quantiles(
         smallest: the least distance from 0 that is told from 0, 1e-300 to 1e300.
         largest: the greatest distance from 0 that a value may have, ``smallest`` to 1e300.
         every: events from one output to the next, 1 to 2**31.
+        value: name of the column ``value``.
 
     State: ``counts``, one for each bucket, and ``events``. Events only add to counts, so that they
     conflict only with those that give out quantiles.
@@ -60,6 +63,7 @@ def quantiles(
     smallest = _number("smallest", smallest, 1e-300, 1e300)
     largest = _number("largest", largest, smallest, 1e300)
     every = integer("quantiles: every", every, 1, 2**31)
+    value = column_name("quantiles: value", value)
     factor = (1.0 + error) / (1.0 - error)
     per_log = 1.0 / math.log(factor)
     first = math.floor(math.log(smallest) * per_log)
@@ -72,18 +76,19 @@ def quantiles(
 
     @ss.operator(
         state=QuantileState,
-        event={"value": float},
+        event={value: float},
         emits={"probability": float, "value": float},
         name="quantiles",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        size = abs(event.value)
+        x = getattr(event, value)
+        size = abs(x)
         if not size <= largest:
-            raise ValueError(f"value {event.value} is not a number from {-largest} to {largest}")
+            raise ValueError(f"{value} {x} is not a number from {-largest} to {largest}")
         at = buckets
         if size >= smallest:
             step = math.ceil(math.log(size) * per_log) - first + 1
-            at += step if event.value > 0.0 else -step
+            at += step if x > 0.0 else -step
         add(state.counts, at, 1)
 
         count = increment(state, "events")

@@ -7,14 +7,17 @@ in it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer
 from specstream.structures import offer
 
 __all__ = ["reservoir"]
 
 
-def reservoir(size: int = 100, value: type = float) -> ss.Operator:
+def reservoir(size: int = 100, value: type | Mapping[str, type] = float) -> ss.Operator:
     """A sample of the values; each value that gets into it is forwarded, with its place.
 
     Events have one column ``value``. A value that is taken into the sample emits a row ``(place,
@@ -24,7 +27,8 @@ def reservoir(size: int = 100, value: type = float) -> ss.Operator:
 
     Args:
         size: of the sample, 1 to 2**24.
-        value: type of the column: ``int``, ``float``, ``bool`` or ``str``.
+        value: type of the column: ``int``, ``float``, ``bool`` or ``str``; with another name for it
+            ``{"price": float}``.
 
     State: ``sample`` (size), of which the first ``min(offered[0], size)`` are values, and
     ``offered`` (1), the number of events. Events conflict only if they take the same place.
@@ -42,22 +46,23 @@ def reservoir(size: int = 100, value: type = float) -> ss.Operator:
     True
     """
     size = integer("reservoir: size", size, 1, 2**24)
-    if value not in (int, float, bool, str):
-        raise refused("reservoir: value", value, "int, float, bool or str")
+    types = (int, float, bool, str)
+    column, of = named_column("reservoir: value", value, "value", types, taken=("place",))
 
     class ReservoirState(ss.State):
-        sample = ss.array(value, size)
+        sample = ss.array(of, size)
         offered = ss.array(int, 1)
 
     @ss.operator(
         state=ReservoirState,
-        event={"value": value},
-        emits={"place": int, "value": value},
+        event={column: of},
+        emits={"place": int, column: of},
         name="reservoir",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        place = offer(state.sample, state.offered, event, 0, event.value)
+        this = getattr(event, column)
+        place = offer(state.sample, state.offered, event, 0, this)
         if place >= 0:
-            emit(place, event.value)
+            emit(place, this)
 
     return process

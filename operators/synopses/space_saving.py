@@ -11,13 +11,16 @@ an event that has raised the counter.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.chosen_columns import named_column
+from specstream.declarations.options import integer
 
 __all__ = ["space_saving"]
 
 
-def space_saving(k: int = 100, item: type = int) -> ss.Operator:
+def space_saving(k: int = 100, item: type | Mapping[str, type] = int) -> ss.Operator:
     """For each event its item, a count that is not too low, and its error at most.
 
     Events have one column ``item``. For each event one row ``(item, count, error)`` is emitted, the
@@ -27,7 +30,7 @@ def space_saving(k: int = 100, item: type = int) -> ss.Operator:
 
     Args:
         k: counters, 1 to 2**20.
-        item: type of the column, ``int`` or ``str``.
+        item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
     State: ``counters``, a dict of the number of each item's counter; arrays ``items``, ``counts``
     and ``errors`` (k); and ``least``, the queue of (count, number). Two events conflict if they
@@ -49,24 +52,23 @@ def space_saving(k: int = 100, item: type = int) -> ss.Operator:
     a 3 0
     """
     k = integer("space_saving: k", k, 1, 2**20)
-    if item is not int and item is not str:
-        raise refused("space_saving: item", item, "int or str")
+    column, of = named_column("space_saving: item", item, "item", taken=("count", "error"))
 
     class SpaceSavingState(ss.State):
-        counters = ss.dict(item, int, limit=k)
-        items = ss.array(item, k)
+        counters = ss.dict(of, int, limit=k)
+        items = ss.array(of, k)
         counts = ss.array(int, k)
         errors = ss.array(int, k)
         least = ss.priority_queue((int, int), limit=k)
 
     @ss.operator(
         state=SpaceSavingState,
-        event={"item": item},
-        emits={"item": item, "count": int, "error": int},
+        event={column: of},
+        emits={column: of, "count": int, "error": int},
         name="space_saving",
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
-        item = event.item
+        item = getattr(event, column)
         if item in state.counters:
             at = state.counters[item]
             state.counts[at] += 1

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from specstream.compiler.scopes import COMPREHENSIONS, bound_names
 
-__all__ = ["check_definite_assignment", "is_irrefutable"]
+__all__ = ["check_definite_assignment", "is_irrefutable", "leaves"]
 
 # The set of names assigned on every path to a point; None: no path leads here.
 Assigned = frozenset[str] | None
@@ -315,6 +315,15 @@ class _Flow:
             after = _meet(after, self.block(case.body, holds))
             assigned = fails
         return _meet(after, assigned)
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing behind a branch runs when it has run: it ends with a statement that leaves.
+
+    >>> leaves(ast.parse("for x in y: continue").body[0].body), leaves(ast.parse("x = 1").body)
+    (True, False)
+    """
+    return isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def is_irrefutable(pattern: ast.pattern) -> bool:

@@ -15,7 +15,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import declared_type
 from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import EVENT, STATE
-from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.flow import check_definite_assignment, leaves
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.joined_strings import as_joined
 from specstream.compiler.lifted_lists import Guard
@@ -70,12 +70,14 @@ class LiftedFunction(LiftingRefusals):
             original = statement.test if isinstance(statement, ast.If) else None
             result = self.visit(statement)
             done += result if isinstance(result, list) else [result]
-            if test is not None and isinstance(statement, ast.If):
-                leaves = isinstance(
-                    statement.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break
-                )
-                if leaves and not statement.orelse and original is not None:
-                    self.guards.append((original, False))
+            if (
+                test is not None
+                and original is not None
+                and isinstance(statement, ast.If)
+                and leaves(statement.body)
+                and not statement.orelse
+            ):
+                self.guards.append((original, False))
         del self.guards[depth:]
         return done
 

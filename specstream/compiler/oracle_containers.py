@@ -146,10 +146,11 @@ def rows_of(field: Field, container: Any) -> Words:
     return rows
 
 
-def _full(name: str, limit: int) -> NoReturn:
+def _full(name: str, of: Container) -> NoReturn:
     raise OverflowError(
-        f"state.{name} is full: it holds limit={limit} entries: declare a larger limit=, or remove "
-        "some"
+        of.full
+        or f"state.{name} is full: it holds limit={of.limit} entries: declare a larger limit=, or "
+        "remove some"
     )
 
 
@@ -160,7 +161,7 @@ class StateDict(Dict):
     """A dict of the state; of a set, each value is None."""
 
     __slots__ = (
-        *("_journal", "_key", "_limit", "_name", "_places", "_stamp", "_stamps", "_value"),
+        *("_journal", "_key", "_limit", "_name", "_of", "_places", "_stamp", "_stamps", "_value"),
         "expiry",
     )
 
@@ -178,6 +179,7 @@ class StateDict(Dict):
         self.changes = 0
         self.entries = dict(zip(keys, values, strict=True))
         self._name = name
+        self._of = of
         self._limit = of.limit
         self._journal = journal
         self._key = _converter(of.key, f"a key of state.{name}")
@@ -225,7 +227,7 @@ class StateDict(Dict):
             self._overwrite(key, value)
             return
         if len(self.entries) >= self._limit:
-            _full(self._name, self._limit)
+            _full(self._name, self._of)
         if self._places is not None:
             value = self._places.kept(value)
         self._journal.append((self._forget, key))
@@ -387,7 +389,7 @@ class StateList(List):
     def _splice(self, start: int, stop: int, values: list[Any]) -> None:
         """Replaces the elements from ``start`` on, up to ``stop``."""
         if len(self) - (stop - start) + len(values) > max(self._limit, len(self)):
-            _full(self._name, self._limit)
+            _full(self._name, self._of)
         replaced = list.__getitem__(self, slice(start, stop))
         if self._places is not None:
             values = self._places.replaced(replaced, values)

@@ -89,14 +89,23 @@ class _AsLong(ast.expr):
 
 
 class _Spread(ast.expr):
-    """What has a star in a call: so many values, which get a name."""
+    """What has a star in a call: so many values, which get a name.
+
+    Attributes:
+        least: values that a tuple may have: for those behind it has, there is None.
+        columns: of emit, those that the values are for; "": of another function.
+    """
 
     _fields = ("value", "target")
 
-    def __init__(self, value: ast.expr, count: int, target: ast.Name) -> None:
+    def __init__(
+        self, value: ast.expr, count: int, target: ast.Name, least: int, columns: str
+    ) -> None:
         super().__init__()
         self.value = value
         self.count = count
+        self.least = least
+        self.columns = columns
         self.target = target
 
 
@@ -149,7 +158,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             one: self.lengths.of(one.value) for one in node.args if isinstance(one, ast.Starred)
         }
         takes: int | None = None
-        if name in self.source.parameters and name in self.check.locals:
+        is_emit = name in self.source.parameters and name in self.check.locals
+        if is_emit:
             takes = len(self.analysis.emits.names)
         elif name in self.check.locals:
             pass
@@ -180,11 +190,19 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 arguments.append(one)
                 continue
             count = known[one]
+            least, columns = count, ""
             if count is None:
                 assert takes is not None
-                count = takes - others - sum(of or 0 for of in known.values())
+                count = least = takes - others - sum(of or 0 for of in known.values())
+                if is_emit:
+                    schema = list(self.analysis.emits)[len(arguments) : len(arguments) + count]
+                    columns = ", ".join(name for name, _ in schema)
+                    if one is node.args[-1] and not node.keywords:
+                        while least > 0 and schema[least - 1][1].nullable:
+                            least -= 1
+            assert least is not None
             parts = self.new_name("parts")
-            spread = _Spread(one.value, count, ast.Name(parts, ast.Store()))
+            spread = _Spread(one.value, count, ast.Name(parts, ast.Store()), least, columns)
             for at in range(count):
                 of = spread if at == 0 else ast.Name(parts, ast.Load())
                 item = ast.Subscript(of, ast.Constant(at), ast.Load())
@@ -192,7 +210,9 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         node.args = arguments
 
     def visit__Spread(self, node: _Spread) -> Any:
-        value = self.spread(self.visit(self.as_made(node.value)), node.count, node)
+        value = self.spread(
+            self.visit(self.as_made(node.value)), node.count, node, node.least, node.columns
+        )
         return ast.copy_location(ast.NamedExpr(node.target, value), node)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:

@@ -325,11 +325,24 @@ class LocalContainers(NativeParts):
         count = self.lengths.of(given)
         return self.spread(self.visit(self.as_made(given)), count, node)
 
-    def spread(self, value: ast.expr, count: int | None, at: ast.AST) -> ast.expr:
-        """A tuple of so many values; None: it has to be a tuple."""
+    def spread(
+        self,
+        value: ast.expr,
+        count: int | None,
+        at: ast.AST,
+        least: int | None = None,
+        columns: str = "",
+    ) -> ast.expr:
+        """A tuple of so many values; None: it has to be a tuple.
+
+        Of a tuple that has ``least`` values or more, the others are None; ``columns`` are those
+        that get the values, if they are emitted.
+        """
         self.analysis.uses_arena = True
-        wanted = self.constant(-1 if count is None else count, at)
-        return self.core(unpacking.spread, self.run(), value, wanted, at=at)
+        wanted = -1 if count is None else count
+        told = (wanted, wanted if least is None else least, columns)
+        constants = (self.constant(one, at) for one in told)
+        return self.core(unpacking.spread, self.run(), value, *constants, at=at)
 
     def sorted(self, node: ast.Call) -> ast.expr:
         if len(node.args) != 1:

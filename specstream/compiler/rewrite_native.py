@@ -23,6 +23,7 @@ from specstream.compiler import (
     reductions,
 )
 from specstream.compiler.event_lists import ItemRead, item_list, item_read, list_hint
+from specstream.compiler.flow import leaves
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import SET_ITEM, set_item, updated
 from specstream.compiler.landing import TELLS
@@ -301,7 +302,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Behind ``if x is None: return`` x is there, as in an else, until it is given again."""
         for at, one in enumerate(body):
-            if not isinstance(one, ast.If) or one.orelse or not _leaves(one):
+            if not isinstance(one, ast.If) or one.orelse or not leaves(one.body):
                 continue
             ends = range(len(body), at + 1, -1)
             end = next((e for e in ends if self.known_by(one.test, body[at + 1 : e], False)), None)
@@ -372,8 +373,3 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
             bounds = self.slice_bounds(list(node.args), ends)
             node.args = [one for one in bounds if one is not None]
         return node
-
-
-def _leaves(node: ast.If) -> bool:
-    """Whether nothing behind it runs where it holds."""
-    return isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)

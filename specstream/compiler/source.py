@@ -405,12 +405,18 @@ class _Analysis(Analysis):
                 "leave the decorator out, and call what it does",
             )
         if not found or found[0].name != code.co_name:
+            named = f"{original.__name__!r} is not the only statement of its lines"
+            way_out = "write it as a def statement of its own"
+            if code.co_name == "<lambda>":
+                parameters = ", ".join(inspect.signature(original).parameters)
+                named = f"the lambda of ({parameters}) is part of a statement, with other code"
+                way_out += f", or name it in a line of its own: name = lambda {parameters}: ..."
             raise CompileError(
                 self.operator,
                 code.co_filename,
                 code.co_firstlineno,
-                f"{original.__name__!r} is not the only statement of its lines, or a lambda",
-                "write it as a def statement of its own",
+                named,
+                way_out,
             )
         text = "".join(lines[found[0].lineno - 1 :])
         definition = found[0]

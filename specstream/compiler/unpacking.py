@@ -38,15 +38,30 @@ spread = Core("spread", "it takes a tuple, a list or an array")
 
 @spread.rule
 def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """A tuple of so many values, -1 for as many as it has: (run, value, count)."""
-    if not isinstance(args[2], types.IntegerLiteral):
+    """A tuple of so many values, -1 for as many as it has: (run, value, count, least, columns).
+
+    Of one that has fewer, but ``least``, the rest is None.
+    """
+    if not all(isinstance(one, types.Literal) for one in args[2:]):
         return None
-    count = args[2].literal_value
+    count, least, columns = (one.literal_value for one in args[2:])
     given = types.unliteral(args[1])
     if isinstance(given, types.BaseTuple):
-        if count not in (-1, len(given)):
+        if count in (-1, len(given)):
+            return given, args, lambda context, builder, sig, args: args[1]
+        if not least <= len(given) < count:
+            if columns:
+                raise refuse(
+                    f"a star gives emit {len(given)} values for {count} columns, {columns}: give "
+                    "each a value"
+                )
             raise refuse(f"a tuple of {len(given)} values is put where {count} are: name them")
-        return given, args, lambda context, builder, sig, args: args[1]
+        return _with_none(given, args, count)
+    if columns and (isinstance(given, types.Number | types.Boolean) or given == types.none):
+        raise refuse(
+            f"a star gives emit {given}, which is no tuple, for {count} columns, {columns}: give a "
+            "tuple, which (x,) is"
+        )
     if count < 0:
         raise refuse(
             "a tuple is made of a list, whose length only a run knows: make a list, list(x), or "
@@ -64,7 +79,19 @@ def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         parts = [head.load(I64(at)) for at in range(count)]
         return context.make_tuple(builder, result, parts)
 
-    return result, (*taken, args[2]), code
+    return result, (*taken, *args[2:]), code
+
+
+def _with_none(given: types.BaseTuple, args: Sequence[types.Type], count: int) -> Meaning:
+    """A tuple with None behind it."""
+    more = count - len(given)
+    whole = types.BaseTuple.from_types([*given, *[types.none] * more])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        parts = cgutils.unpack_tuple(builder, args[1], len(given))
+        return context.make_tuple(builder, whole, [*parts, *[context.get_dummy_value()] * more])
+
+    return whole, args, code
 
 
 as_long_as = Core("as_long_as", "zip(..., strict=True) takes what has a length")

@@ -57,6 +57,7 @@ _WAYS = {
     "itertools.accumulate": "keep the running value in a loop",
     "itertools.chain": "write one loop after the other",
     "itertools.combinations": "write for i in range(n): for j in range(i + 1, n):",
+    "operator.attrgetter": "write the attribute itself, event.x, or a function that returns it",
     "itertools.count": "write while True: with a counter",
     "itertools.cycle": "write x[i % len(x)]",
     "itertools.islice": "write x[a:b], or break out of the loop",
@@ -144,7 +145,7 @@ def of_library(value: Any) -> tuple[str, str] | None:
     if type(value).__module__ == "logging":
         return "writes to a log", _NO_OUTPUT
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", None) or ""
-    root, name = str(module).split(".")[0], getattr(value, "__name__", "")
+    root, name = str(module).split(".")[0], getattr(value, "__name__", type(value).__name__)
     root = {"_heapq": "heapq", "_bisect": "bisect", "_functools": "functools"}.get(root, root)
     root = {"_collections": "collections", "_operator": "operator"}.get(root, root)
     way_out = _WAYS.get(f"{root}.{name}") or _WAYS_OF_ROOTS.get(root)

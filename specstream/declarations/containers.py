@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import typing
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from specstream._native import lib
@@ -94,6 +94,7 @@ class Container:
         region: first word of its entries or elements in the state; 0: not yet laid out.
         expires: an entry goes so long after its last write; 0: it stays.
         is_duration: that is in nanoseconds, and not in the unit of the events' times.
+        full: what is said when it is full; "": as of any field of the state.
     """
 
     kind: ContainerKind
@@ -104,6 +105,7 @@ class Container:
     region: int = 0
     expires: int = 0
     is_duration: bool = False
+    full: str = field(default="", compare=False, repr=False)
 
     def expires_after(self, tick: int) -> int:
         """The same in the unit of times that are so many nanoseconds apart, rounded up."""
@@ -176,6 +178,7 @@ class Declared:
     limit: object
     maxlen: object = None
     expires: object = None
+    full: str = ""
 
     def container(self, what: str) -> Container:
         """Checked.
@@ -213,7 +216,10 @@ class Declared:
             integer(f"{what}: capacity", self.capacity, 1, limit, most, DeclarationError)
         expires, is_duration = _lifetime(self.expires, f"{what}: expire_after")
         made = Container(
-            self.kind, key, value, limit, maxlen, expires=expires, is_duration=is_duration
+            *(self.kind, key, value, limit, maxlen),
+            expires=expires,
+            is_duration=is_duration,
+            full=self.full,
         )
         if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
             raise DeclarationError(

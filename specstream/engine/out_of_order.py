@@ -248,8 +248,8 @@ class OutOfOrder:
             self._native.told_early(True)
             return answer
 
-        answer = self._parts.turn.taken(tell)
-        return partial(self._native.await_early, milliseconds), answer
+        told = self._parts.turn.taken(tell)
+        return partial(self._native.await_early, milliseconds), told
 
     def _gather(self) -> Any:
         """With the turn: takes what early results have to tell."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.difference import first_difference, first_difference_of_states
 from specstream.columns.events import KEY_COLUMNS
-from specstream.declarations.options import instance, integer
+from specstream.declarations.options import flag, instance, integer
 from specstream.declarations.state_view import StateView
 from specstream.early import latest
 from specstream.engine.engine import Engine
@@ -103,6 +103,7 @@ def check(
     seed: int = 0,
     settings: Iterable[Setting] | None = None,
     initial: Mapping[str, Any] | None = None,
+    end: bool = True,
 ) -> SequentialRun:
     """Runs an operator over a table on all settings, and compares with the sequential run.
 
@@ -126,6 +127,9 @@ def check(
         settings: those to try, all of :func:`settings` by default. Early results of an operator
             that can have none are left out.
         initial: values that the state begins with, by field name, as for an engine.
+        end: whether the input ends with the table, so that timers fire, and windows are emitted,
+            that wait. What is submitted always ends: with False, an operator with timers is not
+            tried on the settings that submit.
 
     Returns:
         The sequential run. Events that raise are skipped, and listed in ``raised``.
@@ -152,7 +156,7 @@ def check(
     source = operator.source_column(source)
     order: dict[str, Any] = {"order_by": order_by, "source": source}
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
-    ends = operator.has_timers
+    ends = flag("end", end) and operator.has_timers
     begin: dict[str, Any] = {"seed": seed, "initial": initial}
     run = operator.run_sequential(events, on_error="skip", keys=True, end=ends, **begin, **order)
     expected = _Answer(
@@ -165,9 +169,10 @@ def check(
         if setting.options.get("early") and not has_early:
             continue
         if setting.batches > 0:
-            _compare(
-                operator, setting, _processed(operator, setting, events, begin, order), expected
-            )
+            answer = _processed(operator, setting, events, begin, order, ends)
+            _compare(operator, setting, answer, expected)
+            continue
+        if operator.has_timers and not ends:
             continue
         found = _submitted(operator, setting, events, begin, order)
         if early is None and not set(operator.explain().columns_read).intersection(_OF_ARRIVAL):
@@ -209,13 +214,14 @@ def _processed(
     events: pa.Table,
     begin: dict[str, Any],
     order: dict[str, Any],
+    input_ends: bool,
 ) -> _Answer:
     """By ``process``, in batches; after an event that raises it goes on with the next one."""
     output, raised = [], []
     with Engine(operator, keys=True, **begin, **setting.options) as engine:
         batches = list(_cut(operator, events, setting.batches, begin["seed"], **order))
         for number, batch in enumerate(batches, start=1):
-            ends = number == len(batches) and operator.has_timers
+            ends = number == len(batches) and input_ends
             ends = ends or bool(operator.event.phases)  # of each time a batch has all
             at = 0
             while True:

@@ -22,10 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.records import Record
 from specstream.errors import ConfigurationError
-from specstream.windows.declared import takes
+from specstream.windows.declared import kept_in_dict, takes
 
 __all__ = ["Contents", "Grid", "Kept", "contents_of"]
 
@@ -86,6 +85,7 @@ class Kept:
         grid: where windows begin and end.
         place: type of what is kept by key and number.
         limit: entries of a container.
+        full: what is said when one is full.
         opened: ``opened(state, place)`` is called when a window has its first event.
         goes_on: ``goes_on(state, place)``: whether the window behind that one has an event too.
     """
@@ -96,6 +96,7 @@ class Kept:
     grid: Grid
     place: Any
     limit: int
+    full: str
     opened: Any
     goes_on: Any
 
@@ -156,7 +157,7 @@ def each_window(of: Kept) -> Contents:
     def value(state, at):
         return values(state.windows.pop(at))
 
-    return Contents({"windows": dict_field(of.place, record, limit=of.limit)}, put, value)
+    return Contents({"windows": kept_in_dict(of, of.place, record)}, put, value)
 
 
 def merged(of: Kept, merge: Any) -> Contents:
@@ -210,13 +211,13 @@ def merged(of: Kept, merge: Any) -> Contents:
         return values(total)
 
     fields = {
-        "panes": dict_field(of.place, record, limit=of.limit),
+        "panes": kept_in_dict(of, of.place, record),
         # With those of panes without an event; a window that ends has to find room.
-        "fronts": dict_field(
-            of.place, record, limit=max(of.limit, min(of.limit * panes, MOST_FRONTS))
+        "fronts": kept_in_dict(
+            of, of.place, record, max(of.limit, min(of.limit * panes, MOST_FRONTS))
         ),
-        "backs": dict_field(of.place, record, limit=of.limit),
-        "spans": dict_field(of.place, Span, limit=of.limit),
+        "backs": kept_in_dict(of, of.place, record),
+        "spans": kept_in_dict(of, of.place, Span),
     }
     return Contents(fields, _into_panes(of), value)
 
@@ -253,9 +254,9 @@ def removed(of: Kept, merge: Any, remove: Any) -> Contents:
         return row
 
     fields = {
-        "panes": dict_field(of.place, record, limit=of.limit),
-        "totals": dict_field(of.place, record, limit=of.limit),
-        "spans": dict_field(of.place, Span, limit=of.limit),
+        "panes": kept_in_dict(of, of.place, record),
+        "totals": kept_in_dict(of, of.place, record),
+        "spans": kept_in_dict(of, of.place, Span),
     }
     return Contents(fields, _into_panes(of), value)
 
@@ -313,8 +314,8 @@ def collected(of: Kept) -> Contents:
         return row
 
     fields = {
-        "rows": dict_field(of.place, of.record, limit=of.limit),
-        "positions": dict_field(of.place, int, limit=of.limit),
-        "kept": dict_field(of.place, Rows, limit=of.limit),
+        "rows": kept_in_dict(of, of.place, of.record),
+        "positions": kept_in_dict(of, of.place, int),
+        "kept": kept_in_dict(of, of.place, Rows),
     }
     return Contents(fields, put, value)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.options import integer
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
-from specstream.windows.declared import LIMIT, ON_TIME, declared
+from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict
 
 __all__ = ["by_count"]
 
@@ -79,12 +78,12 @@ def by_count(
     what = "by_count"
     length = integer(f"{what}: length", length, 1, 2**62)
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
-    of = declared(what, record, event, key, result, emits, limit, collect)
+    of = declared(what, record, event, key, result, emits, limit, name, collect)
     grid = Grid(length, step, 0, 0)
-    every = Kept(record, add, of.values, grid, of.place, of.limit, _open, _goes_on)
+    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, _open, _goes_on)
     kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
-    fields = {**kept.fields, "counts": dict_field(of.place, int, limit=of.limit)}
+    fields = {**kept.fields, "counts": kept_in_dict(of, of.place, int)}
 
     @operator(
         state=type("WindowsByCount", (State,), fields), event=of.event, emits=of.emits, name=name

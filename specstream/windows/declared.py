@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
+import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from specstream.declarations.durations import PER_SECOND, nanoseconds
-from specstream.declarations.options import flag, function, integer, one_of, refused
+import pyarrow as pa
+
+from specstream.compiler.ways_out import of_library
+from specstream.declarations.chosen_columns import kept_as, key_of
+from specstream.declarations.container_fields import dict as dict_field
+from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
+from specstream.declarations.options import flag, function, integer, one_of, refused, shown
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, DeclarationError
 
 __all__ = [
     "EARLY",
@@ -21,8 +29,10 @@ __all__ = [
     "LIMIT",
     "LONGEST",
     "ON_TIME",
+    "Clock",
     "Windowed",
     "declared",
+    "kept_in_dict",
     "takes",
     "ticks",
     "within",
@@ -33,7 +43,50 @@ LIMIT = 2**24
 LONGEST = 2**61
 FARTHEST = 2**62
 """Of times, on either side of 0: where a window begins and ends is within 64 bits then."""
-_OWN: dict[str, Any] = {"start": int, "end": int, "kind": str}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What times are.
+
+    Attributes:
+        column: type of a column of them.
+        unit: from one to the next, as messages have it.
+        tick: the same in nanoseconds.
+    """
+
+    column: Any
+    unit: str
+    tick: int
+
+    @classmethod
+    def of(cls, option: str, given: Any) -> Clock:
+        """By a unit, of times that are ints; or by the type of a column.
+
+        >>> Clock.of("by_time: unit", "ms")
+        Clock(column=<class 'int'>, unit='ms', tick=1000000)
+
+        Raises:
+            ConfigurationError: it is neither.
+        """
+        if isinstance(given, str):
+            one_of(option, given, tuple(PER_SECOND))
+            return cls(int, given, 10**9 // PER_SECOND[given])
+        try:
+            (column,) = Schema.of({"time": given}, "event").columns
+        except DeclarationError:
+            column = None
+        if column is not None and not column.nullable:
+            if pa.types.is_timestamp(column.arrow):
+                return cls(column, column.arrow.unit, 10**9 // PER_SECOND[column.arrow.unit])
+            if pa.types.is_date(column.arrow):
+                return cls(column, "days", DAY)
+        raise refused(
+            option,
+            given,
+            f"one of {', '.join(PER_SECOND)}, or the type of a column of "
+            "times: ss.timestamp(...) or datetime.date",
+        )
 
 
 @dataclass(frozen=True)
@@ -47,6 +100,7 @@ class Windowed:
         place: type of what is kept by key and number.
         values: of a window, the columns that are its own.
         limit: entries of a container.
+        full: what is said when one is full.
     """
 
     event: Any
@@ -55,6 +109,7 @@ class Windowed:
     place: tuple[type, ...]
     values: Callable[[Any], tuple[Any, ...]]
     limit: int
+    full: str
 
 
 def declared(
@@ -65,7 +120,9 @@ def declared(
     result: Callable[..., Any] | None,
     emits: Any,
     limit: int,
+    name: str,
     collect: bool = False,
+    time: Any = int,
 ) -> Windowed:
     """Checks what all windows are declared with.
 
@@ -84,23 +141,11 @@ def declared(
             f"{what}: record={record.__name__}, whose field {bare[0]!r} has no default; expected "
             f"what it is in a window without events: {bare[0]}: {fields[bare[0]].__name__} = ..."
         )
-    if not isinstance(key, str | tuple | list):
-        raise refused(f"{what}: key", key, "the name of a column, or several")
-    columns = (key,) if isinstance(key, str) else tuple(key)
-    schema = Schema.of(event, "event")
-    kinds: dict[str, type] = {"int": int, "str": str}
-    for column in columns:
-        if column not in schema.names:
-            raise refused(
-                f"{what}: key", column, f"a column of the events: {', '.join(schema.names)}"
-            )
-        kind = schema.kind(column)
-        if kind not in kinds or column in schema.nullable:
-            raise ConfigurationError(
-                f"{what}: key={column!r} is a column of {kind}s"
-                f"{' with nulls' if column in schema.nullable else ''}; expected ints or strings "
-                "that are no nulls"
-            )
+    given = columns_declared(event, "event")
+    Schema.of(given, "event")
+    columns = key_of(f"{what}: key", key, given, ("int", "str"), least=0)
+    if not isinstance(name, str) or not name:
+        raise refused(f"{what}: name", name, "a text that names the operator")
     limit = integer(f"{what}: limit", limit, 1, 2**31)
     if flag(f"{what}: collect", collect) and result is None:
         raise ConfigurationError(
@@ -112,43 +157,114 @@ def declared(
             "order; without both, rows have the fields of the record"
         )
     own = fields if emits is None else dict(columns_declared(emits, "emits"))
-    before = [*columns, *_OWN]
+    of_window = {"start": time, "end": time, "kind": str}
+    before = [*columns, *of_window]
     twice = [name for at, name in enumerate(before) if name in before[:at]]
     if twice:
         raise ConfigurationError(
             f"{what}: rows have two columns {twice[0]!r}: beside those of the key a row has "
             "start, end and kind: give each column once, and call it otherwise"
         )
-    for name in own:
-        if name in before:
+    for one in own:
+        if one in before:
             raise ConfigurationError(
-                f"{what}: rows have two columns {name!r}: beside {', '.join(map(repr, before))} "
+                f"{what}: rows have two columns {one!r}: beside {', '.join(map(repr, before))} "
                 "those of the window: call it otherwise"
             )
-    given = columns_declared(event, "event")
-    rows = {**{column: given[column] for column in columns}, **_OWN, **own}
-    place = (*(kinds[schema.kind(column) or ""] for column in columns), int)
+    rows = {**{column: given[column] for column in columns}, **of_window, **own}
+    place = (*(kept_as(given[column]) for column in columns), int)
     names = tuple(fields)
 
     def all_fields(window: Any) -> tuple[Any, ...]:
         return tuple(getattr(window, name) for name in names)
 
     values = all_fields if result is None else function(f"{what}: result", result, "a function")
-    return Windowed(event, rows, columns, place, values, limit)
+    if result is not None:
+        _plain(f"{what}: result", result, "a function")
+        _check_row(what, result, tuple(own))
+    named = what if name == what else f"{what}, {name!r}"
+    full = (
+        f"{named}: limit={limit} windows, panes or rows are kept already, of all keys together: "
+        "give a larger limit="
+    )
+    return Windowed(event, rows, columns, place, values, limit, full)
 
 
-def ticks(option: str, value: int | str | datetime.timedelta, unit: str, least: int = 1) -> int:
+def kept_in_dict(of: Any, key: Any, value: Any, limit: int | None = None) -> Any:
+    """A dict of the state that has the windows' own limit, and says so when it is full."""
+    return replace(dict_field(key, value, limit=limit or of.limit), full=of.full)
+
+
+def _plain(option: str, given: Any, expected: str) -> None:
+    """Refuses what is no function of the user's."""
+    found = of_library(function(option, given, expected))
+    if found is not None and not isinstance(given, functools.partial):
+        raise ConfigurationError(
+            f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
+        )
+
+
+def _check_row(what: str, result: Any, columns: tuple[str, ...]) -> None:
+    """Refuses a result that gives, for all that can be read, no row of these columns.
+
+    What it gives by a name or a call is told when it is compiled.
+    """
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(result))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return
+    if not isinstance(tree, ast.FunctionDef) or not tree.args.args:
+        return
+    inner = [
+        one
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree
+        for one in ast.walk(node)
+    ]
+    given = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node not in inner
+    ]
+    expected = f"a tuple of its columns, return ({', '.join(columns)}{',' * (len(columns) == 1)})"
+    said = f"{what}: result={result.__name__}"
+    if not given:
+        raise ConfigurationError(f"{said} returns nothing; expected {expected}")
+    for value in given:
+        if value is None or _is_scalar(value, tree.args.args[0].arg):
+            found = "nothing" if value is None else f"one value, {ast.unparse(value)}"
+            raise ConfigurationError(f"{said} returns {found}; expected {expected}")
+        if not isinstance(value, ast.Tuple) or any(
+            isinstance(one, ast.Starred) for one in value.elts
+        ):
+            continue
+        if len(value.elts) != len(columns):
+            raise ConfigurationError(
+                f"{said} returns {len(value.elts)} values, ({ast.unparse(value).strip('()')}), and "
+                f"emits= has the columns {', '.join(columns)}; expected {expected}"
+            )
+
+
+def _is_scalar(node: ast.expr, window: str) -> bool:
+    """Whether it is a number or the like, whatever its parts are."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id == window
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Add | ast.Mult):
+            return _is_scalar(node.left, window) and _is_scalar(node.right, window)
+        return True
+    return isinstance(node, ast.Constant | ast.Compare | ast.UnaryOp | ast.JoinedStr)
+
+
+def ticks(option: str, value: int | str | datetime.timedelta, clock: Clock, least: int = 1) -> int:
     """A length of time in the unit of the order column; an int is in it already.
 
-    >>> ticks("by_time: length", "1 minute", "ms")
+    >>> ticks("by_time: length", "1 minute", Clock.of("by_time: unit", "ms"))
     60000
     """
-    one_of(f"{option.partition(':')[0]}: unit", unit, tuple(PER_SECOND))
     if isinstance(value, str | datetime.timedelta):
-        length, of = nanoseconds(option, value), 10**9 // PER_SECOND[unit]
-        if length % of:
-            raise ConfigurationError(f"{option}={value!r} is no whole number of {unit}")
-        value = length // of
+        length = nanoseconds(option, value)
+        if length % clock.tick:
+            raise ConfigurationError(f"{option}={value!r} is no whole number of {clock.unit}")
+        value = length // clock.tick
     return integer(option, value, least, LONGEST)
 
 
@@ -168,7 +284,7 @@ def takes(what: str, option: str, given: Any, *parameters: str) -> None:
     Raises:
         ConfigurationError: names the option.
     """
-    function(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
+    _plain(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
     try:
         inspect.signature(given).bind(*parameters)
     except TypeError as error:

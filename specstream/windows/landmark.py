@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.options import integer
 from specstream.declarations.records import Record
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, takes
+from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, kept_in_dict, takes
 
 __all__ = ["by_landmark"]
 
@@ -86,11 +85,11 @@ def by_landmark(
     takes(what, "add", add, "window", "event")
     takes(what, "begins", begins, "event")
     takes(what, "ends", ends, "event")
-    of = declared(what, record, event, key, result, emits, limit)
+    of = declared(what, record, event, key, result, emits, limit, name)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {
-        "windows": dict_field(of.place, record, limit=of.limit),
-        "landmarks": dict_field(of.place, Landmark, limit=of.limit),
+        "windows": kept_in_dict(of, of.place, record),
+        "landmarks": kept_in_dict(of, of.place, Landmark),
     }
 
     @operator(

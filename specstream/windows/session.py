@@ -6,13 +6,22 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer
 from specstream.declarations.records import Record
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, takes, ticks, within
+from specstream.windows.declared import (
+    EARLY,
+    LIMIT,
+    ON_TIME,
+    Clock,
+    declared,
+    kept_in_dict,
+    takes,
+    ticks,
+    within,
+)
 
 __all__ = ["by_session"]
 
@@ -38,7 +47,7 @@ def by_session(
     result: Callable[..., Any] | None = None,
     emits: Any = None,
     early: int = 0,
-    unit: str = "us",
+    unit: Any = "us",
     limit: int = LIMIT,
     name: str = "by_session",
 ) -> Operator:
@@ -82,14 +91,15 @@ def by_session(
     ann 90 120 on time 1
     """
     what = "by_session"
-    gap = ticks(f"{what}: gap", gap, unit)
+    clock = Clock.of(f"{what}: unit", unit)
+    gap = ticks(f"{what}: gap", gap, clock)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")
-    of = declared(what, record, event, key, result, emits, limit)
+    of = declared(what, record, event, key, result, emits, limit, name, time=clock.column)
     columns, values = of.columns, of.values
     fields: dict[str, Any] = {
-        "windows": dict_field(of.place, record, limit=of.limit),
-        "sessions": dict_field(of.place, Session, limit=of.limit),
+        "windows": kept_in_dict(of, of.place, record),
+        "sessions": kept_in_dict(of, of.place, Session),
         "ends": timers_field(of.place),
     }
 

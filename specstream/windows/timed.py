@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer
 from specstream.declarations.state import State
@@ -18,7 +17,9 @@ from specstream.windows.declared import (
     LIMIT,
     LONGEST,
     ON_TIME,
+    Clock,
     declared,
+    kept_in_dict,
     ticks,
     within,
 )
@@ -46,7 +47,7 @@ def by_time(
     collect: bool = False,
     early: int = 0,
     origin: int = 0,
-    unit: str = "us",
+    unit: Any = "us",
     limit: int = LIMIT,
     name: str = "by_time",
 ) -> Operator:
@@ -56,7 +57,8 @@ def by_time(
     time is not before its start, and before its end. When it ends, which is when the time has come
     there, by an event of any key or by the frontier, and if it has an event, a row is emitted:
 
-    - the columns of the key; ``start`` and ``end``, in the unit of the order column;
+    - the columns of the key; ``start`` and ``end``, ints in the unit of the order column (see
+      ``unit``);
     - ``kind``, which is ``"on time"``, or ``"early"`` for what a window that has not ended comes to
       so far;
     - the fields of the record, or what ``result`` gives.
@@ -82,7 +84,9 @@ def by_time(
         early: emit a row as well behind each so many events of a window; 0: none. Not with
             ``merge`` or ``collect``.
         origin: where a window begins.
-        unit: of the order column, if a duration is given: s, ms, us or ns.
+        unit: of the order column, if a duration is given: s, ms, us or ns; or the type of that
+            column, ``ss.timestamp("ms", "UTC")`` or ``datetime.date``: then ``start`` and ``end``
+            are of it too, and not ints.
         limit: windows, panes or rows that are kept at most, of all keys together; one more raises
             OverflowError.
         name: of the operator.
@@ -115,11 +119,12 @@ def by_time(
     A 30 40 on time 1 300
     """
     what = "by_time"
-    length = ticks(f"{what}: length", length, unit)
-    step = length if step is None else ticks(f"{what}: step", step, unit)
+    clock = Clock.of(f"{what}: unit", unit)
+    length = ticks(f"{what}: length", length, clock)
+    step = length if step is None else ticks(f"{what}: step", step, clock)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
-    of = declared(what, record, event, key, result, emits, limit, collect)
+    of = declared(what, record, event, key, result, emits, limit, name, collect, clock.column)
 
     def opened(state, at):
         if at not in state.ends:
@@ -129,7 +134,7 @@ def by_time(
         return (*at[:-1], at[-1] + step) in state.ends
 
     grid = Grid(length, step, origin, _FIRST)
-    every = Kept(record, add, of.values, grid, of.place, of.limit, opened, goes_on)
+    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, opened, goes_on)
     kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
     fields: dict[str, Any] = {**kept.fields, "ends": timers_field(of.place)}
@@ -140,7 +145,7 @@ def by_time(
         )
     counted, forgotten = _uncounted, _unforgotten
     if early:
-        fields["counts"] = dict_field(of.place, int, limit=of.limit)
+        fields["counts"] = kept_in_dict(of, of.place, int)
         values = of.values
 
         def counted(state, key, time, emit):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from specstream.declarations.container_fields import dict as dict_field
+from pyarrow import types as is_of
+
 from specstream.declarations.container_fields import priority_queue
 from specstream.declarations.options import integer, refused
+from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import Record
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import State, scalar
 from specstream.operator.operator import Operator, operator
 from specstream.windows.declared import (
@@ -19,7 +22,9 @@ from specstream.windows.declared import (
     LIMIT,
     LONGEST,
     ON_TIME,
+    Clock,
     declared,
+    kept_in_dict,
     takes,
     ticks,
     within,
@@ -48,7 +53,7 @@ def by_column(
     emits: Any = None,
     early: int = 0,
     origin: int = 0,
-    unit: str = "us",
+    unit: Any = None,
     limit: int = LIMIT,
     name: str = "by_column",
 ) -> Operator:
@@ -84,7 +89,8 @@ def by_column(
         early: emit a row as well behind each so many events of a window that has not ended; 0:
             none.
         origin: see there.
-        unit: of the column ``time``, if a duration is given: s, ms, us or ns.
+        unit: of the column ``time`` where that is of ints and a duration is given: s, ms, us or
+            ns, by default us. A column of timestamps or dates has its own.
         limit: see there.
         name: see there.
 
@@ -113,30 +119,32 @@ def by_column(
     1
     """
     what = "by_column"
-    length = ticks(f"{what}: length", length, unit)
-    step = length if step is None else ticks(f"{what}: step", step, unit)
-    delay = ticks(f"{what}: delay", delay, unit, 0)
-    lateness = ticks(f"{what}: lateness", lateness, unit, 0)
+    given = columns_declared(event, "event")
+    column_of_time = Schema.of({time: given[time]}, "event").columns[0] if time in given else None
+    if column_of_time is None or column_of_time.kind != "int" or column_of_time.nullable:
+        raise refused(f"{what}: time", time, "a column of the events: an int or a time, no null")
+    clock = _clock(f"{what}: unit", unit, time, column_of_time)
+    length = ticks(f"{what}: length", length, clock)
+    step = length if step is None else ticks(f"{what}: step", step, clock)
+    delay = ticks(f"{what}: delay", delay, clock, 0)
+    lateness = ticks(f"{what}: lateness", lateness, clock, 0)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")
-    of = declared(what, record, event, key, result, emits, limit)
-    schema = Schema.of(event, "event")
-    if time not in schema.names or schema.kind(time) != "int" or time in schema.nullable:
-        raise refused(f"{what}: time", time, "a column of the events: an int or a time, no null")
+    of = declared(what, record, event, key, result, emits, limit, name, time=clock.column)
     columns, values = of.columns, of.values
     fields_of_place = dict(zip((*columns, "start"), of.place, strict=True))
     place: Any = type("Place", (Record,), {"__annotations__": fields_of_place})
     fields: dict[str, Any] = {
         "latest": scalar(int, _NEVER),
         "dropped": scalar(int),
-        "windows": dict_field(of.place, record, limit=of.limit),
-        "counts": dict_field(of.place, int, limit=of.limit),
+        "windows": kept_in_dict(of, of.place, record),
+        "counts": kept_in_dict(of, of.place, int),
         # The windows of each end, numbered; and the ends that the watermark has to come to.
-        "places": dict_field((int, int), place, limit=of.limit),
-        "ends": dict_field(int, int, limit=of.limit),
-        "open": priority_queue(int, limit=of.limit),
-        "kept": priority_queue(int, limit=of.limit),
+        "places": kept_in_dict(of, (int, int), place),
+        "ends": kept_in_dict(of, int, int),
+        "open": replace(priority_queue(int, limit=of.limit), full=of.full),
+        "kept": replace(priority_queue(int, limit=of.limit), full=of.full),
     }
 
     def at_of(state, end, number):
@@ -198,3 +206,13 @@ def by_column(
                     del state.windows[at], state.counts[at], state.places[(end, number)]
 
     return process
+
+
+def _clock(option: str, unit: Any, time: str, column: Column) -> Clock:
+    """That of the column, where it says so."""
+    if column.is_plain or not (is_of.is_timestamp(column.arrow) or is_of.is_date(column.arrow)):
+        return Clock.of(option, "us" if unit is None else unit)
+    clock = Clock.of(option, column)
+    if unit is not None and unit != clock.unit:
+        raise refused(option, unit, f"{clock.unit!r}, which {time!r} is in, or none")
+    return clock

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator as operators
 import pickle
 from typing import Any
 
@@ -194,5 +195,65 @@ def test_stars_that_do_not_come_to_the_columns_are_refused() -> None:
     def spread(event, emit):
         emit(*pair_of(event.x), *alone(event.x))
 
-    with pytest.raises(ss.CompileError, match="a tuple of 3 values is put where 2 are"):
+    with pytest.raises(ss.CompileError, match="a star gives emit 3 values for 2 columns, a, b"):
         ss.Engine(spread)
+
+
+def forwarded(emit, row):
+    emit(*row)
+
+
+def test_columns_that_may_be_null_may_lack_a_value_in_a_helper_too() -> None:
+    columns = {"a": int, "b": ss.nullable(int), "c": ss.nullable(str)}
+
+    @ss.operator(event={"x": int}, emits=columns)
+    def short(event, emit):
+        row = (event.x, 5)
+        forwarded(emit, row)
+        forwarded(emit, (event.x,))
+
+    found = agrees(short, pa.table({"x": [1]}))
+    assert [tuple(row.values()) for row in found.output.to_pylist()] == [
+        (1, 5, None),
+        (1, None, None),
+    ]
+
+
+def test_columns_that_are_never_null_lack_no_value_in_a_helper() -> None:
+    columns = {"a": ss.nullable(int), "b": int, "c": ss.nullable(int)}
+
+    @ss.operator(event={"x": int}, emits=columns)
+    def short(event, emit):
+        forwarded(emit, (event.x,))
+
+    with pytest.raises(ss.CompileError, match="a star gives emit 1 values for 3 columns, a, b, c"):
+        ss.Engine(short)
+
+    @ss.operator(event={"x": int}, emits=columns)
+    def single(event, emit):
+        forwarded(emit, event.x)
+
+    with pytest.raises(ss.CompileError, match="a star gives emit int64, which is no tuple, for 3"):
+        ss.Engine(single)
+
+
+first, second = lambda x: x + 1, lambda x: x + 2
+
+
+def test_lambdas_that_share_a_statement_are_refused_as_such() -> None:
+    with pytest.raises(ss.CompileError, match=r"the lambda of \(x\) is part of a statement, with"):
+
+        @ss.operator(event={"x": int}, emits={"a": int})
+        def both(event, emit):
+            emit(first(event.x) + second(event.x))
+
+
+get_x = operators.attrgetter("x")
+
+
+def test_an_attrgetter_is_told_to_be_an_attribute() -> None:
+    with pytest.raises(ss.CompileError, match=r"write the attribute itself, event\.x"):
+
+        @ss.operator(event={"x": int}, emits={"a": int})
+        def got(event, emit):
+            emit(get_x(event))

@@ -1,6 +1,7 @@
 """The operators of a business: against implementations that know nothing of them."""
 
 import datetime
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -966,3 +967,25 @@ def test_options_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         make(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "more"),
+    [
+        (token_bucket, "key", {"cost": [1, 20, 1]}),
+        (functools.partial(velocity, 60, 1), "card", {"amount": [1, 2, 3]}),
+        (leaderboard, "player", {"score": [3, 5, 4]}),
+    ],
+)
+def test_the_key_may_have_another_name(make: Any, option: str, more: dict[str, Any]) -> None:
+    keys, times = ["a", "b", "a"], [0, 1, 2]
+    expected = make().run_sequential({option: keys, **more, "t": times}, order_by="t").output
+    named = make(**{option: {"account": str}})
+    with ss.Engine(named) as engine:
+        output = engine.process({"account": keys, **more, "t": times}, order_by="t")
+    names = ["account" if name == option else name for name in expected.column_names]
+    assert expected.num_rows > 0
+    assert output.equals(expected.rename_columns(names))
+    for wrong in ("two words", *more):
+        with pytest.raises(ss.ConfigurationError, match=f"^{named.name}: {option}='{wrong}'; exp"):
+            make(**{option: {wrong: str}})

@@ -432,3 +432,25 @@ def test_the_weights_are_those_at_the_declaration() -> None:
     layers[0][0][:] = 0.0
     assert operator.run_sequential(point).output == before
     assert pickle.loads(pickle.dumps(operator)).run_sequential(point).output == before
+
+
+@pytest.mark.parametrize(
+    ("factory", "option", "name", "of", "values"),
+    [
+        (k_nearest, "label", {"kind": str}, "kind", ["a", "b", None]),
+        (naive_bayes, "label", {"kind": str}, "kind", ["a", "b", None]),
+        (linear_regression, "target", "price", "price", [1.0, 2.5, None]),
+        (logistic_regression, "label", "clicked", "clicked", [True, False, None]),
+    ],
+)
+def test_the_column_to_learn_from_may_have_another_name(
+    factory: Callable[..., ss.Operator], option: str, name: Any, of: str, values: list[Any]
+) -> None:
+    table = {"u": [0.1, 0.9, 0.2], option: values}
+    expected = factory(features=["u"]).run_sequential(table).output
+    with ss.Engine(factory(features=["u"], **{option: name})) as engine:
+        assert engine.process({"u": table["u"], of: values}).equals(expected)
+    with pytest.raises(ss.ConfigurationError, match=f"^{factory.__name__}: {option}='def'; exp"):
+        factory(**{option: "def" if isinstance(name, str) else {"def": str}})
+    with pytest.raises(ss.ConfigurationError, match=f"^{factory.__name__}: features='{of}'; exp"):
+        factory(features=["u", of], **{option: name})

@@ -314,3 +314,11 @@ def test_nearest_neighbours_raises_for_points_outside(outside: float, horizon: i
 def test_nearest_neighbours_refuses_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         nearest_neighbours(**arguments)
+
+
+def test_top_k_takes_the_name_of_its_column() -> None:
+    with ss.Engine(top_k(k=2, item={"page": str})) as engine:
+        output = engine.process({"page": ["a", "b", "a"]})
+    assert output.to_pydict() == {"page": ["a", "b", "a"], "count": [1, 1, 2]}
+    with pytest.raises(ss.ConfigurationError, match=r"^top_k: item='count'; expected the name of"):
+        top_k(item={"count": str})

@@ -439,3 +439,46 @@ def test_adwin_finds_a_change_soon_and_forgets_what_was_before() -> None:
     assert (before.num_rows, soon.num_rows > 0) == (0, True)
     assert soon["before"][0].as_py() == pytest.approx(0.2, abs=0.03)
     assert 850 <= width <= 1050
+
+
+# ---- columns with other names ----
+
+
+@pytest.mark.parametrize(("factory", "options"), BY_KEY)
+def test_columns_may_have_other_names(
+    factory: Callable[..., ss.Operator], options: dict[str, Any]
+) -> None:
+    table = series(300)
+    named = factory(**options, key={"symbol": str}, value="price")
+    renamed = table.rename_columns(["symbol", "price"])
+    expected = factory(**options).run_sequential(table).output
+    assert expected.num_rows > 0 or factory is adwin
+    with ss.Engine(named) as engine:
+        output = engine.process(renamed)
+    assert output.column_names == ["symbol", *expected.column_names[1:]]
+    assert output.equals(expected.rename_columns(output.column_names))
+
+
+@pytest.mark.parametrize(("factory", "options"), BY_KEY)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"key": {"two words": str}},
+        {"key": {"timestamp": int}},
+        {"key": {"price": float}},
+        {"key": {"a": str, "b": str}},
+        {"key": {"price": str}, "value": "price"},
+        {"value": "class"},
+        {"value": 5},
+    ],
+)
+def test_wrong_names_are_refused(
+    factory: Callable[..., ss.Operator], options: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(ss.ConfigurationError, match=f"^{factory.__name__}: (key|value)="):
+        factory(**options, **wrong)
+
+
+def test_a_column_of_the_rows_is_no_key() -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"^cusum: key='up'; .*another column than up,"):
+        cusum(1.0, key={"up": str})

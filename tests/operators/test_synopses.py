@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import itertools
 import math
@@ -546,3 +547,40 @@ def test_streams_of_no_event_and_of_one(operator: ss.Operator, table: dict[str, 
 def test_wrong_options_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         make()
+
+
+# ---- columns with other names ----
+
+
+@pytest.mark.parametrize(
+    ("make", "column", "more"),
+    [
+        (count_min, "item", {}),
+        (hyper_log_log, "item", {}),
+        (space_saving, "item", {}),
+        (reservoir, "value", {}),
+        (quantiles, "value", {"every": 2}),
+        (functools.partial(histogram, 0.0, 9.0), "value", {"every": 2}),
+        (adaptive_histogram, "value", {"every": 2}),
+        (haar_wavelet, "value", {"block": 2, "k": 2}),
+    ],
+)
+def test_columns_may_have_other_names(make: Any, column: str, more: dict[str, Any]) -> None:
+    typed = column == "item" or make is reservoir
+    given = [3, 5, 3, 8] if column == "item" else [3.0, 5.0, 3.0, 8.0]
+    other: Any = {"page": type(given[0])} if typed else "page"
+    expected = make(**more).run_sequential({column: given}).output
+    with ss.Engine(make(**more, **{column: other})) as engine:
+        output = engine.process({"page": given})
+    names = ["page" if typed and name == column else name for name in expected.column_names]
+    assert expected.num_rows > 0
+    assert output.equals(expected.rename_columns(names))
+    name = make(**more).name
+    for wrong in ("two words", "timestamp", "def"):
+        with pytest.raises(ss.ConfigurationError, match=f"^{name}: {column}='{wrong}'; expected"):
+            make(**more, **{column: {wrong: int} if typed else wrong})
+
+
+def test_a_column_of_the_rows_is_no_item() -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"^space_saving: item='error'; .*another"):
+        space_saving(item={"error": str})

@@ -317,3 +317,11 @@ def test_input_ends_for_timers_in_every_setting() -> None:
     events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
     run = ss.testing.check(heartbeat, events, order_by="time")
     assert run.output["user"].to_pylist() == ["a", "b", "a", "c"]
+
+
+def test_input_may_go_on_after_the_table() -> None:
+    events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
+    run = ss.testing.check(heartbeat, events, order_by="time", end=False)
+    assert run.output["user"].to_pylist() == ["a", "b"]
+    with pytest.raises(ss.ConfigurationError, match=r"^end='no'; expected True or False"):
+        ss.testing.check(heartbeat, events, order_by="time", end="no")  # type: ignore[arg-type]

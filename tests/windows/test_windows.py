@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import operator as operators
 from typing import Any
 
 import numpy as np
@@ -571,7 +573,7 @@ class NoDefault(ss.Record):
         ({"length": "1 ms", "unit": "s"}, "length='1 ms' is no whole number of s"),
         ({"unit": "h"}, "by_time: unit='h'"),
         ({"step": -1}, "by_time: step=-1"),
-        ({"key": "who"}, "by_time: key='who'; expected a column of the events: user, room, x"),
+        ({"key": "who"}, "by_time: key='who'; expected the name of a column.*, of user, room, x"),
         ({"record": Bare, "key": "user"}, "rows have two columns 'user'"),
         ({"result": of_rows}, "result= and emits= go together"),
         ({"remove": remove_sums}, "remove= takes back what merge= adds"),
@@ -580,9 +582,12 @@ class NoDefault(ss.Record):
         ({"merge": 3}, "by_time: merge=3; expected a function"),
         ({"add": 3}, "by_time: add=3; expected a function"),
         ({"limit": 0}, "by_time: limit=0"),
-        ({"event": {"user": ss.nullable(str)}, "key": "user"}, "no nulls"),
+        (
+            {"event": {"user": ss.nullable(str)}, "key": "user"},
+            "columns without nulls: 'user' is nullable$",
+        ),
         ({"event": {"end": int}, "key": "end"}, "rows have two columns 'end'"),
-        ({"key": ["user", "user"]}, "rows have two columns 'user'"),
+        ({"key": ["user", "user"]}, "by_time: key=.*several different ones"),
         ({"key": None}, "by_time: key=None; expected the name of a column"),
         ({"record": NoDefault}, "record=NoDefault, whose field 'count' has no default"),
         (
@@ -592,7 +597,10 @@ class NoDefault(ss.Record):
         ({"collect": "yes"}, "by_time: collect='yes'"),
         ({"add": keep}, r"add cannot be called as add\(window, event\)"),
         ({"length": 2**62}, "by_time: length="),
-        ({"event": {"user": float}, "key": "user"}, "a column of floats; expected ints or strings"),
+        (
+            {"event": {"user": float}, "key": "user"},
+            "columns of ints or strings: 'user' is one of floats",
+        ),
     ],
 )
 def test_what_makes_no_window_is_refused(options: dict[str, Any], message: str) -> None:
@@ -614,3 +622,172 @@ def test_what_tells_no_times_is_refused(options: dict[str, Any], message: str) -
     given: dict[str, Any] = {"time": "x", "length": 5, "event": EVENT} | options
     with pytest.raises(ss.ConfigurationError, match=message):
         windows.by_column(Known, add, **given)
+
+
+# ---- what is said ----
+
+
+def one_value(known):
+    return known.count
+
+
+def two_values(known):
+    return known.count, known.sum
+
+
+def either(known):
+    if known.count > 1:
+        return (known.count,)
+    return known.count + known.sum
+
+
+def nothing(known):
+    known.count = 0
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (one_value, "by_time: result=one_value returns one value, known.count; expected .*(n,)"),
+        (two_values, "by_time: result=two_values returns 2 values, .* has the columns n; expected"),
+        (either, "by_time: result=either returns one value, known.count \\+ known.sum; expected"),
+        (nothing, "by_time: result=nothing returns nothing; expected a tuple"),
+        (
+            operators.attrgetter("count"),
+            r"by_time: result=operator.attrgetter.* is of the",
+        ),
+    ],
+)
+def test_a_result_that_is_no_row_is_told_by_the_window(result: Any, message: str) -> None:
+    with pytest.raises(ss.ConfigurationError, match=message):
+        windows.by_time(Known, add, 5, event=EVENT, result=result, emits={"n": int})
+
+
+def test_a_lambda_among_other_code_is_told_how_it_is_taken() -> None:
+    with pytest.raises(ss.CompileError, match=r"the lambda of \(known\) is part of a statement"):
+        windows.by_count(
+            Known, add, 1, event={"x": int}, result=lambda known: (known.sum,), emits={"n": int}
+        ).run_sequential({"x": [1]})
+    alone = lambda known: (known.sum,)  # noqa: E731
+    made = windows.by_count(Known, add, 1, event={"x": int}, result=alone, emits={"n": int})
+    assert rows_of(made.run_sequential({"x": [5]})) == [(0, 1, "on time", 5)]
+
+
+def test_a_window_without_a_name_is_refused() -> None:
+    makers: list[Any] = [
+        lambda **name: windows.by_time(Known, add, 5, event=EVENT, **name),
+        lambda **name: windows.by_count(Known, add, 5, event=EVENT, **name),
+        lambda **name: windows.by_session(Known, add, 5, event=EVENT, **name),
+        lambda **name: windows.by_landmark(Known, add, begins, ends, event=EVENT, **name),
+        lambda **name: windows.by_column(Known, add, "x", 5, event=EVENT, **name),
+    ]
+    for make in makers:
+        for name in ("", 5):
+            with pytest.raises(ss.ConfigurationError, match=r"^by_\w+: name="):
+                make(name=name)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_limit_that_is_reached_is_told_by_the_window(way: str) -> None:
+    operator = timed(way, "user", 10, 10, limit=1, name="hourly")
+    message = "by_time, 'hourly': limit=1 windows, panes or rows are kept already"
+    events: Events = [(1, "a", 0, 1), (1, "b", 0, 1)]
+    with pytest.raises(OverflowError, match=message):
+        operator.run_sequential(table_of(events), order_by="t")
+    with ss.Engine(operator) as engine, pytest.raises(OverflowError, match=message):
+        engine.process(table_of(events), order_by="t")
+
+
+def test_a_key_of_a_schema_that_may_be_null_is_told_how_it_is_not() -> None:
+    schema = pa.schema([("user", pa.string()), ("x", pa.int64())])
+    with pytest.raises(ss.ConfigurationError, match=r"'user', \.\.\., nullable=False"):
+        windows.by_time(Known, add, 5, event=schema, key="user")
+    schema = pa.schema([pa.field("user", pa.string(), nullable=False), ("x", pa.int64())])
+    assert "user" in windows.by_time(Known, add, 5, event=schema, key="user").emits.names
+
+
+# ---- columns of times ----
+
+
+def test_starts_and_ends_are_of_the_type_of_the_order_column() -> None:
+    zoned = pa.timestamp("s", "UTC")
+    table = pa.table({"t": pa.array([0, 40, 70], zoned), "x": [1, 2, 3]})
+    unit = ss.timestamp("s", "UTC")
+    for operator, ends in (
+        (windows.by_time(Known, add, "1 minute", event={"x": int}, unit=unit), [60, 120]),
+        (windows.by_session(Known, add, "35 s", event={"x": int}, unit=unit), [75, 105]),
+    ):
+        run = operator.run_sequential(table, order_by="t", end=True).output
+        assert run["end"].type == run["start"].type == zoned
+        if operator.name == "by_time":
+            assert run["end"].cast(pa.int64()).to_pylist() == ends
+        with ss.Engine(operator) as engine:
+            assert engine.process(table, order_by="t", end=True).equals(run)
+
+
+def test_windows_of_dates_are_of_days() -> None:
+    days = pa.array([datetime.date(2024, 2, day) for day in (1, 8, 27)])
+    operator = windows.by_time(Known, add, "7 days", event={"x": int}, unit=datetime.date)
+    table = pa.table({"t": days, "x": [1, 2, 3]})
+    with ss.Engine(operator) as engine:
+        output = engine.process(table, order_by="t", end=True)
+    assert output["start"].type == pa.date32()
+    assert output["start"].to_pylist() == [datetime.date(2024, 2, day) for day in (1, 8, 22)]
+    with pytest.raises(ss.ConfigurationError, match="length='1 hour' is no whole number of days"):
+        windows.by_time(Known, add, "1 hour", event={"x": int}, unit=datetime.date)
+
+
+@pytest.mark.parametrize("wrong", [int, "h", ss.nullable(ss.timestamp("s")), None])
+def test_what_is_no_unit_is_refused(wrong: Any) -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"^by_session: unit=.*; expected one of s, ms"):
+        windows.by_session(Known, add, 5, event=EVENT, unit=wrong)
+
+
+@pytest.mark.parametrize(
+    ("of", "length", "step"),
+    [
+        (ss.timestamp("ms"), "1 minute", datetime.timedelta(minutes=1)),
+        (pa.timestamp("ns", "UTC"), "1 minute", datetime.timedelta(minutes=1)),
+        (datetime.date, "2 days", datetime.timedelta(days=2)),
+    ],
+)
+def test_by_column_has_the_unit_and_the_type_of_its_column(
+    of: Any, length: str, step: datetime.timedelta
+) -> None:
+    if isinstance(of, pa.DataType):
+        of = pa.field("at", of, nullable=False)
+    event = {"at": of, "x": int}
+    operator = windows.by_column(Known, add, "at", length, event=event, delay=length)
+    arrow = operator.event.columns[0].arrow
+    begin = datetime.datetime(2024, 1, 1)
+    times = pa.array([begin, begin + 5 * step], pa.timestamp("s")).cast(pa.timestamp("ns"))
+    times = times.cast(arrow if arrow == pa.date32() else pa.timestamp("ns"))
+    output = operator.run_sequential({"at": times.cast(arrow), "x": [1, 2]}).output
+    assert output["start"].type == output["end"].type == arrow
+    (start,), (end,) = output["start"].to_pylist(), output["end"].to_pylist()
+    assert end - start == step
+    with pytest.raises(ss.ConfigurationError, match="by_column: unit='s'; expected '"):
+        windows.by_column(Known, add, "at", 5, event=event, unit="s")
+
+
+# ---- the order of the rows ----
+
+
+def test_rows_of_windows_that_end_at_once_are_in_their_order() -> None:
+    """By the end; of one end, by the first event of each; of sessions, by the last one."""
+    events: Events = [
+        (0, "b", 0, 1),
+        (1, "a", 0, 1),
+        (6, "a", 0, 1),
+        (6, "b", 0, 1),
+        (99, "c", 0, 1),
+    ]
+    for way in WAYS:
+        run = timed(way, "user", 10, 5).run_sequential(table_of(events), order_by="t")
+        assert [row[:3] for row in rows_of(run)] == [
+            *(("b", -5, 5), ("a", -5, 5), ("b", 0, 10), ("a", 0, 10), ("a", 5, 15), ("b", 5, 15)),
+        ]
+    sessions_of = windows.by_session(Known, add, 10, event=EVENT, key="user")
+    events = [(0, "b", 0, 1), (3, "a", 0, 1), (3, "b", 0, 1), (99, "c", 0, 1)]
+    run = sessions_of.run_sequential(table_of(events), order_by="t")
+    assert [row[:3] for row in rows_of(run)] == [("a", 3, 13), ("b", 0, 13)]
