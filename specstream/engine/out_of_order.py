@@ -434,8 +434,11 @@ class OutOfOrder:
         """Gives the runtime a segment, if it has not got it. May be begun anew."""
         rank = segment.source.rank
         if not segment.native.submitted and not segment.native.is_withdrawn:
-            if segment.replaces is not None:
-                self._withdraw(segment.replaces)
+            old = segment.replaces
+            if old is not None and old.native.submitted:
+                segment.native.replaces = old.native
+            elif old is not None:
+                self._withdraw(old)
             elif not segment.native.is_tentative:
                 self._check((segment.since, rank), self._frontier, "an event")
             self._native.submit(segment.native)

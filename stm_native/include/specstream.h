@@ -267,6 +267,9 @@ struct ss_segment {
      * ss_engine_confirm was told of it. */
     bool is_tentative;
     bool is_withdrawn; /* set by ss_engine_withdraw */
+    /* A tentative one with the same key, which is withdrawn at the instant at which this one comes: else
+     * what is behind could be final in between. NULL: none. */
+    struct ss_segment *replaces;
 };
 
 /* An order key without its sequence number. */

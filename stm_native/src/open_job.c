@@ -1381,6 +1381,26 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
     }
 }
 
+/* With the mutex: has what refers to the event be taken back, and then forgotten. */
+static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
+{
+    struct ss_early *early = engine->early;
+    struct ss_key key = key_at(segment, segment->first);
+    assert(segment->is_tentative && segment->last - segment->first == 1);
+    segment->is_withdrawn = true;
+    uint64_t place = ss_applied_before(early, key);
+    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
+        divide(early, ss_applied_at(early, place)); /* as a late event would */
+    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
+        if (is_before(key, first_key(active_at(engine, place))))
+            break;
+        if (active_at(engine, place)->spans[0].segment == segment) {
+            ask_to_dissolve(engine, place);
+            break;
+        }
+    }
+}
+
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
@@ -1410,6 +1430,8 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         if (low < segment->last && is_before(key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
+    if (segment->replaces != NULL && !segment->replaces->is_withdrawn)
+        withdraw(engine, segment->replaces);
     if (engine->early != NULL)
         divide_applied(engine, segment);
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
@@ -1429,22 +1451,8 @@ void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment)
 
 void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment)
 {
-    struct ss_early *early = engine->early;
-    struct ss_key key = key_at(segment, segment->first);
     pthread_mutex_lock(&engine->queue.mutex);
-    assert(segment->is_tentative && segment->last - segment->first == 1);
-    segment->is_withdrawn = true;
-    uint64_t place = ss_applied_before(early, key);
-    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
-        divide(early, ss_applied_at(early, place)); /* as a late event would */
-    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
-        if (is_before(key, first_key(active_at(engine, place))))
-            break;
-        if (active_at(engine, place)->spans[0].segment == segment) {
-            ask_to_dissolve(engine, place);
-            break;
-        }
-    }
+    withdraw(engine, segment);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
 }
