@@ -62,7 +62,7 @@ class OutOfOrder:
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
-        self._early = EarlyResults(self._native, self._emits)
+        self._early = EarlyResults(self._native, self._emits, parts.operator.rows)
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]

@@ -495,6 +495,7 @@ struct ss_early_figures {
     uint64_t republished;
     uint64_t rerun;
     uint64_t nanoseconds; /* of revoking and publishing again */
+    uint64_t held;        /* order time by which the head is held back, as that takes too long; or 0 */
 };
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine);
 
