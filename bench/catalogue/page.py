@@ -30,7 +30,7 @@ WANTS: dict[str, Sequence[str]] = {
     "count, add up, average each key": ("running_aggregate", "by_time"),
     "cut a stream into windows": ("by_time", "by_count", "by_session", "by_landmark", "by_column"),
     "find the most frequent items": ("top_k", "space_saving"),
-    "count items, or different items": ("count_min", "hyper_log_log"),
+    "count items, or different items": ("count_min", "count_sketch", "hyper_log_log"),
     "know how values are distributed": (
         *("histogram", "adaptive_histogram", "quantiles"),
         *("reservoir", "haar_wavelet"),

@@ -15,6 +15,7 @@ from specstream.operators import synopses
 __all__ = [
     "adaptive_histogram",
     "count_min",
+    "count_sketch",
     "haar_wavelet",
     "histogram",
     "hyper_log_log",
@@ -141,6 +142,27 @@ def count_min() -> Figure:
         getattr(axes, f"set_{axis}scale")("log")
         plain_ticks(getattr(axes, f"{axis}axis"), [1, 10, 100, 1000])
     legend(figure, ["exact", "as they are", "conservative=True"], LOOKS)
+    return figure
+
+
+@in_style
+def count_sketch() -> Figure:
+    """Errors of the estimates of 3,000 events in 5 rows of 64 counters: of either sign."""
+    items = _items(3000, 8)
+    true = Counter(items)
+    figure, axes = panel("how often an item came", "error of the estimate")
+    for name, of, look, marker in (
+        ("count_min", synopses.count_min, TWO, "o"),
+        ("count_sketch", synopses.count_sketch, ONE, "^"),
+    ):
+        found = ran(of(width=64, rows=5), {"item": items})
+        last = dict(zip(found["item"].tolist(), found["count"].tolist(), strict=True))
+        errors = [count - true[item] for item, count in last.items()]
+        dots(axes, [true[item] for item in last], errors, name, look, marker)
+    line_at(axes, 0.0)
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis, [1, 10, 100, 1000])
+    legend(figure, ["count_min", "count_sketch"], LOOKS)
     return figure
 
 

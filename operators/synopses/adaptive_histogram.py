@@ -1,8 +1,13 @@
-"""A histogram whose bins go where the values are (Ben-Haim and Tom-Tov 2010).
+"""A histogram whose range need not be known before (Ben-Haim and Tom-Tov 2010).
 
 A bin has a centre and a count. A value becomes a bin of its own; if there are too many then, the
 two that are closest together become one, at the mean of their values. So the sum of all counts is
 that of the values, and a bin's centre is the mean of the values that it has counted.
+
+Bins are joined by their distance, whatever their counts. So the centres of many values lie roughly
+evenly between the least and the largest: where values are dense, counts are larger, and bins hardly
+closer together. For a resolution that goes by how many values there are, take
+:func:`specstream.operators.synopses.quantiles`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import math
 import pickle
+import statistics
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -22,6 +23,7 @@ import specstream as ss
 from specstream.operators.synopses import (
     adaptive_histogram,
     count_min,
+    count_sketch,
     haar_wavelet,
     histogram,
     hyper_log_log,
@@ -124,6 +126,73 @@ def test_count_min_keeps_its_bound(conservative: bool) -> None:
         )
         exact = sum(count * (count + 1) // 2 for count in true.values())
         assert sum(counts) - exact < 0.7 * (plain - exact)
+
+
+# ---- count sketch ----
+
+
+def model_count_sketch(items: list[int], width: int, rows: int) -> list[tuple[int, int]]:
+    """Its rows' hashes of columns come first, then those of signs."""
+    counters: Counter[tuple[int, int]] = Counter()
+    found = []
+    for item in items:
+        estimates = []
+        for row in range(rows):
+            sign = 1 if row_hash(rows + row, item) >= 2**31 else -1
+            mine = row, row_hash(row, item) * width // 2**32
+            counters[mine] += sign
+            estimates.append(sign * counters[mine])
+        found.append((item, statistics.median(estimates)))
+    return found
+
+
+def test_count_sketch_emits_what_the_model_emits() -> None:
+    items = skewed(300, 21) + LIMITS
+    table = pa.table({"item": items})
+    run = library.agrees(count_sketch(16, 3), table, replaced={pairwise: multiply_shift})
+    assert rows_of(run.output) == model_count_sketch(items, 16, 3)
+    texts = names(items)
+    found = count_sketch(9, 1, str).run_sequential({"item": texts}).output
+    expected = model_count_sketch([code(text) for text in texts], 9, 1)
+    assert found["count"].to_pylist() == [count for _, count in expected]
+
+
+def errors_of_count_sketch(rows: int) -> np.ndarray:
+    """Errors of many estimates, each over L2 / sqrt(width).
+
+    Other items in place of the same are as good as other hashes: 100 times 60 items that came
+    once to 60 times.
+    """
+    width, found = 16, []
+    times = np.arange(1, 61)
+    others = np.sqrt(np.sum(times**2) - times**2)
+    with ss.Engine(count_sketch(width, rows), threads=1, horizon=0) as engine:
+        begin = engine.snapshot()
+        for trial in range(100):
+            engine.restore(begin)
+            of = np.random.default_rng(trial).integers(-(2**63), 2**63 - 1, 60)
+            engine.process({"item": np.repeat(of, times)})
+            after = engine.process({"item": of})["count"].to_numpy()  # each once more
+            found.append((after - times - 1) / others * math.sqrt(width))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_count_sketch_keeps_its_bound(rows: int) -> None:
+    errors = errors_of_count_sketch(rows)
+    assert np.mean(np.abs(errors) > 3) <= 0.63**rows
+    # A row has no bias, and the variance that Chebyshev's inequality makes the bound of.
+    assert abs(errors.mean()) < 0.05
+    if rows == 1:
+        assert errors.var() == pytest.approx(1.0, rel=0.15)
+    else:
+        assert np.mean(np.abs(errors) > 3) < 1e-3
+        assert errors.var() < 0.5
+
+
+def test_signs_of_count_sketch_belong_to_items_not_to_columns() -> None:
+    counts = count_sketch(1, 1).run_sequential({"item": range(400)}).output["count"]
+    assert max(map(abs, counts.to_pylist())) < 80  # 400 if they had one sign
 
 
 # ---- hyper log log ----
@@ -490,6 +559,7 @@ def test_haar_wavelet_of_the_largest_values_is_finite() -> None:
     ("operator", "table"),
     [
         (count_min(), {"item": [5]}),
+        (count_sketch(), {"item": [5]}),
         (hyper_log_log(), {"item": [5]}),
         (space_saving(), {"item": [5]}),
         (quantiles(every=1), {"value": [5.0]}),
@@ -519,6 +589,10 @@ def test_streams_of_no_event_and_of_one(operator: ss.Operator, table: dict[str, 
         (lambda: count_min(rows=64), "count_min: rows=64"),
         (lambda: count_min(item=float), "count_min: item=.*expected int or str"),
         (lambda: count_min(conservative=1), "count_min: conservative=1; expected True"),
+        (lambda: count_sketch(width=2**31 + 1), "count_sketch: width=2147483649; expected an int"),
+        (lambda: count_sketch(rows=65), "count_sketch: rows=65"),
+        (lambda: count_sketch(rows=4), "count_sketch: rows=4; expected an odd number, such as 5"),
+        (lambda: count_sketch(item=float), "count_sketch: item=.*expected int or str"),
         (lambda: hyper_log_log(3), "hyper_log_log: precision=3; expected an integer from 4 to 18"),
         (lambda: hyper_log_log(item=bool), "hyper_log_log: item="),
         (lambda: space_saving(0), "space_saving: k=0"),
@@ -556,6 +630,7 @@ def test_wrong_options_are_refused(make: Any, message: str) -> None:
     ("make", "column", "more"),
     [
         (count_min, "item", {}),
+        (count_sketch, "item", {}),
         (hyper_log_log, "item", {}),
         (space_saving, "item", {}),
         (reservoir, "value", {}),
