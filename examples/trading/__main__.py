@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
+from rich.console import Console
 
 import specstream as ss
 from examples.trading.picture import draw
@@ -32,7 +34,12 @@ SINKS = ("buys", "sells", "averages")
 
 
 def stream(
-    session: Any, pipeline: ss.Pipeline, directories: dict[str, Path], output: Path, threads: int
+    session: Any,
+    pipeline: ss.Pipeline,
+    directories: dict[str, Path],
+    output: Path,
+    threads: int,
+    console: Console,
 ) -> dict[str, pa.Table]:
     """Runs all files through Spark; returns what the consumers have got."""
     frames = {
@@ -56,7 +63,7 @@ def stream(
         def run(frame: Any, batch_id: int) -> None:
             feed(frame, batch_id)
             stats = engine.stats
-            print(f"batch {batch_id}: {stats.events:,} ticks done, {stats.pending:,} wait")
+            console.print(f"batch {batch_id}: {stats.events:,} ticks done, {stats.pending:,} wait")
 
         query = (
             ticks.writeStream.foreachBatch(run)
@@ -66,27 +73,65 @@ def stream(
         )
         query.awaitTermination()
         feed.finish()  # no tick follows: those that wait are done as well
-        print(f"the end: {engine.stats.events:,} ticks done")
+        console.print(f"the end: {engine.stats.events:,} ticks done")
     return {
         name: pyarrow.dataset.dataset(output / name, format="parquet").to_table() for name in SINKS
     }
 
 
-def report(ticks: pd.DataFrame, run: ss.SequentialRun, consumed: dict[str, pa.Table]) -> None:
-    """Prints what became of the ticks, and the last orders."""
-    of = run.vertices
-    print()
-    print(f"{len(ticks):8,} ticks of {' and '.join(sorted(set(ticks['exchange'])))}")
-    print(f"{of['merge'].rows:8,} left by the filters")
-    print(f"{of['averages'].rows:8,} of a symbol with both averages")
-    print(f"{of['option'].rows:8,} of these of a busy symbol, for which an option is valued")
-    print(f"{consumed['buys'].num_rows:8,} orders to buy")
-    print(f"{consumed['sells'].num_rows:8,} orders to sell")
+def run(
+    ticks: pd.DataFrame,
+    symbols: tuple[str, ...],
+    seed: int,
+    threads: int,
+    picture: Path,
+    console: Console,
+) -> dict[str, Any]:
+    """Runs it all; returns what there is to print."""
+    with tempfile.TemporaryDirectory(prefix="trading-") as temporary:
+        output = Path(temporary)
+        directories = write_files(ticks, output / "ticks", FILES, seed)
+        pipeline = trading(tuple(directories), symbols)
+        session = ss.spark.local_session("trading", settings={"spark.log.level": "OFF"})
+        try:
+            consumed = stream(session, pipeline, directories, output, threads, console)
+        finally:
+            session.stop()
+        # The same pipeline as plain Python, event by event.
+        expected = pipeline.run_sequential(as_tables(directories), order_by="time")
+
+    save(draw(consumed), picture)
+    of = expected.vertices
     orders = pa.concat_tables([consumed["buys"], consumed["sells"]]).to_pandas()
-    if len(orders):
-        print("\nThe last orders:")
-        print(orders.sort_values("time").tail(5).round(3).to_string(index=False))
-    print()
+    return {
+        "ticks": len(ticks),
+        "exchanges": list(directories),
+        "left": of["merge"].rows,
+        "averages": of["averages"].rows,
+        "valued": of["option"].rows,
+        "buys": consumed["buys"].num_rows,
+        "sells": consumed["sells"].num_rows,
+        "last": orders.sort_values("time").tail(5).astype({"time": str}).to_dict("records"),
+        "picture": str(picture),
+        "identical": all(consumed[name].equals(expected.output[name]) for name in SINKS),
+    }
+
+
+def show(result: dict[str, Any], console: Console) -> None:
+    """Prints a result for people."""
+    console.print(f"\n{result['ticks']:8,} ticks of {' and '.join(result['exchanges'])}")
+    console.print(f"{result['left']:8,} left by the filters")
+    console.print(f"{result['averages']:8,} of a symbol with both averages")
+    busy = "of these of a busy symbol, for which an option is valued"
+    console.print(f"{result['valued']:8,} {busy}", soft_wrap=True)
+    console.print(f"{result['buys']:8,} orders to buy")
+    console.print(f"{result['sells']:8,} orders to sell")
+    if result["last"]:
+        console.print("\nThe last orders:")
+        frame = pd.DataFrame(result["last"]).round(3)
+        console.print(frame.to_string(index=False), soft_wrap=True)
+    console.print(f"\npicture: {result['picture']}", soft_wrap=True)
+    console.print(f"identical to the sequential run: {'yes' if result['identical'] else 'no'}")
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
@@ -96,6 +141,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--csv", type=Path, help="a file with time,exchange,symbol,price,size")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (%(default)s)")
     parser.add_argument("--output", type=Path, default=Path(), help="where signals.png goes")
+    parser.add_argument("--json", action="store_true", help="the result as JSON, on stdout")
     options = parser.parse_args(given)
     if options.ticks < FEWEST:
         parser.error(f"--ticks {options.ticks}: at least {FEWEST} are needed")
@@ -103,38 +149,28 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
 
 
 def main(given: list[str] | None = None) -> int:
-    """Runs it all; 0 if Spark's answer is that of the sequential run."""
+    """Runs and prints it; 0 if Spark's answer is that of the sequential run."""
     options = arguments(given)
-    if options.csv:
-        try:
+    # Whoever reads JSON sees on stderr how far it is.
+    console = Console(stderr=options.json, highlight=False)
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        if options.csv:
             ticks = read_csv(options.csv)
-        except (BadCsv, OSError) as error:
-            print(error, file=sys.stderr)
-            return 2
-        symbols = tuple(sorted(set(ticks["symbol"])))
-    else:
-        ticks, symbols = made(options.ticks, options.seed), SYMBOLS
-
-    options.output.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="trading-") as temporary:
-        output = Path(temporary)
-        directories = write_files(ticks, output / "ticks", FILES, options.seed)
-        pipeline = trading(tuple(directories), symbols)
-        session = ss.spark.local_session("trading", settings={"spark.log.level": "OFF"})
-        try:
-            consumed = stream(session, pipeline, directories, output, options.threads)
-        finally:
-            session.stop()
-        # The same pipeline as plain Python, event by event.
-        expected = pipeline.run_sequential(as_tables(directories), order_by="time")
-
-    report(ticks, expected, consumed)
+            symbols = tuple(sorted(set(ticks["symbol"])))
+        else:
+            ticks, symbols = made(options.ticks, options.seed), SYMBOLS
+        ss.spark.find_java()  # without one it ends here
+    except (BadCsv, OSError, ss.ConfigurationError) as error:
+        print(error, file=sys.stderr)
+        return 2
     picture = options.output / "signals.png"
-    save(draw(consumed), picture)
-    print(f"picture: {picture}")
-    is_identical = all(consumed[name].equals(expected.output[name]) for name in SINKS)
-    print(f"identical to the sequential run: {'yes' if is_identical else 'no'}")
-    return 0 if is_identical else 1
+    result = run(ticks, symbols, options.seed, options.threads, picture, console)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        show(result, console)
+    return 0 if result["identical"] else 1
 
 
 if __name__ == "__main__":

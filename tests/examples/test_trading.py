@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -176,6 +177,17 @@ def test_ticks_arrive_out_of_order_and_none_is_lost(tmp_path: Path) -> None:
     )
 
 
+def test_no_file_is_empty_where_there_are_fewer_ticks_than_files(tmp_path: Path) -> None:
+    ticks = made(50, seed=1).groupby("exchange").head(1)
+    directories = write_files(ticks, tmp_path, files=8, seed=5)
+    assert [table.num_rows for table in as_tables(directories).values()] == [1, 1]
+    assert sum(len(list(directory.iterdir())) for directory in directories.values()) == 2
+    with ss.Engine(trading(), threads=2) as engine:
+        output = engine.process(as_tables(directories), order_by="time")
+    assert [table.num_rows for table in output.values()] == [0, 0, 0]
+    draw(output)
+
+
 def test_a_csv_file_is_read(tmp_path: Path) -> None:
     ticks = made(300, seed=1)
     path = tmp_path / "ticks.csv"
@@ -258,14 +270,21 @@ def test_the_command_runs(
     if source == "csv":
         path = tmp_path / "ticks.csv"
         ticks.to_csv(path, index=False, na_rep="nan")
-        given += ["--csv", str(path)]
+        given += ["--csv", str(path), "--json"]
     assert command.main(given) == 0
-    printed = capsys.readouterr().out
-    assert "the end: 1,200 ticks done" in printed
-    assert "identical to the sequential run: yes" in printed
+    printed, told = capsys.readouterr()
     if source == "seed":
+        assert "the end: 1,200 ticks done" in printed
+        assert "identical to the sequential run: yes" in printed
         found, _, _ = orders(with_averages(good(ticks), SHORT, LONG))
         for side in ("buy", "sell"):
             count = sum(order[2] == side for order in found)
             assert f"{count:8,} orders to {side}\n" in printed
+    else:
+        assert "the end: 1,200 ticks done" in told
+        result = json.loads(printed)
+        assert result["identical"] is True
+        assert (result["ticks"], result["exchanges"]) == (1200, list(EXCHANGES))
+        assert result["averages"] >= result["valued"] > 0
+        assert result["buys"] + result["sells"] >= len(result["last"])
     assert (tmp_path / "new" / "signals.png").read_bytes().startswith(b"\x89PNG")
