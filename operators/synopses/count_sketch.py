@@ -35,7 +35,8 @@ def count_sketch(
     Events have one column ``item``. For each event one row ``(item, count)`` is emitted, the event
     included. A count may be too high or too low: by more than 3 * L2 / sqrt(width) with a
     probability of at most 0.63**rows, where L2 is the square root of the sum of squares of the true
-    counts of all other items. The count of a rare item may be zero or less.
+    counts of all other items. The count of a rare item may be zero or less. Where few items make up
+    much of the stream, :func:`specstream.operators.synopses.count_min` has smaller errors at worst.
 
     Args:
         width: columns of the sketch, 1 to 2**31.
