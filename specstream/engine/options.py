@@ -200,7 +200,7 @@ def no_early_results(operator: Operator) -> str | None:
         (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
         (len(operator.sinks) > 1, "is a pipeline with several sinks", "one sink"),
         (operator.has_timers, "has timers", "an operator without timers"),
-        (layout.goes_by_time, "has entries that expire", "containers without expires="),
+        (layout.goes_by_time, "has entries that expire", "containers without expire_after="),
         (layout.operations, "has boosted fields", "plain fields or containers"),
     ):
         if found:
