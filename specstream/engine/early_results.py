@@ -19,6 +19,7 @@ from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
+from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
 from specstream.engine.sources import Name
 
@@ -80,6 +81,7 @@ class EarlyResults:
 
     Attributes:
         tells: whether somebody asks for early results; then they are kept for him.
+        count: figures for who watches.
     """
 
     def __init__(self, native: Native, emits: Schema) -> None:
@@ -91,6 +93,7 @@ class EarlyResults:
         self._incarnation = 1
         self._reset = False
         self.tells = False
+        self.count = EarlyCount(native)
         self._up_to: tuple[Key | None, Key | None] = (None, None)
 
     def begin_anew(self) -> None:
@@ -100,6 +103,7 @@ class EarlyResults:
             (_OF_ANOTHER_JOB, nothing | {name: parts[name] for name in ("kept", "finals")})
             for _, parts in self._gathered
         ]
+        self.count.leads.forget()
         # One statement: see interrupts.py.
         self._gathered, self._incarnation, self._reset, self._up_to = (
             finals,
@@ -132,6 +136,7 @@ class EarlyResults:
         ):
             rows = self._native.words(first, count, width)
             parts[name] = _Told(rows, keys(rows[:, 0]))
+        self.count.leads.final(np.concatenate([parts[n].rows[:, 0] for n in ("kept", "finals")]))
         if self._gathered and self._gathered[-1][0] == told.edition:
             self._gathered[-1] = told.edition, parts
         else:
@@ -187,6 +192,14 @@ class EarlyResults:
 
     def finish(self) -> None:
         """The answer is the caller's."""
+        voids, news = (
+            np.concatenate(
+                [np.empty(0, np.int64), *(p[name].rows[:, 0] for _, p in self._gathered)]
+            )
+            for name in ("voids", "news")
+        )
+        self.count.leads.withdrawn(np.setdiff1d(voids, news))
+        self.count.leads.told(news)
         self._gathered, self._reset = [], False
         self._given += 1
 
