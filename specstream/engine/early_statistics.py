@@ -81,6 +81,11 @@ class Leads:
         self._count = 0
         self._quantiles: tuple[int, tuple[float | None, float | None]] = (0, (None, None))
 
+    @property
+    def are_waiting(self) -> bool:
+        """Whether there are events whose end is waited for."""
+        return bool(self._watched)
+
     def told(self, events: Numbers, at: float | None = None) -> None:
         """Rows of these events, by number, were told early; at once, by default."""
         at = time.monotonic() if at is None else at

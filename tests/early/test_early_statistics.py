@@ -143,6 +143,21 @@ def test_the_lead_is_from_the_first_telling_to_the_end() -> None:
         assert early.lead_median <= early.lead_p99
 
 
+def test_a_revised_event_leads_from_when_it_was_first_told() -> None:
+    with ss.Engine(cell, sources=["a"], early=True) as engine:
+        engine.submit({"time": [10], "at": [0], "x": [1]}, order_by="time", source="a", final=False)
+        engine.poll_early(timeout=None)
+        time.sleep(0.05)
+        engine.revise("a", 0, version=2, x=7)
+        assert engine.poll_early(timeout=None).changes["sum"].to_pylist() == [7]
+        engine.confirm("a", None)
+        engine.advance("a")
+        engine.poll(timeout=None)
+        lead = early_of(engine).lead_median
+    assert lead is not None
+    assert lead >= 0.05
+
+
 def test_events_that_were_never_told_early_lead_nobody() -> None:
     with ss.Engine(cell, sources=["a"], early=True) as engine:
         engine.poll_early()
