@@ -52,7 +52,8 @@ def check_early(
                 f"--early {directory}: other rows are written to {other}, and who reads the one "
                 "would read the other: name a directory beside it"
             )
-    check_no_files("--early", directory)
+    for one in (directory, *directory.glob("*/")):
+        check_no_files("--early", one)
 
 
 class EarlyLog:
@@ -60,13 +61,17 @@ class EarlyLog:
 
     Args:
         engine: of the run; it has worked for nobody yet.
-        directory: new or empty.
+        directory: new or empty; of a pipeline with several sinks, that of theirs.
     """
 
     def __init__(self, engine: ss.Engine, directory: Path) -> None:
         self._engine, self._directory = engine, directory
-        self._sink = ss.spark.parquet_sink(directory)
-        self._files = 0
+        names = engine.operator.sinks
+        self._sinks = {
+            name: ss.spark.parquet_sink(directory / name)
+            for name in (names if len(names) > 1 else [""])
+        }
+        self._answers = 0
         self._told: Counter[str] = Counter()
         # From the first look on the engine keeps what it tells of.
         engine.poll_early()
@@ -78,19 +83,22 @@ class EarlyLog:
             SinkError: it cannot be written.
         """
         changes = self._engine.poll_early(timeout=None).changes
-        if not changes.num_rows:
+        tables = changes if isinstance(changes, Mapping) else {"": changes}
+        if not any(table.num_rows for table in tables.values()):
             return
-        self._sink(changes, self._files)
-        self._files += 1
-        for found in pc.value_counts(changes["change"]).to_pylist():
-            self._told[found["values"]] += found["counts"]
+        for name, table in tables.items():
+            if table.num_rows:
+                self._sinks[name](table, self._answers)
+            for found in pc.value_counts(table["change"]).to_pylist():
+                self._told[found["values"]] += found["counts"]
+        self._answers += 1
 
     def summary(self, stats: ss.Statistics) -> dict[str, Any]:
         """What was told and what it has cost, as plain data."""
         figures = {} if stats.early is None else asdict(stats.early)
         return {
             "output": str(self._directory),
-            "files": self._files,
+            "answers": self._answers,
             "changes": {change: self._told[change] for change in CHANGES},
             **figures,
         }

@@ -124,7 +124,15 @@ def run(
         show, default = shown_by(operator.name, as_json)
         with (
             leaving_none_empty(
-                [output, *directories.values(), *([] if early_output is None else [early_output])]
+                [
+                    *(output, *directories.values()),
+                    *(() if early_output is None else (early_output,)),
+                    *(
+                        ()
+                        if early_output is None
+                        else directories_of(operator, early_output).values()
+                    ),
+                ]
             ),
             ss.Engine(
                 operator,

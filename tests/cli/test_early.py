@@ -104,7 +104,7 @@ def test_run_writes_the_changes_beside_the_final_rows(
 
     assert summary["rows_out"] == 7
     assert summary["early"]["output"] == str(early)
-    assert summary["early"]["files"] == 4
+    assert summary["early"]["answers"] == 4
     assert summary["early"]["changes"] == {"early": 8, "withdrawn": 0, "final": 7}
     assert (summary["early"]["revocations"], summary["early"]["rerun"]) == (1, 1)
     assert summary["early"]["lead_median"] > 0
