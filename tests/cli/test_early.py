@@ -211,3 +211,20 @@ def test_latest_explains_what_it_refuses(log: Path, tmp_path: Path) -> None:
         result = invoke("latest", *arguments)
         assert result.exit_code == status, result.output
         assert message in " ".join(result.stderr.split())
+
+
+def test_each_sink_of_a_pipeline_has_a_log(tmp_path: Path) -> None:
+    from specstream.cli.early_log import EarlyLog
+
+    pipeline = ss.Pipeline("two")
+    source = pipeline.source("moves", {"account": int, "x": int})
+    pipeline.sink("sums", pipeline.add(book, source))
+    pipeline.sink("moves", source)
+    with ss.Engine(pipeline, early=True) as engine:
+        log = EarlyLog(engine, tmp_path)
+        engine.submit({"moves": {"time": [1, 2], "account": [0, 0], "x": [4, 40]}}, order_by="time")
+        log.write()
+        told = log.summary(engine.stats)["changes"]
+    assert told == {"early": 3, "withdrawn": 0, "final": 0}
+    assert invoke("latest", tmp_path / "sums", "--json").stdout.count("\n") == 1
+    assert invoke("latest", tmp_path / "moves", "--json").stdout.count("\n") == 2
