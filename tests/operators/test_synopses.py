@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import math
 import pickle
-import statistics
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -142,7 +141,7 @@ def model_count_sketch(items: list[int], width: int, rows: int) -> list[tuple[in
             mine = row, row_hash(row, item) * width // 2**32
             counters[mine] += sign
             estimates.append(sign * counters[mine])
-        found.append((item, statistics.median(estimates)))
+        found.append((item, sorted(estimates)[rows // 2]))
     return found
 
 
