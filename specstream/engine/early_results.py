@@ -1,8 +1,8 @@
 """Early results: what is applied and not final, told as changes.
 
 The runtime says which rows it has told before and has taken back since, which are new, and which
-are final; an answer is the net of these. Rows are known by their event and their place among what
-it emits.
+are final; an answer is the net of these. Rows are known by the key of their event and their place
+among what it emits.
 """
 
 from __future__ import annotations
@@ -153,8 +153,7 @@ class EarlyResults:
         all_parts = [_nothing(self._emits), *(parts for _, parts in self._gathered)]
         rows = {name: _together([p[name] for p in all_parts]) for name in all_parts[0]}
         voids, kept, finals, news = (rows[name] for name in ("voids", "kept", "finals", "news"))
-        identity = _identities([voids.rows, kept.rows, finals.rows, news.rows])
-        void_ids, kept_ids, final_ids, new_ids = identity
+        void_ids, kept_ids, final_ids, new_ids = _identities([voids, kept, finals, news])
         there = np.concatenate([final_ids, new_ids])
         contents = np.concatenate([finals.rows, news.rows])
         same = _same(void_ids, voids.rows, there, contents)
@@ -240,13 +239,19 @@ def _pieces(array: Any) -> list[pa.Array]:
     return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
-def _identities(parts: list[Rows]) -> list[npt.NDArray[np.int64]]:
-    """A number for each row, by its event and its place among those of the event."""
-    _, number = np.unique(np.concatenate([rows[:, 0] for rows in parts]), return_inverse=True)
+def _identities(parts: list[_Told]) -> list[npt.NDArray[np.int64]]:
+    """A number for each row, by its event and its place among those of the event.
+
+    By the event's key, as a revised one has another row number.
+    """
+    whole = _together(parts)
+    sources = np.asarray(whole.keys["source"].dictionary_encode().indices)
+    keys = np.column_stack([sources, np.asarray(whole.keys["sequence"])]).astype(np.int64)
+    number = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     found, at = [], 0
-    for rows in parts:
-        own = number[at : at + len(rows)].astype(np.int64)
-        at += len(rows)
+    for told in parts:
+        own = number[at : at + len(told.rows)].astype(np.int64)
+        at += len(told.rows)
         # Those of one event lie one behind the other.
         begins = np.flatnonzero(np.diff(own, prepend=-1))
         lengths = np.diff(begins, append=len(own))
