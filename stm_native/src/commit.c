@@ -72,7 +72,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             return false;
         if (ss_reader_comes_first(engine)) {
             if (ss_is_open(engine))
-                ss_queue_tell_applied(transaction);
+                ss_queue_tell_applied(engine, transaction);
             ss_lend_turn(engine);
         }
         ss_let_look(engine);

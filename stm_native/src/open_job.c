@@ -797,10 +797,24 @@ static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished
     return transaction;
 }
 
+/* What has run in place so far is final. */
+static void note_final(struct ss_early *early, const struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        if (span->done == span->first)
+            continue;
+        early->has_final = true;
+        early->final = key_at(span->segment, span->done - 1);
+    }
+}
+
 /* Its events leave the segments when all of them have committed, as until then their keys say where the
  * transaction belongs. */
-void ss_queue_tell_applied(struct ss_transaction *transaction)
+void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *transaction)
 {
+    if (SS_UNLIKELY(engine->early != NULL))
+        note_final(engine->early, transaction);
     for (uint64_t i = 0; i < transaction->span_count; i++)
         transaction->spans[i].segment->ahead = 0;
     for (uint64_t i = 0; i < transaction->span_count; i++) {
@@ -1124,13 +1138,9 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, transaction->number, SS_IN_PLACE);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
-    struct ss_key last = last_key(transaction);
     bool done = ss_run_in_place(worker, transaction, transaction->number);
-    if (done) {
-        engine->early->has_final = true;
-        engine->early->final = last;
-        ss_count(&worker->statistics.commits, 1);
-    }
+    ss_count(&worker->statistics.commits, done);
+    note_final(engine->early, transaction);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
 }
