@@ -1254,20 +1254,11 @@ static void *look_from_outside(void *unused)
     return NULL;
 }
 
-/* Somebody looks while the late event runs: it comes next, before the others are published again. */
-static void midst(bool divides)
+/* An event stands at its stop, and somebody wants to look; then it goes on. */
+static void look_at_a_stop(int64_t event)
 {
-    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), PUT(C), EMIT},
-                                 {ADD(D, 1), EMIT}, {ADD(B, 1), EMIT},
-                                 [AT_15] = {ADD(A, 10), STOP(0), EMIT}};
     pthread_t thread;
-    open_stage("revoked, and not yet published again", events, five, NINE,
-               (struct ss_job){.chunk = divides ? 2 : 1});
-    submit(0, 5);
-    settle();
-    CHECK(stage.told.count == 5);
-    submit(AT_15, AT_15 + 1);
-    await_arrival(AT_15, 1);
+    await_arrival(event, 1);
     CHECK(pthread_create(&thread, NULL, look_from_outside, NULL) == 0);
     int64_t since = ss_now();
     while (!ss_reader_comes_first(stage.engine)) {
@@ -1275,13 +1266,42 @@ static void midst(bool divides)
         if (ss_now() - since > patience)
             fail("%s: nobody waits for the turn", scenario);
     }
-    stage.allowed[AT_15] = UINT64_MAX;
+    stage.allowed[event] = UINT64_MAX;
     CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* Somebody looks while the late event runs: it comes next, before the others are published again. */
+static void midst(bool divides)
+{
+    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), PUT(C), EMIT},
+                                 {ADD(D, 1), EMIT}, {ADD(B, 1), EMIT},
+                                 [AT_15] = {ADD(A, 10), STOP(0), EMIT}};
+    open_stage("revoked, and not yet published again", events, five, NINE,
+               (struct ss_job){.chunk = divides ? 2 : 1});
+    submit(0, 5);
+    settle();
+    CHECK(stage.told.count == 5);
+    submit(AT_15, AT_15 + 1);
+    look_at_a_stop(AT_15);
     CHECK(!stage.last.is_whole && stage.news == 0 && stage.voids == (divides ? 2 : 0));
     settle();
     CHECK(stage.told.count == 6);
     if (!divides)
         CHECK(stage.voids == 1 && stage.news == 2);
+    close_stage();
+}
+
+/* Somebody looks in the midst of a chunk that runs in place. */
+static void midst_of_a_chunk(void)
+{
+    static const row events[] = {{ADD(A, 1), EMIT}, {FILL_UNLESS(X, 7), EMIT}, {STOP(0), EMIT},
+                                 {ADD(A, 1), EMIT}, {EMIT}};
+    open_stage("in the midst of a chunk in place", events, five, NINE, (struct ss_job){.chunk = 4});
+    submit(0, 5);
+    settle();
+    advance(40, 0);
+    look_at_a_stop(2);
+    CHECK(stage.last.final_to.timestamp == 30 && stage.finals.count == 3);
     close_stage();
 }
 
@@ -1333,6 +1353,79 @@ static void bound(uint64_t bytes)
     CHECK(stage.finals.count == 3);
     CHECK(figures().most_bytes < bytes + 2 * 1024);
     close_stage();
+}
+
+/* ---- tentative events ---- */
+
+static struct ss_segment *submit_tentative(int64_t event)
+{
+    struct ss_segment *segment = &stage.segments[stage.segment_count++];
+    *segment = (struct ss_segment){.columns = stage.columns,
+                                   .first = event,
+                                   .last = event + 1,
+                                   .source = stage.places[event].source,
+                                   .is_tentative = true};
+    stage.came[event] = true;
+    stage.voids = stage.news = 0;
+    CHECK(ss_engine_submit(stage.engine, segment));
+    return segment;
+}
+
+static void withdraw(struct ss_segment *segment)
+{
+    stage.came[segment->first] = false;
+    stage.voids = stage.news = 0;
+    ss_engine_withdraw(stage.engine, segment);
+}
+
+/* They are never final by themselves; what is confirmed costs no run, what is withdrawn never was. */
+static void tentative(void)
+{
+    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), PUT(C), EMIT},
+                                 {ADD(D, 1), EMIT}, {ADD(B, 1), EMIT}};
+    open_stage("tentative events", events, five, NINE, (struct ss_job){.chunk = 4});
+    struct ss_segment *first = submit_tentative(0);
+    struct ss_segment *second = submit_tentative(1);
+    submit(2, 5);
+    settle();
+    CHECK(stage.told.count == 5 && all_runs() == 5 && figures().transactions == 3);
+    finish_to(50, 0);
+    CHECK(stage.finals.count == 0 && stage.told.count == 5);
+    ss_engine_confirm(stage.engine, first);
+    finish_to(50, 0);
+    CHECK(stage.finals.count == 1 && stage.told.count == 4 && all_runs() == 5);
+    CHECK(first->left == 0 && second->left == 1);
+    withdraw(second);
+    finish_to(50, 0);
+    CHECK(stage.finals.count == 4 && stage.told.count == 0 && second->left == 0);
+    CHECK(runs(1) == 1 && figures().revoked == 2 && figures().rerun == 1);
+    close_stage();
+    CHECK(all_runs() == 8); /* a chunk of three, which depended on it */
+}
+
+/* Another content, at the same place: a row of its own with the key of the first. */
+static void replaced(void)
+{
+    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), PUT(C), EMIT},
+                                 {ADD(D, 1), EMIT}, {ADD(B, 1), EMIT}, [AT_5] = {ADD(A, 7), EMIT},
+                                 [AT_15] = {ADD(X, 1), EMIT}};
+    open_stage("one is withdrawn, one takes its place", events, five, NINE, (struct ss_job){0});
+    struct ss_segment *first = submit_tentative(AT_5);
+    submit(0, 5);
+    settle();
+    ss_engine_take_turn(stage.engine);
+    withdraw(first);
+    struct ss_segment *second = submit_tentative(AT_15);
+    withdraw(second);
+    struct ss_segment *third = submit_tentative(AT_5);
+    ss_engine_release_turn(stage.engine);
+    settle();
+    CHECK(first->left == 0 && second->left == 0 && third->left == 1 && runs(AT_15) == 0);
+    CHECK(figures().revoked == 6 && figures().republished == 5 && figures().rerun == 0);
+    CHECK(runs(AT_5) == 2 && all_runs() == 7);
+    ss_engine_confirm(stage.engine, third);
+    close_stage();
+    CHECK(all_runs() == 7);
 }
 
 /* ---- jobs that are stopped ---- */
@@ -1508,6 +1601,9 @@ int main(void)
     not_whole();
     midst(false);
     midst(true);
+    midst_of_a_chunk();
+    tentative();
+    replaced();
     told_in_parts();
     bound(1);
     bound(700);
