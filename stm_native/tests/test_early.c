@@ -1547,8 +1547,22 @@ static void at_random(uint64_t seed, uint64_t threads)
     bool abandons = chance(&dice, 4);
     open_engine(threads, chance(&dice, 2) ? SS_PROTOCOL_EAGER : SS_PROTOCOL_VALUE);
     start_job(events, places, count, job);
+    struct ss_segment *open[MOST_EVENTS]; /* tentative */
+    uint64_t open_count = 0;
+    bool guesses = chance(&dice, 2);
     for (int64_t event = 0; event < count; event++) {
-        submit(event, event + 1);
+        if (guesses && chance(&dice, 3))
+            open[open_count++] = submit_tentative(event);
+        else
+            submit(event, event + 1);
+        while (open_count > 0 && chance(&dice, 4)) {
+            struct ss_segment **which = &open[below(&dice, open_count)];
+            if (chance(&dice, 2))
+                withdraw(*which);
+            else
+                ss_engine_confirm(stage.engine, *which);
+            *which = open[--open_count];
+        }
         if (chance(&dice, 3)) {
             /* No later event is at this or below. */
             struct ss_frontier least = {INT64_MAX, INT64_MAX};
@@ -1579,7 +1593,10 @@ static void at_random(uint64_t seed, uint64_t threads)
         start_job(events, places, count, job);
         submit(0, 1);
         settle();
+        open_count = 0;
     }
+    while (open_count > 0)
+        ss_engine_confirm(stage.engine, open[--open_count]);
     close_stage();
 }
 
