@@ -35,7 +35,7 @@ enum {
     DEQUE = 1,
     KEYS = 16, /* keys 1 to KEYS */
     LIMIT = 6,
-    ROOM = 64,
+    ROOM = 256,
     WIDTH = 3,
     ELEMENTS = 32,
     HEADER = PLAIN,
@@ -103,6 +103,7 @@ struct model {
     uint64_t element_count;
     uint64_t rows[MOST_ROWS][ROW_WORDS];
     uint64_t row_count;
+    int64_t applied; /* events */
 };
 
 struct rows {
@@ -511,7 +512,9 @@ static const struct model *run_model(bool any, struct ss_order_key to)
             continue;
         before = scratch;
         struct doing doing = {.model = &scratch, .event = event};
-        if (!run_steps(&doing))
+        if (run_steps(&doing))
+            scratch.applied++;
+        else
             scratch = before;
     }
     return &scratch;
@@ -627,6 +630,7 @@ static void take_told(void)
     CHECK(memcmp(outcome.rows, model->rows, model->row_count * sizeof *model->rows) == 0);
     for (uint64_t i = 0; i < model->row_count; i++)
         CHECK(holds_row(&stage.finals, model->rows[i]));
+    CHECK(outcome.consumed == model->applied);
     uint64_t final_rows = model->row_count;
     model = run_model(told.has_applied, told.applied_to);
     if (told.is_whole) {
@@ -682,6 +686,7 @@ static void start_job(const row *events, const struct place *places, int64_t cou
     stage.frontier = (struct ss_frontier){INT64_MIN, 0};
     stage.failed_row = -1;
     stage.begin.row_count = 0;
+    stage.begin.applied = 0;
     memset(stage.came, 0, sizeof stage.came);
     for (int64_t event = 0; event < count; event++) {
         int64_t at = event;
@@ -813,7 +818,7 @@ static void check_entries(void)
             seen[at] = true;
         }
     CHECK(there + free + lent == used && keyed->lent == lent);
-    CHECK(image[HEADER + SS_HEADER_USED] == stage.state[HEADER + SS_HEADER_USED]);
+    CHECK(memcmp(&image[HEADER], &stage.state[HEADER], SS_HEADER_WORDS * sizeof *image) == 0);
 }
 
 static void stop_job(void)
@@ -904,6 +909,25 @@ static void words(void)
     late_among_five("what one writes is the same again", chain, AT_15, 2);
 }
 
+/* For all that wait there is one pass. */
+static void two_at_once(void)
+{
+    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), PUT(C), EMIT},
+                                 {ADD(D, 1), EMIT}, {ADD(B, 1), EMIT}, [AT_5] = {ADD(A, 10), EMIT},
+                                 [AT_25] = {ADD(B, 10), EMIT}};
+    open_stage("two that come late", events, five, NINE, (struct ss_job){0});
+    submit(0, 5);
+    settle();
+    ss_engine_take_turn(stage.engine);
+    submit(AT_5, AT_5 + 1);
+    submit(AT_25, AT_25 + 1);
+    ss_engine_release_turn(stage.engine);
+    settle();
+    CHECK(figures().passes == 1 && figures().revoked == 5 && figures().rerun == 3);
+    CHECK(figures().republished == 2 && all_runs() == 5 + 2 + 3);
+    close_stage();
+}
+
 static void told_is_the_difference(void)
 {
     static const row events[] = {{ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}, {READ(A), EMIT},
@@ -964,6 +988,28 @@ static void walks(void)
     late_among_five("walks, and what comes and goes", coming, AT_15, 2);
     late_among_five("walks, and a word between", coming, AT_25, 0);
     late_among_five("walks, and what goes", coming, AT_35, 1);
+}
+
+/* The index grows while a removal is not final: the key is found where it comes back. */
+static void large_index(void)
+{
+    enum { COUNT = 122, LATE = COUNT - 1 };
+    static row events[COUNT] = {{SET(1, 10)}, {POP(1)}, [LATE] = {GET(1), EMIT}};
+    static struct place places[COUNT];
+    for (int64_t event = 0; event < COUNT; event++) {
+        places[event] = (struct place){10 * event, 0};
+        if (event > 1 && event < LATE)
+            events[event][0] = event % 2 == 0 ? (struct step)SET(2, 20) : (struct step)POP(2);
+    }
+    places[LATE] = (struct place){5, 1};
+    open_stage("an index that is made anew", events, places, COUNT, (struct ss_job){0});
+    const struct ss_index *before = stage.engine->keyed[DICT].index;
+    submit(0, LATE);
+    settle();
+    CHECK(stage.engine->keyed[DICT].index != before);
+    come(LATE);
+    CHECK(figures().republished == LATE - 1 && runs(LATE) == 1);
+    close_stage();
 }
 
 static void deltas(void)
@@ -1093,8 +1139,8 @@ static void raising_at_the_end(void)
 /* A log that is full: early results stop there. */
 static void barriers(void)
 {
-    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(D, 1), EMIT}, {FILL_UNLESS(X, 7), EMIT},
-                                 {READ(A), EMIT}, {ADD(Y, 1), EMIT}, [AT_5] = {WRITE(X, 7), EMIT},
+    static const row events[] = {{ADD(A, 1), EMIT}, {ADD(D, 1), EMIT}, {FILL_UNLESS(X, 7), SET(1, 1), EMIT},
+                                 {READ(A), GET(1), EMIT}, {ADD(Y, 1), EMIT}, [AT_5] = {WRITE(X, 7), EMIT},
                                  [AT_15] = {ADD(B, 1)}, [AT_25] = {ADD(C, 1), EMIT}};
     open_stage("a log is full", events, five, NINE, (struct ss_job){0});
     submit(0, 5);
@@ -1403,6 +1449,59 @@ static void tentative(void)
     CHECK(all_runs() == 8); /* a chunk of three, which depended on it */
 }
 
+/* It is withdrawn while it runs, or the frontier comes to stand in its midst. */
+static void withdrawn_while_it_runs(bool stays)
+{
+    static const row events[] = {{ADD(A, 1), STOP(0), EMIT}, {ADD(A, 1), EMIT}, {ADD(B, 1), EMIT}};
+    open_stage("withdrawn while it runs", events, five, NINE, (struct ss_job){0});
+    stage.stays[0] = stays;
+    struct ss_segment *first = submit_tentative(0);
+    submit(1, 3);
+    await_arrival(0, 1);
+    withdraw(first);
+    stage.allowed[0] = UINT64_MAX;
+    settle();
+    CHECK(first->left == 0 && stage.told.count == 2);
+    close_stage();
+
+    open_stage("the frontier within a chunk that runs", events, five, NINE,
+               (struct ss_job){.chunk = 3});
+    stage.stays[0] = stays;
+    submit(0, 3);
+    await_arrival(0, 1);
+    advance(20, 0);
+    stage.allowed[0] = UINT64_MAX;
+    finish_to(20, 0);
+    CHECK(stage.finals.count == 2 && stage.told.count == 1);
+    close_stage();
+}
+
+/* What runs in place waits for what is tentative before it. */
+static void tentative_before_a_barrier(void)
+{
+    static const row events[] = {{WRITE(X, 1), EMIT}, {FILL_UNLESS(X, 0), EMIT}, {ADD(A, 1), EMIT}};
+    open_stage("a tentative event before a barrier", events, five, NINE, (struct ss_job){0});
+    struct ss_segment *first = submit_tentative(0);
+    submit(1, 3);
+    finish_to(30, 0);
+    CHECK(stage.finals.count == 0 && stage.told.count == 1);
+    withdraw(first);
+    finish_to(30, 0);
+    CHECK(stage.finals.count == 2);
+    close_stage();
+
+    open_stage("a tentative barrier", events, five, NINE, (struct ss_job){0});
+    submit(0, 1);
+    struct ss_segment *second = submit_tentative(1);
+    submit(2, 3);
+    finish_to(30, 0);
+    CHECK(stage.finals.count == 1 && stage.told.count == 0 && runs(2) == 0);
+    ss_engine_confirm(stage.engine, second);
+    finish_to(30, 0);
+    CHECK(stage.finals.count == 3);
+    close_stage();
+}
+
 /* Another content, at the same place: a row of its own with the key of the first. */
 static void replaced(void)
 {
@@ -1604,9 +1703,11 @@ int main(void)
 {
     patience_start(20);
     words();
+    two_at_once();
     told_is_the_difference();
     dicts();
     walks();
+    large_index();
     deltas();
     elements();
     raising();
@@ -1621,6 +1722,9 @@ int main(void)
     midst_of_a_chunk();
     tentative();
     replaced();
+    withdrawn_while_it_runs(false);
+    withdrawn_while_it_runs(true);
+    tentative_before_a_barrier();
     told_in_parts();
     bound(1);
     bound(700);
