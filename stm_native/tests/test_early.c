@@ -42,7 +42,10 @@ enum {
     REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
     DEQUE_HEADER = REGION + ROOM * WIDTH,
     DEQUE_REGION = DEQUE_HEADER + SS_HEADER_WORDS,
-    ALL_WORDS = DEQUE_REGION + ELEMENTS,
+    OTHERS = 2,
+    OTHERS_HEADER = DEQUE_REGION + ELEMENTS,
+    OTHERS_REGION = OTHERS_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    ALL_WORDS = OTHERS_REGION + ROOM * 2,
     LOG = 32,
     MOST_ROWS = 1024,
     ROW_WORDS = 2
@@ -53,6 +56,7 @@ static const int64_t patience = 5000000000;
 static const struct ss_container containers[] = {
     {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0, 0},
     {SS_DEQUE, DEQUE_HEADER, DEQUE_REGION, ELEMENTS, ELEMENTS, 0, 1, 0, 0},
+    {SS_KEYED, OTHERS_HEADER, OTHERS_REGION, ROOM, KEYS, 1, 2, 0, 0}, /* a set */
 };
 
 /* Further kinds of steps; `word` is a word, a byte or a key. */
@@ -64,7 +68,9 @@ enum {
     MORE_SPREAD,                    /* stores as many of them as a range */
     MORE_GET,
     MORE_SET,
+    MORE_SET_BY, /* the key depends on what `word` holds */
     MORE_POP,
+    MORE_OTHER, /* adds a key to the set, or removes it */
     MORE_WALK,
     MORE_LENGTH,
     MORE_CLEAR,
@@ -80,6 +86,8 @@ enum {
 #define SPREAD(word, count) MORE(MORE_SPREAD, word, count)
 #define GET(key) MORE(MORE_GET, key, 0)
 #define SET(key, value) MORE(MORE_SET, key, value)
+#define SET_BY(word) MORE(MORE_SET_BY, word, 0)
+#define OTHER(key) MORE(MORE_OTHER, key, 0)
 #define POP(key) MORE(MORE_POP, key, 0)
 #define WALK MORE(MORE_WALK, 0, 0)
 #define LENGTH MORE(MORE_LENGTH, 0, 0)
@@ -99,6 +107,7 @@ struct model {
     uint64_t keys[LIMIT + 1];
     uint64_t values[LIMIT + 1];
     uint64_t key_count;
+    bool others[KEYS + 1];
     uint64_t elements[ELEMENTS];
     uint64_t element_count;
     uint64_t rows[MOST_ROWS][ROW_WORDS];
@@ -302,6 +311,20 @@ static bool take_out(struct doing *doing, uint64_t key)
     return goes_on(doing);
 }
 
+static bool change_set(struct doing *doing, uint64_t key)
+{
+    if (doing->run == NULL) {
+        doing->model->others[key] = !doing->model->others[key];
+        return true;
+    }
+    uint64_t entry = ss_keyed_find(doing->run, OTHERS, &key);
+    if (goes_on(doing) && entry == SS_NOWHERE)
+        ss_keyed_insert(doing->run, OTHERS, &key);
+    else if (goes_on(doing))
+        ss_keyed_remove(doing->run, OTHERS, entry);
+    return goes_on(doing);
+}
+
 static bool walk(struct doing *doing)
 {
     if (doing->run == NULL) {
@@ -441,6 +464,12 @@ static bool take_step(struct doing *doing, const struct step *step)
         return get(doing, step->word);
     case MORE_SET:
         return set(doing, step->word, step->value);
+    case MORE_SET_BY: {
+        uint64_t value = load(doing, step->word);
+        return goes_on(doing) && set(doing, 1 + value % 4, value);
+    }
+    case MORE_OTHER:
+        return change_set(doing, step->word);
     case MORE_POP:
         return take_out(doing, step->word);
     case MORE_WALK:
@@ -559,9 +588,15 @@ static bool means(const uint64_t *image, const struct model *model)
             return false;
         last = stamp;
     }
-    for (uint64_t entry = REGION; entry < REGION + ROOM * WIDTH; entry += WIDTH)
-        there += image[entry] != 0;
+    for (uint64_t i = 0; i < image[HEADER + SS_HEADER_USED]; i++)
+        there += image[REGION + i * WIDTH] != 0;
     if (there != model->key_count)
+        return false;
+    bool others[KEYS + 1] = {false};
+    for (uint64_t i = 0; i < image[OTHERS_HEADER + SS_HEADER_USED]; i++)
+        if (image[OTHERS_REGION + 2 * i] != 0)
+            others[image[OTHERS_REGION + 2 * i + 1]] = true;
+    if (memcmp(others, model->others, sizeof others) != 0)
         return false;
     const uint64_t *header = &image[DEQUE_HEADER];
     if (header[SS_HEADER_COUNT] != model->element_count)
@@ -721,7 +756,7 @@ static void open_engine(uint64_t threads, enum ss_protocol_kind protocol)
                                .element_limit = 4096,
                                .protocol = protocol,
                                .containers = containers,
-                               .container_count = 2};
+                               .container_count = 3};
     stage.engine = ss_engine_new(&config);
     CHECK(stage.engine != NULL);
     ss_engine_set_entry(stage.engine, SS_PLAIN, run_plain);
@@ -798,27 +833,34 @@ static uint64_t all_runs(void)
 
 /* Each entry that was ever taken is there, is free, or at hand of a worker, and not twice. Nothing is
  * applied that is not final. */
-static void check_entries(void)
+static void check_entries_of(uint64_t container)
 {
-    const struct ss_keyed *keyed = &stage.engine->keyed[DICT];
+    const struct ss_keyed *keyed = &stage.engine->keyed[container];
+    const struct ss_container *of = &keyed->of;
     const uint64_t *image = stage.engine->state;
-    uint64_t used = image[HEADER + SS_HEADER_USED], there = 0, free = 0, lent = 0;
+    uint64_t used = image[of->header + SS_HEADER_USED], there = 0, free = 0, lent = 0;
     bool seen[ROOM] = {false};
     for (uint64_t i = 0; i < used; i++)
-        there += seen[i] = image[REGION + i * WIDTH] != 0;
+        there += seen[i] = image[of->region + i * of->entry_words] != 0;
     for (uint64_t entry = keyed->free; entry != 0; entry = image[entry + SS_KEY_WORD], free++) {
-        uint64_t at = (entry - REGION) / WIDTH;
+        uint64_t at = (entry - of->region) / of->entry_words;
         CHECK(at < used && !seen[at]);
         seen[at] = true;
     }
     for (uint64_t i = 0; i < stage.engine->config.threads; i++)
         for (uint64_t j = 0; j < keyed->parts[i].count; j++, lent++) {
-            uint64_t at = (keyed->parts[i].entries[j] - REGION) / WIDTH;
+            uint64_t at = (keyed->parts[i].entries[j] - of->region) / of->entry_words;
             CHECK(at < used && !seen[at]);
             seen[at] = true;
         }
     CHECK(there + free + lent == used && keyed->lent == lent);
-    CHECK(memcmp(&image[HEADER], &stage.state[HEADER], SS_HEADER_WORDS * sizeof *image) == 0);
+    CHECK(image[of->header + SS_HEADER_CHANGES] == stage.state[of->header + SS_HEADER_CHANGES]);
+}
+
+static void check_entries(void)
+{
+    check_entries_of(DICT);
+    check_entries_of(OTHERS);
 }
 
 static void stop_job(void)
@@ -970,6 +1012,14 @@ static void dicts(void)
                               [AT_5] = {SET(3, 3)}, [AT_15] = {ADD(A, 1)}};
     late_among_five("entries in vain", own, AT_5, 1); /* who clears has seen all */
     late_among_five("entries in vain, and a word", own, AT_15, 0);
+    static const row groups[] = {{OTHER(1), SET(1, 1), OTHER(2), SET(2, 2), OTHER(3)}, {OTHER(1)},
+                                 {SET(3, 3), OTHER(1), POP(1), OTHER(2)}, {WALK, EMIT}, {OTHER(2)},
+                                 [AT_5] = {ADD(A, 1)}, [AT_25] = {OTHER(5)}};
+    late_among_five("two containers in turn", groups, AT_5, 0);
+    late_among_five("two containers in turn, and a key", groups, AT_25, 0);
+    static const row depends[] = {{SET_BY(A)}, {GET(1), EMIT}, {ADD(B, 1)}, {SET(1, 5)}, {POP(2)},
+                                  [AT_5] = {ADD(A, 1)}};
+    late_among_five("a key gets the entry of another", depends, AT_5, 4);
 }
 
 static void walks(void)
@@ -1113,6 +1163,18 @@ static void raising_at_the_end(void)
     CHECK(figures().rerun == 2 && stage.told.count == 1);
     close_stage();
     CHECK(stage.failures == 0);
+
+    static const row too_much[] = {{BYTE_DELTA(BYTES, 100), EMIT}, {ADD(A, 1)},
+                                   {BYTE_DELTA(BYTES, 20), EMIT}, {ADD(A, 1)}, {SET(1, 1)},
+                                   [AT_5] = {BYTE_DELTA(BYTES, 50)}};
+    open_stage("an update does not fit any more", too_much, five, NINE, (struct ss_job){0});
+    submit(0, 5);
+    settle();
+    CHECK(stage.told.count == 2);
+    come(AT_5);
+    CHECK(figures().rerun == 1 && figures().republished == 4 && stage.told.count == 1);
+    close_stage();
+    CHECK(stage.failures == 1 && stage.failed_row == 0);
 
     static const row full[] = {{SET(1, 1), SET(2, 1), SET(3, 1)}, {SET(4, 1), SET(5, 1), EMIT},
                                {SET(6, 1), EMIT}, {SET(7, 1), EMIT}, {GET(7), EMIT},
@@ -1592,7 +1654,7 @@ static uint64_t draw_steps(struct dice *dice, struct step *steps)
     static const int kinds[] = {STEP_READ, STEP_WRITE, STEP_PUT, STEP_ADD, STEP_ADD, STEP_COUNT,
                                 STEP_RAISE_UNLESS, MORE_DELTA, MORE_DELTA, MORE_BYTE,
                                 MORE_BYTE_DELTA, MORE_SUM, MORE_SPREAD, MORE_GET, MORE_SET,
-                                MORE_SET, MORE_POP, MORE_POP, MORE_WALK, MORE_LENGTH, MORE_CLEAR,
+                                MORE_SET, MORE_SET_BY, MORE_OTHER, MORE_OTHER, MORE_POP, MORE_POP, MORE_WALK, MORE_LENGTH, MORE_CLEAR,
                                 MORE_PUSH, MORE_TAKE, MORE_FILL_UNLESS};
     uint64_t count = below(dice, 5);
     for (uint64_t i = 0; i < count; i++) {
@@ -1613,7 +1675,7 @@ static uint64_t draw_steps(struct dice *dice, struct step *steps)
             word += BYTES + 8, value = below(dice, 80);
         if (kind == MORE_SUM || kind == MORE_SPREAD)
             value = 1 + below(dice, 6);
-        if (kind >= MORE_GET && kind <= MORE_POP)
+        if (kind >= MORE_GET && kind <= MORE_OTHER && kind != MORE_SET_BY)
             word++, value = below(dice, 100);
         steps[i] = (struct step){(enum step_kind)kind, word, value};
     }
