@@ -766,6 +766,8 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
         queue->dissolving--;
         dissolve(engine, position_of(engine, transaction), status);
     } else {
+        if (SS_UNLIKELY(ss_early_is_mixed(engine, transaction)))
+            transaction->verdict = SS_ABORTED; /* the head runs it again */
         ss_set_status(transaction, number, status);
         /* Release: as in ss_put_back. */
         if (status == SS_WAITING)
@@ -943,8 +945,13 @@ static void revoke(struct ss_engine *engine)
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
     pthread_mutex_unlock(&queue->mutex);
+    /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
     for (uint64_t i = early->applied; i-- > place;)
         ss_applied_revoke(engine, ss_applied_at(early, i));
+    /* Release: who sees it meets none of these words. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_release);
     pthread_mutex_lock(&queue->mutex);
     early->applied = place;
     for (uint64_t i = place; i < early->count && early->divided > 0;) {

@@ -72,6 +72,7 @@ enum {
     MORE_POP,
     MORE_OTHER, /* adds a key to the set, or removes it */
     MORE_WALK,
+    MORE_WALK_AND_STOP, /* before it looks at the keys */
     MORE_LENGTH,
     MORE_CLEAR,
     MORE_PUSH,
@@ -90,6 +91,7 @@ enum {
 #define OTHER(key) MORE(MORE_OTHER, key, 0)
 #define POP(key) MORE(MORE_POP, key, 0)
 #define WALK MORE(MORE_WALK, 0, 0)
+#define WALK_AND_STOP MORE(MORE_WALK_AND_STOP, 0, 0)
 #define LENGTH MORE(MORE_LENGTH, 0, 0)
 #define CLEAR MORE(MORE_CLEAR, 0, 0)
 #define PUSH(value) MORE(MORE_PUSH, 0, value)
@@ -134,6 +136,7 @@ static struct {
     struct ss_segment segments[MOST_EVENTS];
     uint64_t segment_count;
     _Atomic uint64_t runs[MOST_EVENTS];
+    _Atomic uint64_t over[MOST_EVENTS]; /* runs */
     _Atomic uint64_t arrived[MOST_EVENTS];
     _Atomic uint64_t allowed[MOST_EVENTS];
     _Atomic bool stays[MOST_EVENTS]; /* it does not leave when it is asked to */
@@ -325,19 +328,6 @@ static bool change_set(struct doing *doing, uint64_t key)
     return goes_on(doing);
 }
 
-static bool walk(struct doing *doing)
-{
-    if (doing->run == NULL) {
-        for (uint64_t at = 0; at < doing->model->key_count; at++)
-            note(doing, doing->model->keys[at]);
-        return true;
-    }
-    struct ss_keyed_walk *found = ss_keyed_entries(doing->run, DICT);
-    for (uint64_t at = 0; found != NULL && at < found->count; at++)
-        note(doing, ss_keyed_key(doing->run, DICT, found->entries[at], 0));
-    return goes_on(doing);
-}
-
 static bool push_element(struct doing *doing, uint64_t value)
 {
     if (doing->run == NULL) {
@@ -407,6 +397,21 @@ static bool stop_here(struct doing *doing)
     return true;
 }
 
+static bool walk(struct doing *doing, bool stops)
+{
+    if (doing->run == NULL) {
+        for (uint64_t at = 0; at < doing->model->key_count; at++)
+            note(doing, doing->model->keys[at]);
+        return true;
+    }
+    struct ss_keyed_walk *found = ss_keyed_entries(doing->run, DICT);
+    if (stops && found != NULL && !stop_here(doing))
+        return false;
+    for (uint64_t at = 0; found != NULL && at < found->count; at++)
+        note(doing, ss_keyed_key(doing->run, DICT, found->entries[at], 0));
+    return goes_on(doing);
+}
+
 static bool fill(struct doing *doing)
 {
     for (uint64_t word = 0; word < NARROW; word++) {
@@ -473,7 +478,9 @@ static bool take_step(struct doing *doing, const struct step *step)
     case MORE_POP:
         return take_out(doing, step->word);
     case MORE_WALK:
-        return walk(doing);
+        return walk(doing, false);
+    case MORE_WALK_AND_STOP:
+        return walk(doing, true);
     case MORE_LENGTH:
         note(doing, doing->run != NULL ? ss_keyed_count(doing->run, DICT)
                                        : doing->model->key_count);
@@ -508,7 +515,9 @@ static bool run_event(struct ss_run *run, enum ss_variant variant, int64_t event
     run->found_in = 0;
     ss_arena_begin(run);
     atomic_fetch_add(&stage.runs[event], 1);
-    return run_steps(&doing);
+    bool done = run_steps(&doing);
+    atomic_fetch_add(&stage.over[event], 1);
+    return done;
 }
 
 RUN_EACH_EVENT(run_event)
@@ -725,7 +734,7 @@ static void start_job(const row *events, const struct place *places, int64_t cou
     memset(stage.came, 0, sizeof stage.came);
     for (int64_t event = 0; event < count; event++) {
         int64_t at = event;
-        stage.runs[event] = stage.arrived[event] = stage.allowed[event] = 0;
+        stage.runs[event] = stage.over[event] = stage.arrived[event] = stage.allowed[event] = 0;
         stage.stays[event] = false;
         stage.timestamps[event] = places[event].timestamp;
         for (; at > 0 && is_earlier(event, stage.order[at - 1]); at--)
@@ -893,14 +902,19 @@ static void close_stage(void)
     patience_note(NULL, "  between two engines");
 }
 
-static void await_arrival(int64_t event, uint64_t times)
+static void await(const _Atomic uint64_t *figure, uint64_t least, int64_t event, const char *what)
 {
     int64_t since = ss_now();
-    while (stage.arrived[event] < times) {
+    while (*figure < least) {
         nap();
         if (ss_now() - since > patience)
-            fail("%s: event %lld does not come to its stop", scenario, (long long)event);
+            fail("%s: event %lld does not come to its %s", scenario, (long long)event, what);
     }
+}
+
+static void await_arrival(int64_t event, uint64_t times)
+{
+    await(&stage.arrived[event], times, event, "stop");
 }
 
 /* ---- what is published again, and what runs again ---- */
@@ -1413,6 +1427,32 @@ static void midst_of_a_chunk(void)
     close_stage();
 }
 
+/* A run that goes through a dict meets entries that are taken back, and come back as they were. */
+static void mixtures(void)
+{
+    static const row events[] = {{SET(1, 1)}, {STOP(0), EMIT}, {WALK_AND_STOP, EMIT}, {SET(2, 1)},
+                                 {ADD(A, 1)}, [AT_5] = {STOP(0), EMIT}};
+    scenario = "a walk meets a revocation";
+    open_engine(2, SS_PROTOCOL_VALUE);
+    start_job(events, five, NINE, (struct ss_job){.horizon = 4});
+    submit(0, 1);
+    settle();
+    submit(1, 3);
+    await_arrival(1, 1); /* with the turn */
+    await_arrival(2, 1); /* ahead */
+    stage.allowed[1] = UINT64_MAX;
+    await(&stage.over[1], 1, 1, "end");
+    submit(AT_5, AT_5 + 1);
+    await_arrival(AT_5, 1);
+    stage.allowed[2] = UINT64_MAX;
+    await(&stage.over[2], 1, 2, "end");
+    stage.allowed[AT_5] = UINT64_MAX;
+    settle();
+    CHECK(runs(0) == 1 && runs(1) == 1 && runs(2) == 2);
+    CHECK(figures().republished == 2 && figures().rerun == 0);
+    close_stage();
+}
+
 /* What is final without ever having been told, and what was told in parts. */
 static void told_in_parts(void)
 {
@@ -1782,6 +1822,7 @@ int main(void)
     midst(false);
     midst(true);
     midst_of_a_chunk();
+    mixtures();
     tentative();
     replaced();
     withdrawn_while_it_runs(false);
