@@ -47,7 +47,7 @@ enum {
     OTHERS_REGION = OTHERS_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
     ALL_WORDS = OTHERS_REGION + ROOM * 2,
     LOG = 32,
-    MOST_ROWS = 1024,
+    MOST_ROWS = 2048,
     ROW_WORDS = 2
 };
 enum { ADD_INT = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED };
@@ -1263,6 +1263,13 @@ static void barriers(void)
     CHECK(!stage.last.has_applied);
     finish_to(20, 0);
     CHECK(stage.failures == 1 && stage.failed_row == 0 && stage.told.count == 3);
+    close_stage();
+
+    static const row flood[] = {{ADD(A, 1), FLOOD(900)}, {EMIT}};
+    open_stage("in place, the output grows", flood, five, 2, (struct ss_job){0});
+    submit(0, 2);
+    finish_to(20, 0);
+    CHECK(stage.finals.count == 901);
     close_stage();
 
     static const row midway[] = {{ADD(A, 1), EMIT}, {FILL_UNLESS(X, 7), EMIT}, {RAISE},
