@@ -40,11 +40,12 @@
 #include "protocol.h"
 #include "ranges.h"
 #include "redo_log.h"
+#include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "transaction.h"
 #include "turn.h"
-#include "undo_log.h"
 #include "worker.h"
 
 enum { COPIED_WORDS = 512, FIRST_ROOM = 64 };
