@@ -770,6 +770,8 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
         queue->dissolving--;
         dissolve(engine, position_of(engine, transaction), status);
     } else {
+        if (SS_UNLIKELY(ss_early_is_mixed(engine, transaction)))
+            transaction->verdict = SS_ABORTED; /* the head runs it again */
         ss_set_status(transaction, number, status);
         /* Release: as in ss_put_back. */
         if (status == SS_WAITING)
@@ -801,10 +803,24 @@ static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished
     return transaction;
 }
 
+/* What has run in place so far is final. */
+static void note_final(struct ss_early *early, const struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        if (span->done == span->first)
+            continue;
+        early->has_final = true;
+        early->final = key_at(span->segment, span->done - 1);
+    }
+}
+
 /* Its events leave the segments when all of them have committed, as until then their keys say where the
  * transaction belongs. */
-void ss_queue_tell_applied(struct ss_transaction *transaction)
+void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *transaction)
 {
+    if (SS_UNLIKELY(engine->early != NULL))
+        note_final(engine->early, transaction);
     for (uint64_t i = 0; i < transaction->span_count; i++)
         transaction->spans[i].segment->ahead = 0;
     for (uint64_t i = 0; i < transaction->span_count; i++) {
@@ -936,8 +952,13 @@ static void revoke(struct ss_engine *engine)
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
     pthread_mutex_unlock(&queue->mutex);
+    /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
     for (uint64_t i = early->applied; i-- > place;)
         ss_applied_revoke(engine, ss_applied_at(early, i));
+    /* Release: who sees it meets none of these words. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_release);
     pthread_mutex_lock(&queue->mutex);
     early->applied = place;
     for (uint64_t i = place; i < early->count && early->divided > 0;) {
@@ -1031,7 +1052,9 @@ static bool finish_first(struct ss_worker *worker)
 static bool run_holds(struct ss_engine *engine, struct ss_transaction *transaction, bool *reruns)
 {
     *reruns = false;
-    if (transaction->verdict == SS_KILLED || !engine->protocol->validate(engine, transaction))
+    /* Who was killed was asked to leave; and ABORTED is a run that a revocation has met. */
+    if (transaction->verdict == SS_KILLED || transaction->verdict == SS_ABORTED ||
+        !engine->protocol->validate(engine, transaction))
         return false;
     if (transaction->verdict == SS_COMPLETED &&
         (!ss_delta_fits(engine, transaction) || !ss_changes_fit(engine, transaction))) {
@@ -1144,13 +1167,9 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, transaction->number, SS_IN_PLACE);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
-    struct ss_key last = last_key(transaction);
     bool done = ss_run_in_place(worker, transaction, transaction->number);
-    if (done) {
-        engine->early->has_final = true;
-        engine->early->final = last;
-        ss_count(&worker->statistics.commits, 1);
-    }
+    ss_count(&worker->statistics.commits, done);
+    note_final(engine->early, transaction);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
 }
