@@ -52,6 +52,8 @@ class EarlyDatabaseSink:
         """The rows of the table, tombstones included; None: there are none. Values as the driver
         gives them; times are texts where the database has no type for them."""
         with self._cursor() as cursor:
+            if not self._is_there(cursor):
+                return None
             cursor.execute(f"SELECT * FROM {self._name}")
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
