@@ -89,6 +89,12 @@ def check_early(engine: Engine, *, watermark: object, checkpoint: object) -> Non
             f"early_to= gets early results, and the engine of {engine.name!r} was made without: "
             "make it with ss.Engine(..., early=True)"
         )
+    if len(engine.operator.sinks) > 1:
+        raise ConfigurationError(
+            f"early_to= is one sink, and pipeline {engine.name!r} has the sinks "
+            f"{', '.join(engine.operator.sinks)}: early results of it come from poll_early of an "
+            "engine that is fed without foreach_batch"
+        )
 
 
 class EarlyChanges:

@@ -23,7 +23,7 @@ from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
-from specstream.columns.tables import no_column
+from specstream.columns.tables import as_table, no_column
 from specstream.declarations.options import text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
@@ -511,6 +511,27 @@ def check_int64(of: pa.DataType, whose: str, what: str) -> None:
             f"or entries that expire), and {whose} has type {of}: cast it to an integer or a "
             "timestamp"
         )
+
+
+def sequence_numbers(table: Any, name: str, what: str) -> npt.NDArray[np.int64]:
+    """A column of sequence numbers of tentative events.
+
+    Raises:
+        InputError: it is not there, or holds something else.
+    """
+    found = _get(as_table(table, what), name, what)
+    if not pa.types.is_integer(found.type) or found.null_count:
+        raise InputError(
+            f"{what}: column {name!r}, the events' sequence numbers, is of type {found.type} with "
+            f"{found.null_count} null(s); expected integers, one for each event"
+        )
+    numbers = found.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if len(numbers) and numbers.min() < 0:
+        raise InputError(
+            f"{what}: column {name!r} holds the sequence number {numbers.min()}; expected 0 or more"
+        )
+    result: npt.NDArray[np.int64] = numbers
+    return result
 
 
 def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:

@@ -1,8 +1,8 @@
 """Early results: what is applied and not final, told as changes.
 
 The runtime says which rows it has told before and has taken back since, which are new, and which
-are final; an answer is the net of these. Rows are known by their event and their place among what
-it emits.
+are final; an answer is the net of these. Rows are known by the key of their event and their place
+among what it emits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class EarlyAnswer:
     """What :meth:`specstream.Engine.poll_early` gives.
 
     Attributes:
-        changes: the columns of ``emits``; ``timestamp``, ``source`` and ``sequence`` of the event;
+        changes: a table; of a pipeline with several sinks one for each, by its name. The columns of
+            ``emits``; ``timestamp``, ``source`` and ``sequence`` of the event;
             ``n``, the place among the rows of one event, from 0; ``version``, which rises from one
             answer to the next; and ``change``. In the order of the keys, a row once at most. With
             ``changes="upsert"``, ``change`` is "early" for a row that is new or has changed,
@@ -58,7 +59,7 @@ class EarlyAnswer:
         version: the largest of an answer so far.
     """
 
-    changes: pa.Table
+    changes: Any
     applied_up_to: Key | None
     final_up_to: Key | None
     reset: bool
@@ -88,14 +89,16 @@ class EarlyResults:
     Args:
         native: the engine in the runtime.
         emits: what it emits.
+        by_sink: gives emitted rows as a user gets them.
 
     Attributes:
         tells: whether somebody asks for early results; then they are kept for him.
     """
 
-    def __init__(self, native: Native, emits: Schema) -> None:
+    def __init__(self, native: Native, emits: Schema, by_sink: Callable[[pa.Table], Any]) -> None:
         self._native = native
         self._emits = emits
+        self._by_sink = by_sink
         # By the runtime's edition: who took them may have been interrupted before he could say so.
         self._gathered: list[tuple[int, dict[str, _Told]]] = []
         self._given = 0  # answers
@@ -182,8 +185,7 @@ class EarlyResults:
         all_parts = [_nothing(self._emits), *(parts for _, parts in self._gathered)]
         rows = {name: _together([p[name] for p in all_parts]) for name in all_parts[0]}
         voids, kept, finals, news = (rows[name] for name in ("voids", "kept", "finals", "news"))
-        identity = _identities([voids.rows, kept.rows, finals.rows, news.rows])
-        void_ids, kept_ids, final_ids, new_ids = identity
+        void_ids, kept_ids, final_ids, new_ids = _identities([voids, kept, finals, news])
         there = np.concatenate([final_ids, new_ids])
         contents = np.concatenate([finals.rows, news.rows])
         same = _same(void_ids, voids.rows, there, contents)
@@ -204,7 +206,7 @@ class EarlyResults:
             ]
         version = self._incarnation << ANSWER_BITS | self._given + 1
         table = self._table(parts, version, strings)
-        return EarlyAnswer(table, *self._up_to, self._reset, version)
+        return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset, version)
 
     def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """An answer while things are taken back: what was gathered is for the next one."""
@@ -213,7 +215,7 @@ class EarlyResults:
         empty = [(_nothing(self._emits)["news"], none, none, change)]
         table = self._table(empty, 0, strings)
         version = self._incarnation << ANSWER_BITS | self._given
-        return EarlyAnswer(table, *self._up_to, False, version)
+        return EarlyAnswer(self._by_sink(table), *self._up_to, False, version)
 
     def finish(self) -> None:
         """The answer is the caller's."""
@@ -270,13 +272,19 @@ def _pieces(array: Any) -> list[pa.Array]:
     return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
-def _identities(parts: list[Rows]) -> list[npt.NDArray[np.int64]]:
-    """A number for each row, by its event and its place among those of the event."""
-    _, number = np.unique(np.concatenate([rows[:, 0] for rows in parts]), return_inverse=True)
+def _identities(parts: list[_Told]) -> list[npt.NDArray[np.int64]]:
+    """A number for each row, by its event and its place among those of the event.
+
+    By the event's key, as a revised one has another row number.
+    """
+    whole = _together(parts)
+    sources = np.asarray(whole.keys["source"].dictionary_encode().indices)
+    keys = np.column_stack([sources, np.asarray(whole.keys["sequence"])]).astype(np.int64)
+    number = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     found, at = [], 0
-    for rows in parts:
-        own = number[at : at + len(rows)].astype(np.int64)
-        at += len(rows)
+    for told in parts:
+        own = number[at : at + len(told.rows)].astype(np.int64)
+        at += len(told.rows)
         # Those of one event lie one behind the other.
         begins = np.flatnonzero(np.diff(own, prepend=-1))
         lengths = np.diff(begins, append=len(own))

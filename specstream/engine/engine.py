@@ -426,6 +426,8 @@ class Engine:
         source: Name | None = None,
         source_column: str | None = None,
         ordered: bool = False,
+        final: bool = True,
+        sequence_by: str | None = None,
     ) -> None:
         """Hands in events that may be out of order with those before; does not wait for them.
 
@@ -442,6 +444,12 @@ class Engine:
             source_column: instead of ``source``: the column that names each row's source.
             ordered: the source sends no earlier event later: moves its frontier to the table's
                 last timestamp.
+            final: False: the events are tentative. They are applied like others, and do not become
+                final, nor what comes after them, before :meth:`confirm` says so; until then
+                :meth:`revise` and :meth:`retract` change them. For engines with ``early=True``.
+            sequence_by: of tentative events: the column of their sequence numbers, by which they
+                are known; higher ones than those of the source before. Left out, they get the next
+                ones.
 
         Raises:
             InputError: the table does not fit, or has late events and the engine was made with
@@ -466,11 +474,24 @@ class Engine:
         [1, 2]
         """
         self._out_of_order.submit(
-            table, order_by=order_by, source=source, source_column=source_column, ordered=ordered
+            table,
+            order_by=order_by,
+            source=source,
+            source_column=source_column,
+            ordered=ordered,
+            final=final,
+            sequence_by=sequence_by,
         )
 
     def submit_event(
-        self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
+        self,
+        timestamp: Any,
+        source: Name = 0,
+        *,
+        ordered: bool = False,
+        final: bool = True,
+        sequence: int | None = None,
+        **values: Any,
     ) -> None:
         """:meth:`submit` for one event, without the cost of a table.
 
@@ -478,6 +499,8 @@ class Engine:
             timestamp: its time; an integer costs least.
             source: the source that it is of.
             ordered: as for :meth:`submit`.
+            final: as for :meth:`submit`.
+            sequence: of a tentative event: its number.
             values: of all columns of the operator's event schema, by name.
 
         Raises:
@@ -496,7 +519,77 @@ class Engine:
         ...     engine.poll_rows(timeout=5)
         [(0.5, 1)]
         """
-        self._out_of_order.submit_event(timestamp, source, ordered, values)
+        self._out_of_order.submit_event(timestamp, source, ordered, values, final, sequence)
+
+    def confirm(self, source: Name, up_to: int | None = None) -> None:
+        """Tentative events of a source are as they are: nobody changes them any more.
+
+        Args:
+            source: that has sent them.
+            up_to: those with sequence numbers up to this one, that may come later included; None:
+                all that have come.
+
+        Raises:
+            InputError: nothing has come of the source.
+            ConfigurationError: the engine was made without ``early=True``.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     total = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def sums(state, event, emit):
+        ...     state.total += event.x
+        ...     emit(state.total)
+        >>> with ss.Engine(sums, sources=["a"], early=True) as engine:
+        ...     for number in (1, 2, 3):
+        ...         engine.submit_event(10 * number, "a", final=False, sequence=number, x=number)
+        ...     print(engine.poll_early(timeout=None).changes["total"].to_pylist())
+        ...     engine.revise("a", 2, version=2, x=20)
+        ...     engine.retract("a", 1)
+        ...     print(engine.poll_early(timeout=None).changes["total"].to_pylist())
+        ...     engine.confirm("a", up_to=2)
+        ...     engine.advance("a", 100)
+        ...     print(engine.poll(timeout=None)["total"].to_pylist())
+        [1, 3, 6]
+        [1, 20, 23]
+        [20]
+        """
+        self._out_of_order.confirm(source, up_to)
+
+    def revise(self, source: Name, sequence: int, version: int, **values: Any) -> None:
+        """A tentative event has other values; its time, and with it its place, are the same.
+
+        What it has changed is taken back, and what depends on it runs again; an event that has
+        other values only in columns that the operator does not read costs nothing.
+
+        Args:
+            source: of the event.
+            sequence: its sequence number.
+            version: of the change, above that of the change before; an event comes with version 1.
+                One that has been made before changes nothing.
+            values: of the columns that change, by name.
+
+        Raises:
+            InputError: there is no such event, it is confirmed or retracted, or a value does not
+                fit; nothing has changed.
+            ConfigurationError: the engine was made without ``early=True``.
+        """
+        self._out_of_order.revise(source, sequence, version, values)
+
+    def retract(self, source: Name, sequence: int) -> None:
+        """A tentative event never came; its sequence number is not used again.
+
+        What moves in time is retracted and submitted anew.
+
+        Args:
+            source: of the event.
+            sequence: its sequence number. Of one that is retracted already nothing changes.
+
+        Raises:
+            InputError: there is no such event, or it is confirmed; nothing has changed.
+            ConfigurationError: the engine was made without ``early=True``.
+        """
+        self._out_of_order.retract(source, sequence)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """Moves a source's frontier: none of its events below ``to`` comes any more.

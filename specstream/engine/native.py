@@ -269,6 +269,14 @@ class Native:
 
     # ---- early results ----
 
+    def confirm(self, segment: Any) -> None:
+        """The event of a tentative segment is as it is."""
+        lib.ss_engine_confirm(self.pointer, segment)
+
+    def withdraw(self, segment: Any) -> None:
+        """The event of a tentative segment never came."""
+        lib.ss_engine_withdraw(self.pointer, segment)
+
     def tell_early(self) -> Any:
         """With the turn: the ``struct ss_early_told`` of the open job."""
         return lib.ss_engine_tell_early(self.pointer)

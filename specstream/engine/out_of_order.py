@@ -17,17 +17,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import lib
-from specstream.columns.events import column, keys_with_firings, rows_to_table
+from specstream.columns.events import (
+    column,
+    keys_with_firings,
+    rows_to_table,
+    sequence_numbers,
+)
 from specstream.columns.python_values import row_tuples
-from specstream.declarations.options import flag, number, one_of, refused, text
+from specstream.declarations.options import flag, integer, number, one_of, refused, text
 from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
-from specstream.engine.pending_events import Before, PendingEvents
+from specstream.engine.pending_events import Before, Numbers, PendingEvents
 from specstream.engine.segments import Segment
-from specstream.engine.sources import END, Name
+from specstream.engine.sources import END, Name, Source
 from specstream.engine.time_phases import TimePhases
 from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
@@ -57,7 +62,7 @@ class OutOfOrder:
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
-        self._early = EarlyResults(self._native, self._emits)
+        self._early = EarlyResults(self._native, self._emits, parts.operator.rows)
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -72,6 +77,8 @@ class OutOfOrder:
         source: Name | None = None,
         source_column: str | None = None,
         ordered: bool = False,
+        final: bool = True,
+        sequence_by: str | None = None,
     ) -> None:
         """See :meth:`specstream.Engine.submit`."""
         text("order_by", order_by, "the name of a column")
@@ -86,6 +93,7 @@ class OutOfOrder:
             )
         if source is None:
             source_column = self._parts.operator.source_column(source_column)
+        numbers = self._numbers(table, flag("final", final), sequence_by, ordered)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
@@ -98,23 +106,144 @@ class OutOfOrder:
                     0 if source is None and source_column is None else source,
                     source_column,
                     ordered,
+                    numbers,
                 ),
             )
             self._send()
 
+    def _numbers(
+        self, table: Any, final: bool, sequence_by: str | None, ordered: bool
+    ) -> Numbers | None:
+        """Sequence numbers of tentative events; None: they are not tentative."""
+        column("sequence_by", sequence_by)
+        if final:
+            if sequence_by is not None:
+                raise ConfigurationError(
+                    "sequence_by= numbers tentative events: leave it out, or give final=False"
+                )
+            return None
+        self._check_tentative("final=False", ordered)
+        if sequence_by is None:
+            return ()
+        return sequence_numbers(table, sequence_by, f"operator {self._parts.name!r}")
+
+    def _check_tentative(self, what: str, ordered: bool = False) -> None:
+        if not self._parts.options.early:
+            raise ConfigurationError(
+                f"{what}: tentative events are for engines with early results; expected "
+                "Engine(..., early=True)"
+            )
+        if ordered:
+            raise ConfigurationError(
+                "ordered=True says that nothing earlier comes, and of a tentative event another "
+                "version may: leave it out, and advance() the source"
+            )
+
     def submit_event(
-        self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
+        self,
+        timestamp: Any,
+        source: Name,
+        ordered: bool,
+        values: Mapping[str, Any],
+        final: bool = True,
+        sequence: int | None = None,
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
         if ordered is not False and ordered is not True:
             ordered = flag("ordered", ordered)
+        if final is not True or sequence is not None:
+            number = self._number(flag("final", final), sequence, ordered)
+        else:
+            number = None
         values = self._parts.operator.event_values(source, values)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
-                pending.before(source), lambda: pending.one(source, timestamp, values, ordered)
+                pending.before(source),
+                lambda: pending.one(source, timestamp, values, ordered, number),
             )
             self._send()
+
+    def _number(self, final: bool, sequence: int | None, ordered: bool) -> int | None:
+        """Of a tentative event, or -1 for the next one; None: it is not tentative."""
+        if final:
+            raise ConfigurationError(
+                "sequence= numbers a tentative event: leave it out, or give final=False"
+            )
+        self._check_tentative("final=False", ordered)
+        return -1 if sequence is None else integer("sequence", sequence, 0, 2**62)
+
+    # ---- tentative events ----
+
+    def confirm(self, source: Name, up_to: int | None) -> None:
+        """See :meth:`specstream.Engine.confirm`."""
+        self._check_tentative("confirm")
+        with self._lifetime.exclusive():
+            pending = self._committed.pending
+            known = self._known(source, "confirm")
+            number = (
+                known.next_sequence - 1
+                if up_to is None
+                else integer("up_to", up_to, -1, 2**62, " or None")
+            )
+            for segment in pending.tentative.confirmable(known, number):
+                if segment.native.submitted and self._flight.is_open:
+                    self._native.confirm(segment.native)
+                else:
+                    segment.native.is_tentative = False
+            pending.tentative.note_confirmed(known, number)
+            self._send()
+
+    def revise(self, source: Name, sequence: int, version: int, values: Mapping[str, Any]) -> None:
+        """See :meth:`specstream.Engine.revise`."""
+        self._check_tentative("revise")
+        sequence = integer("sequence", sequence, 0, 2**62)
+        version = integer("version", version, 1, 2**62)
+        with self._lifetime.exclusive():
+            pending = self._committed.pending
+            known = self._known(source, "revise")
+            old = pending.tentative.find(known, sequence, version)
+            if old is None:
+                return
+            reads = self._parts.operator.explain().columns_read
+
+            def revised() -> list[Segment]:
+                return pending.revised(old, version, values, reads)
+
+            before = len(pending.unsent)
+            self._take(pending.before(source), revised)
+            if len(pending.unsent) == before:
+                pending.tentative.note_version(old, version)
+            self._send()
+
+    def retract(self, source: Name, sequence: int) -> None:
+        """See :meth:`specstream.Engine.retract`."""
+        self._check_tentative("retract")
+        sequence = integer("sequence", sequence, 0, 2**62)
+        with self._lifetime.exclusive():
+            pending = self._committed.pending
+            old = pending.tentative.find(self._known(source, "retract"), sequence, None)
+            if old is not None:
+                self._withdraw(old)
+                pending.tentative.note_retracted(old)
+            self._send()
+
+    def _known(self, source: Name, call: str) -> Source:
+        known = self._committed.pending.sources.known(source)
+        if known is None:
+            names = ", ".join(repr(one.name) for one in self._committed.pending.sources) or "none"
+            raise InputError(
+                f"operator {self._parts.name!r}: {call}: nothing has come of source {source!r}; "
+                f"known: {names}"
+            )
+        return known
+
+    def _withdraw(self, segment: Segment) -> None:
+        """It never came. May be begun anew."""
+        if segment.native.submitted and self._flight.is_open:
+            self._native.withdraw(segment.native)
+        else:
+            segment.native.is_withdrawn, segment.native.left = True, 0
 
     def _take(self, before: Before, read: Callable[[], list[Segment]]) -> None:
         """Takes segments to be sent, or leaves all as it was before."""
@@ -315,8 +444,14 @@ class OutOfOrder:
     def _give(self, segment: Segment) -> None:
         """Gives the runtime a segment, if it has not got it. May be begun anew."""
         rank = segment.source.rank
-        if not segment.native.submitted:
-            self._check((segment.since, rank), self._frontier, "an event")
+        if not segment.native.submitted and not segment.native.is_withdrawn:
+            old = segment.replaces
+            if old is not None and old.native.submitted:
+                segment.native.replaces = old.native
+            elif old is not None:
+                self._withdraw(old)
+            elif not segment.native.is_tentative:
+                self._check((segment.since, rank), self._frontier, "an event")
             self._native.submit(segment.native)
         self._highest = max(self._highest, (segment.until, rank))
 

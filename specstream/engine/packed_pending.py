@@ -47,6 +47,10 @@ class Waiting:
         ending: how many of the first timers fire at an end that has begun; 0: it has not. Of a
             pipeline the fields of its vertices, and how many of each.
         has_ended: whether timers have been told of the end of these sources.
+        tentative: places of the segments of tentative events, and their versions.
+        confirmed: places of sources, and the number up to which their events are.
+        retracted: places of sources, numbers of events of theirs that never came, and the times
+            that these had.
     """
 
     sources: list[Source]
@@ -62,6 +66,9 @@ class Waiting:
     due: bool = False
     ending: int | list[tuple[str, int]] = 0
     has_ended: bool = False
+    tentative: list[tuple[int, int]] = field(default_factory=list)
+    confirmed: list[tuple[int, int]] = field(default_factory=list)
+    retracted: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
@@ -119,6 +126,14 @@ def unpacked(packed: bytes) -> Unpacked:
         left -= count
         natural(sequence, f"{what}: a sequence number", about.sources[number].next_sequence - count)
         ends.append((number, sequence, sequence + count))
+    for at, version in about.tentative:
+        natural(at, f"{what}: place of a tentative one", len(about.segments) - 1)
+        natural(version, f"{what}: version of a tentative one")
+        natural(
+            about.segments[at][2] - 1, f"{what}: number of tentative ones together, less one,", 0
+        )
+    for number, *_ in (*about.confirmed, *about.retracted):
+        natural(number, f"{what}: place of a source of tentative ones", len(about.sources) - 1)
     ends.sort()
     if left or any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(ends)):
         raise Malformed(f"{what}: {left} of no segment, or two with one sequence number")

@@ -35,15 +35,20 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import shown
-from specstream.declarations.schema import OneOf, Schema
+from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
+from specstream.engine.tentative import TentativeEvents
 from specstream.engine.time_phases import TimePhases
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
 __all__ = ["Before", "PendingEvents"]
+
+
+# Sequence numbers of tentative events; none: the next ones.
+Numbers = npt.NDArray[np.int64] | tuple[()]
 
 
 class PendingEvents:
@@ -106,6 +111,7 @@ class PendingEvents:
             self.phases = TimePhases(sources, schema, lambda: self._type)
         sources.whole_times = bool(schema.phases)
         self.has_ended = False  # timers have been told of the end of the sources that there are
+        self.tentative = TentativeEvents(what)
 
     @property
     def pending(self) -> int:
@@ -152,10 +158,20 @@ class PendingEvents:
         source: Name | None,
         source_column: str | None,
         ordered: bool = False,
+        numbers: Numbers | None = None,
     ) -> list[Segment]:
         """The table's events as segments to be sent, one for each source, late ones sorted out.
 
         What else it changes, :meth:`before` can bring back.
+
+        Args:
+            table: see :meth:`specstream.Engine.submit`, as all that follows.
+            order_by: column of the times.
+            source: of all events.
+            source_column: of each.
+            ordered: no earlier event comes later.
+            numbers: of tentative events, which are a segment each: their sequence numbers, by row
+                of the table, or () for the next ones.
 
         Raises:
             InputError: the table does not fit, or has late events and the policy is "error".
@@ -186,6 +202,8 @@ class PendingEvents:
         pieces = self._on_time(table, events, source, order_by)
         self.sources.leave_out(known_before, (source for source, _ in pieces))
         self._rejected.keep(events.rejected)
+        if numbers is not None:
+            return [one for piece in pieces for one in self._tentative(*piece, numbers)]
         segments = [self._segment(*piece) for piece in pieces]
         for segment in segments:
             segment.is_ordered = ordered
@@ -260,6 +278,81 @@ class PendingEvents:
         self._append(segment, events.count, int(times[0]), int(times[-1]))
         return segment
 
+    def _tentative(self, source: Source, events: Events, numbers: Numbers) -> list[Segment]:
+        """The events as segments of one each, in the order of their sequence numbers."""
+        count = events.count
+        if len(numbers) == 0:
+            given = np.arange(count) + source.next_sequence
+        else:
+            given = np.asarray(numbers)[events.positions]
+            self.tentative.check_numbers(source, given)
+        events = replace(
+            events, columns=(events.columns[0], np.full(count, source.code), *events.columns[2:])
+        )
+        pointers = shifted(events.columns, self._rows)
+        keys = events.keys[0], pa.repeat(source.name, count)
+        made: list[Segment] = []
+        for at in range(count):
+            native = self._native(pointers, source, 1)
+            own = Events(
+                1,
+                tuple(column[at : at + 1] for column in events.columns),
+                (keys[0].slice(at, 1), keys[1].slice(at, 1)),
+                np.zeros(1, np.int64),
+            )
+            segment = Segment(self._rows, source, native, (pointers, events), own)
+            self._number(segment, int(given[at]))
+            time = int(events.columns[0][at])
+            self._append(segment, 1, time, time)
+            made.append(segment)
+        source.next_sequence = int(given.max()) + 1
+        return made
+
+    def _number(self, segment: Segment, sequence: int, version: int = 1) -> None:
+        """A tentative event gets its sequence number."""
+        segment.first_sequence = sequence
+        segment.native.first_sequence = sequence - segment.first
+        self.tentative.take(segment, sequence, version)
+
+    def revised(
+        self, old: Segment, version: int, values: Mapping[str, Any], reads: Iterable[str]
+    ) -> list[Segment]:
+        """A tentative event with other values, as the segment that replaces it; none: it has them
+        already, in all columns that the operator ``reads``.
+
+        Raises:
+            InputError: a value does not fit.
+        """
+        events = old.events
+        names = list(self._schema.names)
+        nullable = list(self._schema.nullable)
+        own: list[Any] = [column[0] for column in events.columns[2 : 2 + len(names)]]
+        nulls: list[Any] = [
+            column[0] for column in events.columns[2 + len(names) :][: len(nullable)]
+        ]
+        self._check_known(values)
+        for number, (name, column, kind) in enumerate(self._columns):
+            if name in values:
+                own[number], null = self._fit(name, column, kind, values[name])
+                if column.nullable:
+                    nulls[nullable.index(name)] = null
+        fitting = [*own, *nulls]
+        read = set(reads)
+        before = events.columns[2:]
+        asked = [name in read for name in (*names, *nullable)]
+        if all(
+            np.asarray(value, column.dtype).tobytes() == column[:1].tobytes()
+            for value, column, is_read in zip(fitting, before, asked, strict=False)
+            if is_read
+        ):
+            return []
+        sequence = old.first_sequence
+        segment = self._single(events.keys[0][0], old.source, int(old.since), fitting)
+        self._number(segment, sequence, version)
+        old.source.next_sequence -= 1  # it has the number that it had
+        segment.replaces = old
+        return [segment]
+
     def _native(self, pointers: Any, source: Source, count: int) -> Any:
         native = ffi.new("struct ss_segment *")
         native.columns = pointers
@@ -279,11 +372,23 @@ class PendingEvents:
         self.sources.note(first, last, segment.source)
 
     def one(
-        self, source: Name, timestamp: Any, values: Mapping[str, Any], ordered: bool = False
+        self,
+        source: Name,
+        timestamp: Any,
+        values: Mapping[str, Any],
+        ordered: bool = False,
+        sequence: int | None = None,
     ) -> list[Segment]:
         """A single event as a segment; none: it was late or bad, and that is no error.
 
         What else it changes, :meth:`before` can bring back.
+
+        Args:
+            source: of the event.
+            timestamp: its time.
+            values: of its columns.
+            ordered: no earlier event comes later.
+            sequence: of a tentative event: its number, or one below 0 for the next.
 
         Raises:
             InputError: it does not fit.
@@ -329,6 +434,17 @@ class PendingEvents:
             if self._late == "side":
                 self._side.append(self._row(timestamp, source, values))
             return []
+        if sequence is not None and sequence >= 0:
+            self.tentative.check_numbers(known, np.array([sequence]))
+        number = known.next_sequence if sequence is None or sequence < 0 else sequence
+        segment = self._single(timestamp, known, at, fitting)
+        segment.is_ordered = ordered
+        if sequence is not None:
+            self._number(segment, number)
+            known.next_sequence = number + 1
+        return [segment]
+
+    def _single(self, timestamp: Any, known: Source, at: int, fitting: list[Any]) -> SingleEvent:
         if self._block is None or not self._block.follows(self._rows, self._type):
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
@@ -347,9 +463,8 @@ class PendingEvents:
         block.used += 1
         native = self._native(block.pointers, known, 1)
         segment = SingleEvent(self._rows, known, native, block, row)
-        segment.is_ordered = ordered
         self._append(segment, 1, at, at)
-        return [segment]
+        return segment
 
     def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
         """An event's values in the order of the schema, as its columns hold them."""
@@ -358,23 +473,35 @@ class PendingEvents:
         for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
-            value, null = values[name], False
-            if kind == "str" and type(value) is str:
-                value = self._strings.add(value)
-            elif (
-                (kind == "int" and type(value) is int and -(2**63) <= value < 2**63)
-                or (kind == "float" and type(value) is float)
-                or (kind == "bool" and type(value) is bool)
-            ):
-                pass  # the common cases, which need no conversion
-            else:
-                of = self._schema.one_of
-                value, null = read_value(value, name, column, self._strings, self._what, of)
+            value, null = self._fit(name, column, kind, values[name])
             fitting.append(value)
             if column.nullable:
                 nulls.append(null)
         if len(values) > len(fitting):
-            unknown = next(name for name in values if name not in self._schema.names)
+            self._check_known(values)
+        if self._schema.one_of is not None:
+            self._check_required(self._schema.one_of, values, nulls)
+        return fitting + nulls
+
+    def _fit(self, name: str, column: Column, kind: str | None, value: Any) -> tuple[Any, bool]:
+        """A value as its column holds it, and whether it is null."""
+        if kind == "str" and type(value) is str:
+            return self._strings.add(value), False
+        if (
+            (kind == "int" and type(value) is int and -(2**63) <= value < 2**63)
+            or (kind == "float" and type(value) is float)
+            or (kind == "bool" and type(value) is bool)
+        ):
+            return value, False  # the common cases, which need no conversion
+        of = self._schema.one_of
+        value, null = read_value(value, name, column, self._strings, self._what, of)
+        return value, bool(null)
+
+    def _check_known(self, values: Mapping[str, Any]) -> None:
+        """Whether the operator declares all columns that an event has values for."""
+        for unknown in values:
+            if unknown in self._schema.names:
+                continue
             whose, shown = called(self._what, unknown, self._schema.one_of)
             whole = [called("", name, self._schema.one_of) for name in self._schema.names]
             known = [name for of, name in whole if self._what + of == whose]
@@ -382,9 +509,6 @@ class PendingEvents:
                 f"{whose}: the event has a value for {shown!r}, which the operator does not "
                 f"declare; it declares {', '.join(known)}"
             )
-        if self._schema.one_of is not None:
-            self._check_required(self._schema.one_of, values, nulls)
-        return fitting + nulls
 
     def _check_required(self, of: OneOf, values: Mapping[str, Any], nulls: list[bool]) -> None:
         """Whether an event of one of several kinds has what that requires."""
@@ -501,13 +625,17 @@ class PendingEvents:
             return b""
         if self.phases is not None:
             self.phases.note()
-        pieces, segments = [], []
+        pieces: list[pa.Table] = []
+        segments: list[tuple[int, int, int]] = []
+        tentative: list[tuple[int, int]] = []
         for segment in self._segments:
             left = 0 if segment.is_released else segment.not_applied
             if not left:
                 continue
             events = segment.events
             done = events.count - left
+            if segment.native.is_tentative:
+                tentative.append((len(segments), self.tentative.version(segment)))
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
             # What is derived of them is derived again, maybe by another version of the operator.
             own = 2 + len(self._schema.declared_dtypes)
@@ -530,6 +658,9 @@ class PendingEvents:
             self.due,
             self.ending,
             self.has_ended,
+            tentative,
+            self.tentative.confirmed(numbers),
+            self.tentative.retracted(numbers),
         )
         tables = [] if self.held is None else [self.held]
         if self._given:
@@ -573,7 +704,12 @@ class PendingEvents:
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
         self._side = side
         begin = 0
-        for number, sequence, count in about.segments:
+        versions = dict(about.tentative)
+        self.tentative.restore(
+            [(known[number].name, up_to) for number, up_to in about.confirmed],
+            [(known[number].name, at, time) for number, at, time in about.retracted],
+        )
+        for at, (number, sequence, count) in enumerate(about.segments):
             piece = slice(begin, begin + count)
             begin += count
             times = columns[0][piece]
@@ -588,8 +724,11 @@ class PendingEvents:
             source = known[number]
             following = source.next_sequence
             source.next_sequence = sequence
-            self.unsent.append(self._segment(source, events))
+            segment = self._segment(source, events)
             source.next_sequence = following
+            if at in versions:
+                self._number(segment, sequence, versions[at])
+            self.unsent.append(segment)
 
     def check_held(self, expected: pa.Schema) -> None:
         """Looks whether what :attr:`held` has goes together with later output.
@@ -696,6 +835,7 @@ class Before:
         pending._strings.truncate(self._strings)
         for source, before in self._sources:
             vars(source).update(before)
+        pending.tentative.leave_out(self._rows)
         pending.sources.truncate(self._known)
         pending.sources.bring_back(*self._reached)
 

@@ -32,6 +32,7 @@ class Segment:
         is_ordered: its source sends no earlier event later.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
+        replaces: an event that this one stands for, which has to be withdrawn before; None: none.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Segment:
         self.is_ordered = False
         self.native = native
         self.kept = kept
+        self.replaces: Segment | None = None
         self._events = events
 
     @property
@@ -69,12 +71,12 @@ class Segment:
     @property
     def left(self) -> int:
         """Events that are not applied; those of a chunk count until all of it is."""
-        return int(self.native.left)
+        return 0 if self.native.is_withdrawn else int(self.native.left)
 
     @property
     def not_applied(self) -> int:
         """With the turn: the same, exactly, though a chunk be applied in part."""
-        return int(self.native.left - self.native.ahead)
+        return 0 if self.native.is_withdrawn else int(self.native.left - self.native.ahead)
 
     @property
     def is_done(self) -> bool:

@@ -263,6 +263,13 @@ struct ss_segment {
     int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
     int64_t untold;         /* likewise: applied, and on_post_commit is still to be told of them */
     bool submitted;         /* set by ss_engine_submit: its caller may be interrupted */
+    /* Of one event, with early results: it may still be changed or withdrawn, and is not final before
+     * ss_engine_confirm was told of it. */
+    bool is_tentative;
+    bool is_withdrawn; /* set by ss_engine_withdraw */
+    /* A tentative one with the same key, which is withdrawn at the instant at which this one comes: else
+     * what is behind could be final in between. NULL: none. */
+    struct ss_segment *replaces;
 };
 
 /* An order key without its sequence number. */
@@ -446,6 +453,11 @@ struct ss_order_key {
     int64_t sequence;
 };
 
+/* The event of a tentative segment is as it is. */
+void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment);
+/* It never came: what depends on it is taken back. `left` is 0 when nothing refers to it any more. */
+void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment);
+
 /* What has changed since it was last told. */
 struct ss_early_told {
     bool is_whole;   /* nothing is revoked, and no late event waits; else there are no `news` */
@@ -483,6 +495,7 @@ struct ss_early_figures {
     uint64_t republished;
     uint64_t rerun;
     uint64_t nanoseconds; /* of revoking and publishing again */
+    uint64_t held;        /* order time by which the head is held back, as that takes too long; or 0 */
 };
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine);
 

@@ -169,6 +169,13 @@ static struct ss_key pending_key(const struct ss_queue *queue)
     return key_at(queue->pending[0].segment, queue->pending[0].first);
 }
 
+/* The least pending event has not been withdrawn; or there is none. */
+static void drop_withdrawn(struct ss_queue *queue)
+{
+    while (queue->pending_count > 0 && queue->pending[0].segment->is_withdrawn)
+        pop(queue).segment->left = 0;
+}
+
 /* ---- active transactions ---- */
 
 static struct ss_transaction *active_at(const struct ss_engine *engine, uint64_t position)
@@ -189,6 +196,15 @@ static uint64_t place_of(const struct ss_engine *engine, struct ss_key key)
             high = middle;
     }
     return low;
+}
+
+/* Of one that is active. Of a key there may be two: one was withdrawn. */
+static uint64_t position_of(const struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    uint64_t position = place_of(engine, first_key(transaction));
+    while (active_at(engine, position) != transaction)
+        position++;
+    return position;
 }
 
 static void insert(struct ss_queue *queue, uint64_t position, uint64_t slot)
@@ -293,6 +309,15 @@ static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
 
 /* ---- early results: what comes next (early.c) ---- */
 
+/* Nothing of it changes any more, once all before it is final. */
+static bool is_decided(const struct ss_queue *queue, const struct ss_applied *applied)
+{
+    for (uint64_t i = 0; i < applied->span_count; i++)
+        if (applied->spans[i].segment->is_tentative)
+            return false;
+    return is_safe(queue, applied->last);
+}
+
 /* Who has the earliest event that is not applied. */
 enum next { NEXT_NOBODY, NEXT_PENDING, NEXT_ACTIVE, NEXT_REVOKED };
 
@@ -350,11 +375,13 @@ static enum early_step early_step(const struct ss_engine *engine)
     if (early->divided > 0 || (next != NEXT_NOBODY && is_late(early, key)))
         return EARLY_REVOKE;
     /* An event that has failed keeps others from being final, and from nothing else. */
-    if (!queue->failed && early->applied > 0 && is_safe(queue, ss_applied_at(early, 0)->last))
+    if (!queue->failed && early->applied > 0 && is_decided(queue, ss_applied_at(early, 0)))
         return EARLY_FINISH;
     if (next == NEXT_REVOKED)
         return EARLY_REPUBLISH;
     bool has_room = early->bytes < early->limit || early->applied < early->count;
+    if (next != NEXT_NOBODY && ss_is_held(early, key.timestamp) && !is_safe(queue, key))
+        return EARLY_NOTHING;
     if (next == NEXT_PENDING) {
         /* Where no slot is left, the latest run has to be over before its events can make room. */
         bool has_slot = queue->unused_count > 0 ||
@@ -367,7 +394,8 @@ static enum early_step early_step(const struct ss_engine *engine)
         return EARLY_DISSOLVE;
     if (active_at(engine, 0)->barrier)
         return !queue->failed && early->count == 0 &&
-                       is_safe(queue, last_key(active_at(engine, 0)))
+                       is_safe(queue, last_key(active_at(engine, 0))) &&
+                       !active_at(engine, 0)->spans[0].segment->is_tentative
                    ? EARLY_IN_PLACE
                    : EARLY_NOTHING;
     return has_room ? EARLY_APPLY : EARLY_NOTHING;
@@ -387,8 +415,10 @@ static bool early_is_settled(const struct ss_engine *engine)
 static bool may_claim_early(const struct ss_engine *engine)
 {
     const struct ss_early *early = engine->early;
+    struct ss_key key = pending_key(&engine->queue);
     return early->applied == early->count && early->divided == 0 && early->bytes < early->limit &&
-           !is_late(early, pending_key(&engine->queue));
+           !is_late(early, key) &&
+           (!ss_is_held(early, key.timestamp) || is_safe(&engine->queue, key));
 }
 
 /* ---- what there is to do ---- */
@@ -401,12 +431,28 @@ static bool head_is_pending(const struct ss_engine *engine)
             is_before(pending_key(queue), first_key(active_at(engine, 0))));
 }
 
+/* Nothing behind it becomes final before somebody has said what it is. */
+static bool head_is_tentative(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    if (head_is_pending(engine))
+        return queue->pending[0].segment->is_tentative;
+    return queue->active_count > 0 && active_at(engine, 0)->spans[0].segment->is_tentative;
+}
+
 static bool head_is_safe(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
-    if (engine->early != NULL && engine->early->count > 0 &&
-        is_safe(queue, ss_applied_at(engine->early, 0)->first))
-        return true;
+    if (engine->early != NULL && engine->early->count > 0) {
+        const struct ss_applied *first = ss_applied_at(engine->early, 0);
+        /* The first event, as what the frontier divides is about to be divided. */
+        if (is_safe(queue, first->first) && !first->spans[0].segment->is_tentative)
+            return true;
+        if (first->spans[0].segment->is_tentative)
+            return false;
+    }
+    if (head_is_tentative(engine))
+        return false;
     if (head_is_pending(engine))
         return is_safe(queue, pending_key(queue));
     return queue->active_count > 0 && is_safe(queue, first_key(active_at(engine, 0)));
@@ -477,6 +523,7 @@ static bool timers_are_due(const struct ss_engine *engine)
 static void refresh(struct ss_engine *engine)
 {
     struct ss_queue *queue = &engine->queue;
+    drop_withdrawn(queue);
     uint32_t work = can_claim(engine) ? WORK_CLAIM : 0;
     bool pending = head_is_pending(engine);
     bool ready = pending && !queue->failed && is_safe(queue, pending_key(queue));
@@ -556,6 +603,10 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
         struct ss_key key = pending_key(queue);
         if ((only_safe && !is_safe(queue, key)) || (has_next && is_before(next, key)))
             break;
+        /* A transaction of its own: what is behind it must not wait for what is said of it. */
+        bool is_tentative = queue->pending[0].segment->is_tentative;
+        if (is_tentative && count > 0)
+            break;
         if (!reserve(queue, 2) || !add_span(queue, transaction, queue->pending[0]))
             break;
         struct ss_span rest = pop(queue);
@@ -572,6 +623,9 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
         rest.first = rest.done = row;
         if (rest.first < rest.last)
             push(queue, rest);
+        drop_withdrawn(queue);
+        if (is_tentative)
+            break;
     }
     transaction->first = 0;
     transaction->last = count;
@@ -714,7 +768,7 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
     /* Relaxed: written with the mutex, which we hold. */
     if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0) {
         queue->dissolving--;
-        dissolve(engine, place_of(engine, first_key(transaction)), status);
+        dissolve(engine, position_of(engine, transaction), status);
     } else {
         ss_set_status(transaction, number, status);
         /* Release: as in ss_put_back. */
@@ -876,6 +930,9 @@ static void revoke(struct ss_engine *engine)
             place = i < place ? i : place;
             left--;
         }
+    if (place < early->applied)
+        ss_budget_note_late(early, (uint64_t)ss_applied_at(early, early->applied - 1)->last.timestamp -
+                                       (uint64_t)ss_applied_at(early, place)->first.timestamp);
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
     pthread_mutex_unlock(&queue->mutex);
@@ -939,7 +996,7 @@ static bool finish_first(struct ss_worker *worker)
     struct ss_early *early = engine->early;
     uint64_t count = 0, done = 0;
     while (count < early->applied && count < AT_ONCE &&
-           is_safe(queue, ss_applied_at(early, count)->last) &&
+           is_decided(queue, ss_applied_at(early, count)) &&
            !(count > 0 && ss_applied_at(early, count - 1)->raised))
         count++;
     pthread_mutex_unlock(&queue->mutex);
@@ -1035,7 +1092,7 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction, 
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     pthread_mutex_lock(&queue->mutex);
     bool dissolved = atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
-    uint64_t position = place_of(engine, first_key(transaction));
+    uint64_t position = position_of(engine, transaction);
     queue->dissolving -= dissolved;
     if (applied != NULL && ss_early_reserve(early)) {
         applied->divided = dissolved;
@@ -1093,6 +1150,7 @@ static bool advance_early(struct ss_worker *worker)
     struct ss_early *early = engine->early;
     struct ss_transaction *transaction;
     pthread_mutex_lock(&queue->mutex);
+    ss_budget_settle(early);
     enum early_step step = early_step(engine);
     bool full = early->bytes >= early->limit;
     switch (step) {
@@ -1331,6 +1389,26 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
     }
 }
 
+/* With the mutex: has what refers to the event be taken back, and then forgotten. */
+static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
+{
+    struct ss_early *early = engine->early;
+    struct ss_key key = key_at(segment, segment->first);
+    assert(segment->is_tentative && segment->last - segment->first == 1);
+    segment->is_withdrawn = true;
+    uint64_t place = ss_applied_before(early, key);
+    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
+        divide(early, ss_applied_at(early, place)); /* as a late event would */
+    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
+        if (is_before(key, first_key(active_at(engine, place))))
+            break;
+        if (active_at(engine, place)->spans[0].segment == segment) {
+            ask_to_dissolve(engine, place);
+            break;
+        }
+    }
+}
+
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
@@ -1344,7 +1422,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         pthread_mutex_unlock(&queue->mutex);
         return false;
     }
-    assert(!is_safe(queue, key_at(segment, segment->first)) ||
+    assert(segment->is_tentative || !is_safe(queue, key_at(segment, segment->first)) ||
            key_at(segment, segment->first).source == queue->frontier.source);
     for (uint64_t i = queue->active_count; i-- > 0;) {
         struct ss_key first = first_key(active_at(engine, i));
@@ -1360,13 +1438,33 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         if (low < segment->last && is_before(key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
-    if (engine->early != NULL)
+    if (segment->replaces != NULL && !segment->replaces->is_withdrawn)
+        withdraw(engine, segment->replaces);
+    if (engine->early != NULL) {
         divide_applied(engine, segment);
+        ss_budget_note_newest(engine->early, key_at(segment, segment->last - 1).timestamp);
+    }
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
     segment->submitted = true;
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
     return true;
+}
+
+void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment)
+{
+    pthread_mutex_lock(&engine->queue.mutex);
+    segment->is_tentative = false;
+    refresh(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
+}
+
+void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment)
+{
+    pthread_mutex_lock(&engine->queue.mutex);
+    withdraw(engine, segment);
+    refresh(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
 }
 
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
@@ -1442,6 +1540,13 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
 
 bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds)
 {
+    /* Without revocations nobody else looks whether the head need still be held back. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    if (engine->early != NULL) {
+        ss_budget_settle(engine->early);
+        refresh(engine);
+    }
+    pthread_mutex_unlock(&engine->queue.mutex);
     return await(engine, &engine->queue.is_settled, milliseconds);
 }
 

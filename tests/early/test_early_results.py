@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import contents
@@ -29,6 +30,10 @@ SETTINGS: list[dict[str, Any]] = [
     {"threads": 3, "horizon": 4, "chunk": 2, "protocol": "eager"},
     {"threads": 2, "horizon": "auto", "limits": ss.Limits(reads=6, writes=6, rows=2)},
     {"threads": 2, "horizon": 8, "limits": ss.Limits(early=3000)},
+]
+STEPS = [
+    *("submit", "submit", "submit", "advance", "look", "look", "glance", "poll", "go_back"),
+    *("guess", "guess", "revise", "revise", "retract", "confirm"),
 ]
 KEY = ["timestamp", "source", "sequence", "n"]
 
@@ -118,24 +123,89 @@ class World:
         self.operator, self.draw, self.dice = operator, draw, dice
         self.engine = ss.Engine(operator, sources=SOURCES, early=True, late="drop", **options)
         self.reached = dict.fromkeys(SOURCES, 0)
+        self.next = dict.fromkeys(SOURCES, 0)
         self.come: list[dict[str, Any]] = []
+        self.open: dict[tuple[str, int], tuple[dict[str, Any], int]] = {}
         self.log: list[pa.Table] = []
         self.rows: list[pa.Table] = []
         self.raised: list[str] = []
         # Changes are told from here on.
         assert self.engine.poll_early().changes.num_rows == 0
 
+    def guess(self) -> None:
+        """Tentative events, with numbers of our own."""
+        source = self.dice.choice(SOURCES)
+        rows = self.rows_of(source, self.dice.choice([1, 1, 4]))
+        numbers = [self.next[source] + 2 * at + 1 for at in range(len(rows))]
+        self.next[source] = numbers[-1] + 1
+        if len(rows) == 1:
+            self.engine.submit_event(
+                rows[0]["time"], source, final=False, sequence=numbers[0], **self.values(rows[0])
+            )
+        else:
+            table = pa.Table.from_pylist(rows, schema=self.schema())
+            table = table.append_column("number", pa.array(numbers))
+            self.engine.submit(
+                table, order_by="time", source=source, final=False, sequence_by="number"
+            )
+        for number, row in zip(numbers, rows, strict=True):
+            self.come.append({**row, "source": source})
+            self.open[source, number] = (self.come[-1], 1)
+
+    def revise(self) -> None:
+        if not self.open:
+            return
+        source, number = self.dice.choice(sorted(self.open))
+        row, version = self.open[source, number]
+        other = self.draw(self.dice, 1)[0]
+        names = [name for name in self.values(row) if self.dice.random() < 0.7]
+        values = {name: other[name] for name in names}
+        self.engine.revise(source, number, version + 1, **values)
+        if self.dice.random() < 0.3:  # what came before, once more
+            self.engine.revise(source, number, version, **self.values(self.draw(self.dice, 1)[0]))
+        row.update(values)
+        self.open[source, number] = (row, version + 1)
+
+    def retract(self) -> None:
+        if not self.open:
+            return
+        source, number = self.dice.choice(sorted(self.open))
+        row, _ = self.open.pop((source, number))
+        for _ in range(self.dice.choice([1, 2])):
+            self.engine.retract(source, number)
+        self.come = [one for one in self.come if one is not row]
+
+    def confirm(self, whole: bool = False) -> None:
+        for source in SOURCES if whole else [self.dice.choice(SOURCES)]:
+            mine = [number for name, number in sorted(self.open) if name == source]
+            if not mine:
+                continue
+            up_to = mine[-1] if whole else self.dice.choice(mine)
+            self.engine.confirm(source, up_to)
+            self.open = {
+                key: event for key, event in self.open.items() if key[0] != source or key[1] > up_to
+            }
+
+    def go_back(self) -> None:
+        """To where it stands: the job ends, and what is not final is applied anew."""
+        self.engine.rollback(self.engine.savepoint())
+
+    def rows_of(self, source: str, count: int) -> list[dict[str, Any]]:
+        floor = self.reached[source] + 1
+        return [
+            {"time": floor + self.dice.randrange(30), **row} for row in self.draw(self.dice, count)
+        ]
+
+    def values(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {name: row[name] for name in row if name in self.operator.event.names}
+
     def submit(self) -> None:
         source = self.dice.choice(SOURCES)
-        rows = self.draw(self.dice, self.dice.choice([1, 1, 3, 12]))
-        floor = self.reached[source] + 1
-        rows = [{"time": floor + self.dice.randrange(30), **row} for row in rows]
+        rows = self.rows_of(source, self.dice.choice([1, 1, 3, 12]))
+        self.next[source] += len(rows)
         table = pa.Table.from_pylist(rows, schema=self.schema())
         if len(rows) == 1 and self.dice.random() < 0.5:
-            values = {
-                name: row for name, row in rows[0].items() if name in self.operator.event.names
-            }
-            self.engine.submit_event(rows[0]["time"], source, **values)
+            self.engine.submit_event(rows[0]["time"], source, **self.values(rows[0]))
         else:
             self.engine.submit(table, order_by="time", source=source)
         self.come += [{**row, "source": source} for row in rows]
@@ -167,6 +237,8 @@ class World:
     def look(self, whole: bool = True) -> None:
         """What was told so far is what the sequential run emits over all that has come (ER-1)."""
         answer = self.engine.poll_early(timeout=None if whole else 0)
+        if answer.reset:
+            self.log = [one.filter(pc.equal(one["change"], "final")) for one in self.log]
         self.log.append(answer.changes)
         self.check_versions()
         limited = self.engine.limits.early < 1 << 20 or self.engine.limits.reads < 100
@@ -198,6 +270,7 @@ class World:
 
     def end(self) -> None:
         """ER-2: rows and state that are final are those of the sequential run."""
+        self.confirm(whole=True)
         for source in SOURCES:
             self.engine.advance(source, None)
         expected = self.expected()
@@ -213,8 +286,7 @@ class World:
                 expected.output.select(output.column_names), contents.of_view(expected.state), ()
             ),
         )
-        self.log.append(self.engine.poll_early(timeout=None).changes)
-        self.check_versions()
+        self.look()
         stands = ss.early.latest(self.log)
         assert set(stands["change"].to_pylist()) <= {"final"}
         assert stands.select(output.column_names).equals(output)
@@ -234,7 +306,7 @@ def test_what_is_told_is_the_sequential_run_over_what_has_come(
     world = World(*OPERATORS[which], options, dice)
     with world.engine:
         for _ in range(dice.randrange(4, 25)):
-            step = dice.choice(["submit", "submit", "submit", "advance", "look", "glance", "poll"])
+            step = dice.choice(STEPS)
             if step == "look":
                 world.look()
             elif step == "glance":
@@ -248,10 +320,44 @@ def test_what_is_told_is_the_sequential_run_over_what_has_come(
 def test_patience_is_bounded() -> None:
     """Nothing hangs where a source never advances: the answer is there (ER-12)."""
     with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
-        for time in range(100):
-            engine.submit_event(time, "a", at=time, amount=1)
+        for at in range(100):
+            engine.submit_event(at, "a", at=at, amount=1)
         answer = engine.poll_early(timeout=PATIENCE)
         assert answer.changes.num_rows == 100
         assert answer.final_up_to is None
         assert engine.poll(timeout=None).num_rows == 0
         assert engine.stats.pending == 100
+
+
+def test_what_is_submitted_waits_where_revoking_takes_too_long() -> None:
+    """The latest events stay back, so that late ones find few to be taken back; nothing is lost."""
+    count, late = 30_000, 400
+    with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
+        engine.poll_early()
+        for at in range(10):
+            first = at * count // 10
+            times = range(first, first + count // 10)
+            engine.submit(
+                {"t": times, "at": times, "amount": [1] * len(times)}, order_by="t", source="a"
+            )
+        engine.poll_early(timeout=None)
+        deadline = time.monotonic() + PATIENCE
+        held = 0
+        for at in range(late):
+            engine.submit_event(at, "b", at=at, amount=1)
+            engine.submit_event(count + at, "a", at=at, amount=1)
+            engine.poll_early(timeout=None)
+            held = max(held, int(engine.parts.native.early_figures().held))
+            if held or time.monotonic() > deadline:
+                break
+        assert held > count // 2, "nothing was held back"
+        come = at + 1
+        engine.submit_event(count + late, "a", at=1, amount=1)
+        answer = engine.poll_early(timeout=None)
+        assert answer.applied_up_to is not None
+        assert answer.applied_up_to[0] < count + late
+        for source in ("a", "b"):
+            engine.advance(source, None)
+        rows = engine.poll(timeout=None)
+        assert rows.num_rows == count + 2 * come + 1
+        assert engine.stats.pending == 0
