@@ -305,7 +305,6 @@ class BatchRunner:
         if self._early is not None:
             failpoints.hit("before-early", batch_id)
             self._early.deliver(batch_id, result.early)
-            failpoints.hit("after-early", batch_id)
 
     def forget(self) -> None:
         """The engine works for another query: what it has applied says nothing of its batches."""

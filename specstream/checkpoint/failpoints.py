@@ -27,7 +27,6 @@ STEPS = (
     "between-sinks",  # one sink of several has its rows, the next one has not
     "after-sink",  # Spark has not acknowledged the batch
     "before-early",  # final rows are in their sink, early ones are not
-    "after-early",
 )
 
 

@@ -30,7 +30,6 @@ STEPS = (
     "before-sink",
     "after-sink",
     "before-early",
-    "after-early",
 )
 
 
