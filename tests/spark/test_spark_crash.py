@@ -51,7 +51,7 @@ WAITING_CRASHES = (
     ("before-sink", WAITING_FILES),
 )
 # With early results: where these are behind the final rows, and behind none.
-EARLY_FILES = 3
+EARLY_FILES = 4
 EARLY_CRASH = ("before-early", 1)
 # Crashes after which the batch is recorded.
 RECORDED = (
@@ -199,7 +199,7 @@ def test_early_results_of_a_killed_stream_stand_as_if_it_never_was(tmp_path: Pat
 
     answers = lines(tmp_path / "told")
     assert [answer["batch"] for answer in answers] == list(range(EARLY_FILES + 1))
-    assert [answer["reset"] for answer in answers] == [True, True, False, False]
+    assert [answer["reset"] for answer in answers] == [True, True, False, False, False]
     latest: dict[tuple[Any, ...], Any] = {}
     for answer in answers:
         for row in answer["rows"]:
