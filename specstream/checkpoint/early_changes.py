@@ -188,7 +188,8 @@ class EarlyChanges:
             return answer
         changes = answer.changes
         if changes.num_rows:
-            changes = pa.concat_tables([finals, changes.cast(finals.schema)])
+            # The operator may have been given other columns since.
+            changes = pa.concat_tables([finals, changes], promote_options="permissive")
         else:
             changes = finals
         last = finals.slice(finals.num_rows - 1).to_pylist()[0]
