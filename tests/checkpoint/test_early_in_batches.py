@@ -277,6 +277,25 @@ def test_what_early_results_need_is_said(
         Fed(engine, **given)
 
 
+def test_a_pipeline_with_several_sinks_is_refused(tmp_path: Path) -> None:
+    p = ss.Pipeline("two")
+    chained = p.add(chain, p.source("events", {"x": int, "weight": float, "origin": str}))
+    p.sink("one", chained)
+    p.sink("other", chained)
+    with (
+        ss.Engine(p, early=True) as engine,
+        pytest.raises(ss.ConfigurationError, match=r"early_to= is one sink, .* one, other"),
+    ):
+        Fed(
+            engine,
+            to={"one": lambda rows, n: None, "other": lambda rows, n: None},
+            early_to=Log(),
+            order_by="time",
+            watermark=5,
+            checkpoint=tmp_path / "recorded",
+        )
+
+
 def test_a_damaged_incarnation_is_refused(tmp_path: Path) -> None:
     options: Any = {
         "to": print_nothing,
