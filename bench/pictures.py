@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from bench.catalogue import pictures as catalogue
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
+from bench.late_event import late_event
 from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
@@ -90,7 +91,8 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
 
 # What no data are kept for: operators run when it is drawn.
 RUN: dict[str, Callable[[], Figure]] = {
-    f"catalogue/{name}": draw for name, draw in catalogue.PICTURES.items()
+    "explanations/late-event": late_event,
+    **{f"catalogue/{name}": draw for name, draw in catalogue.PICTURES.items()},
 }
 
 

@@ -17,7 +17,9 @@ KEY = ["timestamp", "source", "sequence", "n"]
 _CHANGES = ("early", "withdrawn", "final")
 
 
-def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = ()) -> pa.Table:
+def latest(
+    changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] | None = None
+) -> pa.Table:
     """The rows that stand, by a log of changes.
 
     Args:
@@ -31,7 +33,7 @@ def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = 
         columns of ``changes``. What was told early before a restart, and not again since, is void.
 
     Raises:
-        InputError: ``changes`` is no such table, or has no column of ``by``.
+        InputError: ``changes`` is no such table, or has no column of ``by``, or ``by`` is no name.
 
     >>> import specstream as ss
     >>> class Accounts(ss.State):
@@ -52,10 +54,10 @@ def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = 
     >>> ss.early.latest(log, by="account").select(["account", "balance"]).to_pylist()
     [{'account': 0, 'balance': 6}, {'account': 1, 'balance': 7}]
     """
-    if not isinstance(changes, Iterable):
-        _check(changes, "changes", ())
+    if not isinstance(changes, (pa.Table, Iterable)):
+        raise InputError(_no_table("changes", changes))
     tables = [changes] if isinstance(changes, pa.Table) else list(changes)
-    by = [by] if isinstance(by, str) else list(by)
+    by = _names(by)
     for number, table in enumerate(tables):
         which = f"changes[{number}]" if len(tables) > 1 else "changes"
         _check(table, which, by)
@@ -77,12 +79,25 @@ def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = 
     return _last_of_each(log, by) if by else log
 
 
+def _names(by: object) -> list[str]:
+    if by is None:
+        return []
+    names = [by] if isinstance(by, str) else by
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"ss.early.latest: by={by!r}; expected a column's name, or several")
+    return list(names)
+
+
+def _no_table(which: str, value: object) -> str:
+    return (
+        f"ss.early.latest: {which} is of type {type(value).__name__}; expected a table, as "
+        "poll_early(...).changes is one"
+    )
+
+
 def _check(table: object, which: str, by: Sequence[str]) -> None:
     if not isinstance(table, pa.Table):
-        raise InputError(
-            f"ss.early.latest: {which} is a {type(table).__name__}; expected a table, as "
-            "poll_early(...).changes is one"
-        )
+        raise InputError(_no_table(which, table))
     for name in (*KEY, "version", "change", *by):
         if name not in table.column_names:
             raise InputError(

@@ -18,7 +18,18 @@ except ImportError as missing:
     ) from missing
 
 import specstream as ss
-from specstream.cli import bench, demo, doctor, explain, pipeline, profile, replay, run, tune
+from specstream.cli import (
+    bench,
+    demo,
+    doctor,
+    explain,
+    latest,
+    pipeline,
+    profile,
+    replay,
+    run,
+    tune,
+)
 
 __all__ = ["main"]
 
@@ -34,6 +45,7 @@ for command in (
     demo.demo,
     doctor.doctor,
     explain.explain,
+    latest.latest,
     pipeline.pipeline,
     profile.profile,
     replay.replay,

@@ -18,6 +18,7 @@ from rich.table import Table
 
 import specstream as ss
 from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs, check_no_files
+from specstream.cli.early_log import EarlyLog, check_early, early_rows
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, inputs_options
@@ -39,6 +40,13 @@ __all__ = ["run"]
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
 @event_time_options
+@click.option(
+    "--early",
+    "early_output",
+    type=DIRECTORY,
+    help="With --watermark: directory for the changes of early results, new or empty. Events are "
+    "applied as they come, and what they give is told before it is final.",
+)
 @engine_options
 @click.option(
     "--protocol",
@@ -84,6 +92,7 @@ def run(
     max_files_per_trigger: int | None,
     every: float | None,
     as_json: bool,
+    early_output: Path | None,
     **event_time: Any,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -91,8 +100,9 @@ def run(
     MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
     that makes one from the --arg values. Files are taken in the order in which they were last
     modified; within a micro-batch, events run in the order (--order-by, --source, position), and
-    with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
-    way.
+    with --watermark across micro-batches as well. With --early, events that wait for the watermark
+    have told their results before; "specstream latest" reads them. SIGTERM ends the run behind the
+    micro-batch under way.
 
     A pipeline with several sinks writes the rows of each into a directory of its name in --output.
     One with several sources has a directory of each, --input ticks=DIRECTORY
@@ -110,11 +120,27 @@ def run(
         shared = [one for one in (order_by, source) if one is not None]
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
+        check_early(early_output, in_time, [output, event_time["late_output"]])
         show, default = shown_by(operator.name, as_json)
         with (
-            leaving_none_empty([output, *directories.values()]),
+            leaving_none_empty(
+                [
+                    *(output, *directories.values()),
+                    *(() if early_output is None else (early_output,)),
+                    *(
+                        ()
+                        if early_output is None
+                        else directories_of(operator, early_output).values()
+                    ),
+                ]
+            ),
             ss.Engine(
-                operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
+                operator,
+                threads=threads,
+                horizon=horizon,
+                chunk=chunk,
+                protocol=protocol,
+                early=early_output is not None,
             ) as engine,
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
@@ -125,6 +151,7 @@ def run(
                 to=sinks_in(directories),
                 **in_time,
             )
+            early = None if early_output is None else EarlyLog(engine, early_output)
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
             with watch:
                 session = ss.spark.local_session(
@@ -141,9 +168,12 @@ def run(
                             checkpoint=place,
                             files_per_trigger=max_files_per_trigger,
                             shared=shared if isinstance(input_, dict) else (),
+                            on_batch=None if early is None else early.write,
                         )
                         if in_time:
                             feed.finish()
+                        if early is not None:
+                            early.write()
                     seconds = time.perf_counter() - started
                 finally:
                     session.stop()
@@ -152,6 +182,7 @@ def run(
             **summary_of(operator.name, feed.stats, stats, seconds, bool(ended)),
             "protocol": protocol,
             "output": str(output),
+            "early": None if early is None else early.summary(stats),
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -226,6 +257,7 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
         ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
         ("batches", f"{summary['batches']:,}{stopped}"),
         *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
+        *early_rows(summary["early"]),
         ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
         ("events/s", f"{summary['events_per_second']:,.0f}"),
         ("commits", f"{summary['commits']:,}"),

@@ -19,6 +19,7 @@ from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
+from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
 from specstream.engine.sources import Name
 
@@ -34,6 +35,9 @@ ANSWER_BITS = 40
 _OF_ANOTHER_JOB = -1
 # Rows of one event; more than fit into a run's log.
 _PLACES = 1 << 30
+# Above the sequence numbers of all but the longest streams; beyond, two events may be taken for
+# one, and only their lead is wrong.
+_SOURCE_SHIFT = 40
 _WITHDRAWN, _EARLY, _FINAL = "withdrawn", "early", "final"
 
 
@@ -93,6 +97,7 @@ class EarlyResults:
 
     Attributes:
         tells: whether somebody asks for early results; then they are kept for him.
+        count: figures for who watches.
     """
 
     def __init__(self, native: Native, emits: Schema, by_sink: Callable[[pa.Table], Any]) -> None:
@@ -105,6 +110,8 @@ class EarlyResults:
         self._incarnation = 1
         self._reset = False
         self.tells = False
+        self.count = EarlyCount(native)
+        self._sources: dict[Name, int] = {}  # numbers for events
         self._up_to: tuple[Key | None, Key | None] = (None, None)
 
     @property
@@ -132,6 +139,7 @@ class EarlyResults:
             (_OF_ANOTHER_JOB, nothing | {name: parts[name] for name in ("kept", "finals")})
             for _, parts in self._gathered
         ]
+        self.count.leads.forget()
         # One statement: see interrupts.py.
         self._gathered, self._incarnation, self._reset, self._up_to = (
             finals,
@@ -164,6 +172,8 @@ class EarlyResults:
         ):
             rows = self._native.words(first, count, width)
             parts[name] = _Told(rows, keys(rows[:, 0]))
+        if self.count.leads.are_waiting:
+            self.count.leads.final(self._events([parts["kept"], parts["finals"]]))
         if self._gathered and self._gathered[-1][0] == told.edition:
             self._gathered[-1] = told.edition, parts
         else:
@@ -219,8 +229,30 @@ class EarlyResults:
 
     def finish(self) -> None:
         """The answer is the caller's."""
+        voids, news = (
+            self._events(
+                [_nothing(self._emits)[name], *(parts[name] for _, parts in self._gathered)]
+            )
+            for name in ("voids", "news")
+        )
+        self.count.leads.withdrawn(np.setdiff1d(voids, news))
+        self.count.leads.told(news)
         self._gathered, self._reset = [], False
         self._given += 1
+
+    def _events(self, parts: list[_Told]) -> npt.NDArray[np.int64]:
+        """A number for the event of each row, the same in all answers: by its key, as a revised one
+        has another row number."""
+        keys = _together(parts).keys
+        sources = keys["source"].dictionary_encode()
+        numbers = [
+            self._sources.setdefault(name, len(self._sources))
+            for name in sources.dictionary.to_pylist()
+        ]
+        of_source = np.array(numbers, np.int64)[np.asarray(sources.indices)]
+        sequence: npt.NDArray[np.int64] = np.asarray(keys["sequence"]).astype(np.int64)
+        events: npt.NDArray[np.int64] = sequence ^ of_source << _SOURCE_SHIFT
+        return events
 
     def _table(self, parts: list[Any], version: int, strings: StringTable) -> pa.Table:
         tables = []

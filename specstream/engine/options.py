@@ -199,7 +199,7 @@ def no_early_results(operator: Operator) -> str | None:
     for found, problem, instead in (
         (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
         (operator.has_timers, "has timers", "an operator without timers"),
-        (layout.goes_by_time, "has entries that expire", "containers without expires="),
+        (layout.goes_by_time, "has entries that expire", "containers without expire_after="),
         (layout.operations, "has boosted fields", "plain fields or containers"),
     ):
         if found:

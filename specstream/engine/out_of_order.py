@@ -26,6 +26,7 @@ from specstream.columns.events import (
 from specstream.columns.python_values import row_tuples
 from specstream.declarations.options import flag, integer, number, one_of, refused, text
 from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
+from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
@@ -68,6 +69,11 @@ class OutOfOrder:
             tuple[int, npt.NDArray[np.int64]]
         ] = []  # rows that nobody has, by edition
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
+
+    @property
+    def early_count(self) -> EarlyCount | None:
+        """Figures of early results; None: there are none."""
+        return self._early.count if self._parts.options.early else None
 
     def submit(
         self,
@@ -510,6 +516,7 @@ class OutOfOrder:
             self._flight.locate = None
             self._frontier = self._highest = NO_FRONTIER
             self._joined = 0
+            self._early.count.begun()
             self._flight.is_open = True
 
     def end_job(self) -> None:
@@ -519,6 +526,7 @@ class OutOfOrder:
         """
         if self._flight.is_open:
             self._native.end_job()
+            self._early.count.ended()
             # Its event is still pending: it will be asked again.
             self._parts.hooks.take_refusal()
             self._parts.turn.taken(self.hold_rows)
@@ -665,6 +673,7 @@ class OutOfOrder:
         """Ends the open job, if there is one, with the engine."""
         if self._flight.is_open:
             self._native.end_job()
+            self._early.count.ended()
             self._flight.is_open = False
 
     def hold_rows(self) -> Any:

@@ -13,6 +13,7 @@ from specstream.columns.conversion import order_distance, time_at
 from specstream.declarations.deprecated import renamed
 from specstream.display.sheet import Sheet
 from specstream.display.values import duration, reasons_of, size
+from specstream.engine.early_statistics import EarlyCount, EarlyStatistics
 from specstream.engine.native import ABORT_REASONS
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError
@@ -74,6 +75,8 @@ class Statistics:
         lag: how far what is applied lies behind what has come, in order time: seconds where the
             order column holds times, else its own unit. Of submitted events: from the frontier to
             the last event. None: nothing has an order time.
+        early: early results, see :class:`specstream.engine.early_statistics.EarlyStatistics`; None:
+            the engine was made without ``early=True``.
     """
 
     events: int
@@ -100,6 +103,7 @@ class Statistics:
     waiting: int
     reached: Any
     lag: float | None
+    early: EarlyStatistics | None = None
 
     @property
     def bad_rows(self) -> int:
@@ -157,6 +161,8 @@ class Statistics:
             "timers fired": self.timers,
         }
         facts += [(name, f"{count:,}") for name, count in counts.items() if count]
+        if self.early is not None:
+            facts += _early_facts(self.early)
         if self.reached is not None:
             facts.append(("order time", f"{self.reached}, lag {self.lag or 0.0:,.6g}"))
         if self.running:
@@ -188,26 +194,50 @@ class Statistics:
         }
 
 
+def _early_facts(early: EarlyStatistics) -> list[tuple[str, str]]:
+    facts = [
+        (
+            "applied, not final",
+            f"{early.transactions:,} transactions, {size(early.bytes)} "
+            f"(at most {size(early.most_bytes)})",
+        ),
+        (
+            "revocations",
+            f"{early.revocations:,} in {duration(early.seconds)}; transactions: "
+            f"{early.revoked:,} revoked, {early.republished:,} republished, {early.rerun:,} rerun",
+        ),
+    ]
+    if early.lead_median is not None and early.lead_p99 is not None:
+        lead = f"median {duration(early.lead_median)}, 99th percentile {duration(early.lead_p99)}"
+        facts.append(("early before final", lead))
+    return facts
+
+
 class Counted:
     """The statistics of one engine, as far as somebody has looked at them.
+
+    Args:
+        parts: of the engine.
+        early: figures of its early results; None: it has none.
 
     Attributes:
         latest: what the last look has found.
         hot_places: the words that speculative runs were dropped for, likewise.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, early: EarlyCount | None) -> None:
+        self._parts, self._early = parts, early
         # Held by who looks at the statistics: of two looks, the later one sees no less.
         self._lock = threading.RLock()
         self._seconds = 0.0  # that a look has told of
         self.hot_places: tuple[HotPlace, ...] = ()
-        self.latest = self._statistics(parts.native.memory(), parts.native.waiting())
+        self.count()
 
     def count(self) -> None:
         """Looks at the engine as it stands."""
         native = self._parts.native
-        self.latest = self._statistics(native.memory(), native.waiting())
+        early = None if self._early is None else self._early.look()
+        self.latest = self._statistics(native.memory(), native.waiting(), early)
 
     def look(self) -> Statistics:
         """The statistics as they are at this instant; in a forked process, or of an engine that is
@@ -217,7 +247,7 @@ class Counted:
             # No mutex may be asked for, and what was in flight has no end.
             if not lifetime.closed and lifetime.lock.acquire(blocking=False):
                 try:
-                    self.latest = self._statistics(self.latest.memory, 0)
+                    self.latest = self._statistics(self.latest.memory, 0, self.latest.early)
                 finally:
                     lifetime.lock.release()
             return self.latest
@@ -243,8 +273,9 @@ class Counted:
         """Takes in the places of conflicts; between two jobs."""
         self.hot_places = hot_places(self._parts.native.hot_places())
 
-    def _statistics(self, memory: int, waiting: int) -> Statistics:
-        """Since the engine was made; bytes of its logs and buffers, and events that wait, given."""
+    def _statistics(self, memory: int, waiting: int, early: EarlyStatistics | None) -> Statistics:
+        """Since the engine was made. Given what is asked for with a mutex: bytes of its logs and
+        buffers, events that wait, early results."""
         parts, committed = self._parts, self._parts.committed
         counted = parts.native.statistics()
         self._seconds = max(self._seconds, int(counted.nanoseconds) / 1e9)
@@ -277,6 +308,7 @@ class Counted:
             waiting=waiting,
             reached=reached,
             lag=lag,
+            early=early,
         )
 
     def _progress(self, events: int) -> tuple[Any, float | None]:

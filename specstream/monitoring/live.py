@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from specstream.display.values import reasons_of, size
+from specstream.display.values import duration, reasons_of, size
 
 __all__ = ["JsonLines", "LiveTable", "PlainLines", "Progress", "drawn"]
 
@@ -34,6 +34,12 @@ def _lag(progress: Progress) -> str:
     if progress["lag_is_time"]:
         return str(datetime.timedelta(seconds=round(lag)))
     return f"{lag:,.6g}"
+
+
+def _lead(early: dict[str, Any]) -> str:
+    """Median and 99th percentile."""
+    median, high = early["lead_median"], early["lead_p99"]
+    return "-" if median is None else f"{duration(median)}, 99 % {duration(high)}"
 
 
 class JsonLines:
@@ -73,12 +79,19 @@ class PlainLines:
 
     def show(self, progress: Progress) -> None:
         """Writes them."""
+        early = progress["early"]
+        told = (
+            f", {early['transactions']:,} not final, {early['revocations']:,} revocations, "
+            f"{early['republished']:,} republished, {early['rerun']:,} rerun, lead {_lead(early)}"
+            if early is not None
+            else ""
+        )
         self._write(
             f"{self._operator}: {progress['rows_in']:,} events, {progress['rows_pending']:,} "
             f"pending, {progress['events_per_second']:,.0f}/s, commit rate "
             f"{_share(progress['commit_rate'])}, aborts {reasons_of(progress['aborts'])}, horizon "
             f"{progress['horizon']}, chunk {progress['chunk']}, wait queue "
-            f"{progress['wait_queue']}, lag {_lag(progress)}"
+            f"{progress['wait_queue']}, lag {_lag(progress)}{told}"
         )
 
     def close(self, failed: bool) -> None:
@@ -141,6 +154,14 @@ def drawn(progress: Progress, width: int) -> RenderableType:
         ("pending", f"{progress['rows_pending']:,}"),
         ("lag", _lag(progress)),
     ]
+    early = progress["early"]
+    if early is not None:
+        pairs += [
+            ("not final", f"{early['transactions']:,}"),
+            ("revocations", f"{early['revocations']:,}"),
+            ("republished", f"{early['republished']:,}"),
+            ("rerun", f"{early['rerun']:,}"),
+        ]
     beside = 2 if width >= WIDE else 1
     grid = Table.grid(padding=(0, 2))
     for _ in range(beside):
@@ -152,5 +173,7 @@ def drawn(progress: Progress, width: int) -> RenderableType:
     below.add_column(style="dim", no_wrap=True, min_width=11)
     below.add_column(overflow="fold")
     below.add_row("order time", "-" if progress["reached"] is None else str(progress["reached"]))
+    if early is not None:
+        below.add_row("lead", _lead(early))
     below.add_row("aborts", reasons_of(progress["aborts"]))
     return Group(head, bar, grid, below)

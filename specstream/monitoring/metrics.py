@@ -31,6 +31,14 @@ specstream_threads                    gauge   worker threads
 specstream_log_bytes                  gauge   logs and buffers
 specstream_state_bytes                gauge   the state
 specstream_string_table_bytes         gauge   the string table
+specstream_early_transactions         gauge   applied and not final
+specstream_early_bytes                gauge   held for them
+specstream_early_lead_seconds         gauge   of early over final, by ``quantile``: 0.5 and 0.99
+specstream_revocations_total          counter times that applied ones were taken back
+specstream_revoked_total              counter transactions that were
+specstream_republished_total          counter of these, published again without a run
+specstream_rerun_total                counter of these, run again
+specstream_revoking_seconds_total     counter time that this took
 specstream_batches_total              counter micro-batches applied
 specstream_repeated_batches_total     counter micro-batches answered from the record
 specstream_emitted_rows_total         counter rows emitted into the sink
@@ -38,8 +46,9 @@ specstream_batch_seconds              summary time of micro-batches, by ``phase`
 ===================================== ======= =========================================
 
 ``specstream_bad_rows`` is the old name of ``specstream_rejected_rows``, and is told beside it until
-version 0.3. The last four are those of a feed. All have the labels ``operator`` and ``engine``. The
-lag is in seconds where the order column holds times.
+version 0.3. Those from ``specstream_early_transactions`` on are of engines made with
+``early=True``, the last four of a feed. All have the labels ``operator`` and ``engine``. The lag is
+in seconds where the order column holds times.
 """
 
 from __future__ import annotations
@@ -65,6 +74,7 @@ except ImportError as error:
 
 from specstream.declarations.options import instance, shown
 from specstream.declarations.options import text as text_or_none
+from specstream.engine.early_statistics import EarlyStatistics
 from specstream.engine.engine import Engine
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError
@@ -105,6 +115,17 @@ GAUGES: tuple[tuple[str, str, Callable[[Statistics], float | None]], ...] = (
     ("log_bytes", "Memory of logs and buffers.", lambda stats: stats.memory),
     ("state_bytes", "Memory of the state.", lambda stats: stats.state_bytes),
     ("string_table_bytes", "Memory of the string table.", lambda stats: stats.string_bytes),
+)
+EARLY_COUNTERS: tuple[tuple[str, str, Callable[[EarlyStatistics], float]], ...] = (
+    ("revocations", "Times that applied transactions were taken back.", lambda e: e.revocations),
+    ("revoked", "Transactions taken back, as an earlier event came.", lambda e: e.revoked),
+    ("republished", "Revoked, and published again without a run.", lambda e: e.republished),
+    ("rerun", "Revoked, and run again.", lambda e: e.rerun),
+    ("revoking_seconds", "Time spent revoking and publishing again.", lambda e: e.seconds),
+)
+EARLY_GAUGES: tuple[tuple[str, str, Callable[[EarlyStatistics], float]], ...] = (
+    ("early_transactions", "Transactions applied and not final.", lambda e: e.transactions),
+    ("early_bytes", "Memory held for them.", lambda e: e.bytes),
 )
 PHASES = ("reading", "running", "recording", "writing")
 
@@ -176,7 +197,7 @@ class EngineCollector:
 
 def _families() -> dict[str, Any]:
     families: dict[str, Any] = {}
-    for name, text, _ in COUNTERS:
+    for name, text, _ in (*COUNTERS, *EARLY_COUNTERS):
         families[name] = CounterMetricFamily(f"specstream_{name}", text, labels=LABELS)
     families["aborts"] = CounterMetricFamily(
         "specstream_aborts", "Runs dropped.", labels=(*LABELS, "reason")
@@ -186,8 +207,13 @@ def _families() -> dict[str, Any]:
         "Runs dropped for what a vertex keeps, at least.",
         labels=(*LABELS, "vertex"),
     )
-    for name, text, _ in GAUGES:
+    for name, text, _ in (*GAUGES, *EARLY_GAUGES):
         families[name] = GaugeMetricFamily(f"specstream_{name}", text, labels=LABELS)
+    families["early_lead_seconds"] = GaugeMetricFamily(
+        "specstream_early_lead_seconds",
+        "From telling rows early until they are final.",
+        labels=(*LABELS, "quantile"),
+    )
     for name, text in (
         ("batches", "Micro-batches applied."),
         ("repeated_batches", "Micro-batches that came again and were answered from the record."),
@@ -207,6 +233,16 @@ def _add_engine(families: dict[str, Any], labels: tuple[str, str], stats: Statis
             families[name].add_metric(labels, value)
     for reason, count in stats.aborts.items():
         families["aborts"].add_metric((*labels, reason), count)
+    if stats.early is not None:
+        _add_early(families, labels, stats.early)
+
+
+def _add_early(families: dict[str, Any], labels: tuple[str, str], early: EarlyStatistics) -> None:
+    for name, _, of in (*EARLY_COUNTERS, *EARLY_GAUGES):
+        families[name].add_metric(labels, of(early))
+    for quantile, lead in (("0.5", early.lead_median), ("0.99", early.lead_p99)):
+        if lead is not None:
+            families["early_lead_seconds"].add_metric((*labels, quantile), lead)
 
 
 def _add_feed(families: dict[str, Any], labels: tuple[str, str], stats: Any) -> None:

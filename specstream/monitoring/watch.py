@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -153,4 +153,5 @@ class Watch:
             "lag": lag,
             "lag_is_time": isinstance(stats.reached, datetime.date),
             "memory": stats.memory + stats.state_bytes + stats.string_bytes,
+            "early": None if stats.early is None else asdict(stats.early),
         }

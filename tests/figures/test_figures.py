@@ -28,6 +28,8 @@ from bench.catalogue.runs import LOOKS as CATALOGUE
 from bench.chapter4.figures_4_7_4_8 import APART, APART_LOOK
 from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
+from bench.late_event import LATE, course
+from bench.late_event import LOOKS as LATE_EVENT
 from bench.pipelines.plot import LOOKS as PIPELINES
 from bench.spark.plot import LOOKS as SPARK
 from bench.transactional.plot import LOOKS as TRANSACTIONAL
@@ -129,10 +131,19 @@ def test_every_picture_of_the_documentation_is_drawn_from_data_or_a_run() -> Non
     assert kept == {*pictures.PICTURES, *pictures.RUN}
 
 
+def test_the_late_event_is_drawn_from_what_the_engine_counted() -> None:
+    run = course()
+    # 40 and 70 are of the account of the late event; all seven behind it were revoked.
+    assert run.told == {LATE[0]: 15, 40: 25, 70: 35}
+    assert (run.revoked, run.republished) == (7, 5)
+    assert run.half | run.rest == run.first | run.told
+    assert max(run.half) == 60
+
+
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
     others |= {**CONTAINERS, **PIPELINES, **TRANSACTIONAL, **SPARK, **WAITING, APART: APART_LOOK}
-    others |= CATALOGUE
+    others |= {**CATALOGUE, **LATE_EVENT}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(

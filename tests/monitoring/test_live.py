@@ -68,6 +68,19 @@ PROGRESS: dict[str, Any] = {
     "lag": 90_000.0,
     "lag_is_time": True,
     "memory": 5 << 20,
+    "early": None,
+}
+EARLY: dict[str, Any] = {
+    "transactions": 12_345,
+    "bytes": 7 << 20,
+    "most_bytes": 9 << 20,
+    "revocations": 17,
+    "revoked": 5_600,
+    "republished": 5_432,
+    "rerun": 168,
+    "seconds": 0.25,
+    "lead_median": 1.25,
+    "lead_p99": 9.75,
 }
 
 
@@ -172,6 +185,28 @@ def test_the_table_fits_the_terminal(width: int) -> None:
     for shown in ("1,654,321", "98.8 %", "wait queue 3", "lag 1 day, 1:00:00", "5.0 MiB"):
         assert shown in text
     assert len(lines) == (9 if width >= 64 else 14 if width >= 50 else len(lines))
+
+
+@pytest.mark.parametrize("width", [40, 50, 80, 200])
+def test_early_results_are_in_the_table(width: int) -> None:
+    console = Console(width=width, color_system=None, force_terminal=True)
+    with console.capture() as capture:
+        console.print(drawn({**PROGRESS, "early": EARLY}, width))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    assert all(len(line) <= width for line in lines)
+    text = " ".join(" ".join(lines).split())
+    for shown in ("not final 12,345", "revocations 17", "republished 5,432", "rerun 168"):
+        assert shown in text
+    assert "lead 1.25 s, 99 % 9.75 s" in text
+
+
+def test_early_results_that_lead_nobody_yet_have_none() -> None:
+    written: list[str] = []
+    early = {**EARLY, "lead_median": None, "lead_p99": None}
+    PlainLines(written.append, "top_k").show({**PROGRESS, "early": early})
+    assert written[0].endswith(
+        "lag 1 day, 1:00:00, 12,345 not final, 17 revocations, 5,432 republished, 168 rerun, lead -"
+    )
 
 
 def test_without_a_terminal_there_is_a_line_for_each_look() -> None:

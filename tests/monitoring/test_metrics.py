@@ -141,6 +141,40 @@ def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) ->
     assert "specstream_rejected_rows" in help_texts["specstream_bad_rows"]
 
 
+def test_early_results_are_told_of_engines_that_have_them(scrape: Scraper) -> None:
+    names = (
+        "early_transactions", "early_bytes", "revocations_total", "revoked_total",
+        "republished_total", "rerun_total", "revoking_seconds_total",
+    )  # fmt: skip
+    with (
+        ss.Engine(one_word, sources=["a", "b"], early=True) as engine,
+        ss.Engine(one_word) as other,
+    ):
+        ss.metrics.watch(engine, name="early", registry=scrape.registry)
+        ss.metrics.watch(other, name="late", registry=scrape.registry)
+        engine.submit({"time": [10, 20, 30], "x": [1, 2, 3]}, order_by="time", source="a")
+        engine.poll_early(timeout=None)
+        assert of(scrape(), "early_lead_seconds", "one_word", "early", quantile="0.5") is None
+        engine.submit({"time": [5], "x": [1]}, order_by="time", source="b")
+        engine.poll_early(timeout=None)
+        samples, early = scrape(), engine.stats.early
+        assert early is not None
+        counts = [of(samples, name, "one_word", "early") for name in names]
+        assert counts[:-1] == [4, early.bytes, 1, 3, 0, 3], "all read what the first has written"
+        assert counts[-1] == pytest.approx(early.seconds)
+        assert [of(samples, name, "one_word", "late") for name in names] == [None] * len(names)
+        engine.advance("a")
+        engine.advance("b")
+        engine.poll_early(timeout=None)
+        engine.poll(timeout=None)
+        samples, early = scrape(), engine.stats.early
+        assert early is not None
+        assert of(samples, "early_transactions", "one_word", "early") == 0
+        for quantile, lead in (("0.5", early.lead_median), ("0.99", early.lead_p99)):
+            found = of(samples, "early_lead_seconds", "one_word", "early", quantile=quantile)
+            assert found == lead is not None
+
+
 def test_what_cannot_be_watched_is_refused() -> None:
     with pytest.raises(ss.ConfigurationError, match="expected an ss"):
         ss.metrics.watch(7)
