@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.engine.early_results import ANSWER_BITS
 from specstream.errors import InputError
 
-__all__ = ["latest"]
+__all__ = ["KEY", "latest"]
 
 # Of a row, in whatever version.
-_ROW = ["timestamp", "source", "sequence", "n"]
+KEY = ["timestamp", "source", "sequence", "n"]
 _CHANGES = ("early", "withdrawn", "final")
 
 
@@ -29,7 +30,7 @@ def latest(
 
     Returns:
         The newest version of each row that is not withdrawn, in the order of events, with the
-        columns of ``changes``.
+        columns of ``changes``. What was told early before a restart, and not again since, is void.
 
     Raises:
         InputError: ``changes`` is no such table, or has no column of ``by``, or ``by`` is no name.
@@ -67,10 +68,14 @@ def latest(
     # The tables without rows know no types of times and sources.
     full = [table for table in tables if table.num_rows] or tables[-1:]
     log = pa.concat_tables(full)
-    order = [*((name, "ascending") for name in _ROW), ("version", "ascending")]
+    version = log["version"]
+    order = [*((name, "ascending") for name in KEY), ("version", "ascending")]
     log = log.take(pc.sort_indices(log, sort_keys=order))
-    log = _last_of_each(log, _ROW)
+    log = _last_of_each(log, KEY)
     log = log.filter(pc.not_equal(log["change"], "withdrawn"))
+    newest = pc.max(pc.shift_right(version, ANSWER_BITS))
+    of_newest = pc.equal(pc.shift_right(log["version"], ANSWER_BITS), newest)
+    log = log.filter(pc.or_(of_newest, pc.equal(log["change"], "final")))
     return _last_of_each(log, by) if by else log
 
 
@@ -93,7 +98,7 @@ def _no_table(which: str, value: object) -> str:
 def _check(table: object, which: str, by: Sequence[str]) -> None:
     if not isinstance(table, pa.Table):
         raise InputError(_no_table(which, table))
-    for name in (*_ROW, "version", "change", *by):
+    for name in (*KEY, "version", "change", *by):
         if name not in table.column_names:
             raise InputError(
                 f"ss.early.latest: {which} has no column {name!r} (it has "

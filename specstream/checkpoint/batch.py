@@ -36,8 +36,10 @@ class Result(NamedTuple):
         output: what it has emitted, for all sinks of a pipeline in one table.
         late: late rows for a sink; None: there are none, or no sink.
         rejected: likewise.
+        early: rows that have become final, as early results tell them; None: nobody asks.
     """
 
     output: pa.Table
     late: pa.Table | None = None
     rejected: pa.Table | None = None
+    early: pa.Table | None = None

@@ -29,6 +29,7 @@ from specstream.checkpoint.batch import Batch, Result
 from specstream.checkpoint.batch_log import BatchFigures, BatchLog
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.delivery import Deliveries, Sinks
+from specstream.checkpoint.early_changes import EarlyChanges
 from specstream.checkpoint.event_time import EventTime, check_late
 from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.inputs import Inputs
@@ -133,6 +134,9 @@ class BatchRunner:
                 options.source,
                 None if self._event_time is None else self._event_time.describe(),
             )
+        self._early: EarlyChanges | None = None
+        if options.early_to is not None and self.checkpoint is not None:
+            self._early = EarlyChanges(engine, options.early_to, self.checkpoint.store)
 
     def what(self, batch_id: int) -> str:
         """Names a batch in messages."""
@@ -167,6 +171,7 @@ class BatchRunner:
                     self._events(batch),
                     None if self._event_time is None else self.engine.late(),
                     None if self.sinks.rejected_rows_to is None else self.engine.rejected_rows(),
+                    None if self._early is None else self._early.take(batch_id),
                 )
                 emitted = recorded = time.perf_counter()
                 delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
@@ -182,6 +187,8 @@ class BatchRunner:
                 # A closed engine has no state to restore; what must be seen is the first error.
                 with contextlib.suppress(EngineClosedError):
                     self.engine.rollback(savepoint)
+                    if self._early is not None:
+                        self._early.roll_back()
                 raise
             last = self._last
             last.query, last.batch_id, last.result = batch.query, batch_id, result
@@ -192,6 +199,7 @@ class BatchRunner:
                 failpoints.hit("before-sink", batch_id)
                 delivery.commit()
                 failpoints.hit("after-sink", batch_id)
+        self._deliver_early(result, batch_id)
         self._delivered = batch_id
         stats = self.stats
         self.stats = FeedStats(
@@ -289,7 +297,14 @@ class BatchRunner:
         with self._deliveries.of(batch_id, ends=ends) as delivery:
             delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
             delivery.commit()
+        self._deliver_early(result, batch_id)
         self._delivered = batch_id
+
+    def _deliver_early(self, result: Result, batch_id: int) -> None:
+        """Behind the final rows, whose sinks know nothing of it."""
+        if self._early is not None:
+            failpoints.hit("before-early", batch_id)
+            self._early.deliver(batch_id, result.early)
 
     def forget(self) -> None:
         """The engine works for another query: what it has applied says nothing of its batches."""

@@ -75,12 +75,13 @@ class Recorded:
     checksum: int
     late: pa.Table | None = None
     rejected: pa.Table | None = None
+    early: pa.Table | None = None
     finished: bool = False
 
     @property
     def result(self) -> Result:
         """What the sinks are to have."""
-        return Result(self.output, self.late, self.rejected)
+        return Result(self.output, self.late, self.rejected, self.early)
 
 
 # Who uses a store in this process: the store's own lock only tells processes apart.
@@ -297,6 +298,7 @@ class Checkpoint:
         output: pa.Table,
         late: pa.Table | None = None,
         rejected: pa.Table | None = None,
+        early: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -308,6 +310,7 @@ class Checkpoint:
             output: what it has emitted.
             late: its late rows that go to a sink.
             rejected: its rejected rows that do; those that the engine keeps are recorded as well.
+            early: its rows that have become final, for a sink of early results.
             finished: no other batch comes.
 
         When it raises, :meth:`savepoint` is the state before the batch if it is not recorded, and
@@ -331,7 +334,7 @@ class Checkpoint:
             kept = engine.durable.rejected.to_bytes()
             if kept and not full:
                 named["kept"] = [kept]
-            for key, rows in (("late", late), ("bad_rows", rejected)):
+            for key, rows in (("late", late), ("bad_rows", rejected), ("early", early)):
                 if rows is not None:
                     named[key] = [stream_of(rows)]
             if self._settings:
@@ -355,7 +358,9 @@ class Checkpoint:
             copy_blocks(fixed, self._before, changed)
             self._held = held
             self._note_savepoint(pending)
-            self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
+            self.recorded = Recorded(
+                batch_id, query, output, checksum, late, rejected, early, finished
+            )
             if self._skipped is not None and batch_id >= self._skipped:
                 self._skipped = None
         self._lengths = [length] if full else [*self._lengths, length]
@@ -431,9 +436,9 @@ class Checkpoint:
             )
         with refused(what):
             output = last.output
-            late, rejected = (
+            late, rejected, early = (
                 None if section is None else read_table(section, f"section {name!r}")
-                for name in ("late", "bad_rows")
+                for name in ("late", "bad_rows", "early")
                 for section in (last.named(name),)
             )
         # Last, as all that may be refused has been read: the engine has the new state or its own.
@@ -448,6 +453,7 @@ class Checkpoint:
             last.checksum,
             late,
             rejected,
+            early,
             about.finished,
         )
         # Blocks of one layout mean nothing in another.

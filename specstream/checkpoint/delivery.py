@@ -147,7 +147,7 @@ def is_sink(found: object) -> bool:
     return callable(found) or callable(getattr(found, "prepare", None))
 
 
-def check_apart(sinks: Mapping[str, Sink | None]) -> None:
+def check_apart(sinks: Mapping[str, object | None]) -> None:
     """Whether each sink has a place of its own: two would replace each other's rows of a batch.
 
     Where a sink writes is in its ``place``, if it has one: whatever can be compared.

@@ -26,6 +26,7 @@ STEPS = (
     "before-commit",  # the file is durable, what the sink has prepared is not visible
     "between-sinks",  # one sink of several has its rows, the next one has not
     "after-sink",  # Spark has not acknowledged the batch
+    "before-early",  # final rows are in their sink, early ones are not
 )
 
 

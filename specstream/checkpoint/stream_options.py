@@ -14,6 +14,7 @@ from specstream.checkpoint.delivery import (
     checked_sink,
     of_pipeline,
 )
+from specstream.checkpoint.early_changes import EarlySink, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.options import flag, function, integer
@@ -49,6 +50,7 @@ class StreamOptions:
     sources: Iterable[Name] = ()
     late: Late | None = None
     late_to: Sink | None = None
+    early_to: EarlySink | None = None
 
     def __post_init__(self) -> None:
         column("order_by", self.order_by)
@@ -62,6 +64,8 @@ class StreamOptions:
         for option in ("rejected_rows_to", "late_to"):
             if getattr(self, option) is not None:
                 checked_sink(option, getattr(self, option))
+        if self.early_to is not None:
+            checked_early_sink(self.early_to)
         if self.migrate is not None:
             function("migrate", self.migrate, "a function from the old fields' values to new ones")
         if self.watermark is not None:
@@ -100,6 +104,8 @@ class StreamOptions:
                 "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
+        if self.early_to is not None:
+            check_early(engine, watermark=self.watermark, checkpoint=self.checkpoint)
         if engine.operator.event.phases and self.watermark is None:
             time = "" if self.order_by else "order_by=, the column of the event time, and "
             raise ConfigurationError(
@@ -114,6 +120,7 @@ class StreamOptions:
                 "to=": None if isinstance(self.to, Mapping) else self.to,
                 "late_to=": self.late_to,
                 "rejected_rows_to=": self.rejected_rows_to,
+                "early_to=": self.early_to,
             }
         )
 

@@ -40,6 +40,8 @@ class Durable:
         keys: whether the output has the columns of the order key.
         late: what happens to late events.
         sources: names of the declared sources.
+        early: whether there are early results.
+        incarnation: of their versions; it rises whenever what is applied is told anew.
     """
 
     def __init__(self, parts: Parts, out_of_order: OutOfOrder) -> None:
@@ -81,6 +83,19 @@ class Durable:
     @property
     def sources(self) -> tuple[Name, ...]:
         return self._parts.committed.sources
+
+    @property
+    def early(self) -> bool:
+        return self._parts.options.early
+
+    @property
+    def incarnation(self) -> int:
+        return self._out_of_order.incarnation
+
+    def begin_early(self, incarnation: int) -> None:
+        """All that was told early and is not final is void; versions are of this incarnation, or of
+        the present one, which is later. The next answer says so, and tells what is applied."""
+        self._out_of_order.begin_early(incarnation)
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Inside, nobody else calls the engine; it is not closed."""

@@ -23,7 +23,7 @@ from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
 from specstream.engine.sources import Name
 
-__all__ = ["Changes", "EarlyAnswer", "EarlyResults", "Key"]
+__all__ = ["ANSWER_BITS", "Changes", "EarlyAnswer", "EarlyResults", "Key"]
 
 Changes = Literal["upsert", "retract"]
 Key = tuple[Any, Name, int]
@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 KeyColumns = Mapping[str, pa.Array]
 
 # The part of a version that counts answers; the rest counts incarnations.
-_ANSWER_BITS = 40
+ANSWER_BITS = 40
 _OF_ANOTHER_JOB = -1
 # Rows of one event; more than fit into a run's log.
 _PLACES = 1 << 30
@@ -60,12 +60,23 @@ class EarlyAnswer:
         final_up_to: likewise of the last one that is final.
         reset: early rows that earlier answers told, and that are above their ``final_up_to``, are
             void: the engine was restored or has run a batch, and tells anew what is applied.
+        version: the largest of an answer so far.
     """
 
     changes: Any
     applied_up_to: Key | None
     final_up_to: Key | None
     reset: bool
+    version: int = 0
+
+    @property
+    def void_below(self) -> int | None:
+        """With ``reset``: rows of lower versions are void, unless they are final. Otherwise None.
+
+        >>> EarlyAnswer(pa.table({}), None, None, True, (7 << ANSWER_BITS) + 3).void_below >> 40
+        7
+        """
+        return self.version >> ANSWER_BITS << ANSWER_BITS if self.reset else None
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,24 @@ class EarlyResults:
         self.count = EarlyCount(native)
         self._sources: dict[Name, int] = {}  # numbers for events
         self._up_to: tuple[Key | None, Key | None] = (None, None)
+
+    @property
+    def incarnation(self) -> int:
+        """Versions are of it; it rises whenever what is applied is told anew."""
+        return self._incarnation
+
+    def begin_at(self, incarnation: int) -> None:
+        """While no job is open: all that was told and is not final is void, and nothing is left to
+        be told of the time before. Versions are of this incarnation, or of the present one, which
+        is later."""
+        # One statement: see interrupts.py.
+        self._gathered, self._incarnation, self._reset, self.tells, self._up_to = (
+            [],
+            max(self._incarnation, incarnation),
+            True,
+            True,
+            (None, None),
+        )
 
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""
@@ -185,9 +214,9 @@ class EarlyResults:
                 (finals, final_ids, np.ones(len(final_ids), np.bool_), _FINAL),
                 (news, new_ids, ~is_same[len(final_ids) :], _EARLY),
             ]
-        version = self._incarnation << _ANSWER_BITS | self._given + 1
+        version = self._incarnation << ANSWER_BITS | self._given + 1
         table = self._table(parts, version, strings)
-        return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset)
+        return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset, version)
 
     def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """An answer while things are taken back: what was gathered is for the next one."""
@@ -195,7 +224,8 @@ class EarlyResults:
         change = -1 if changes == "retract" else _EARLY
         empty = [(_nothing(self._emits)["news"], none, none, change)]
         table = self._table(empty, 0, strings)
-        return EarlyAnswer(self._by_sink(table), *self._up_to, False)
+        version = self._incarnation << ANSWER_BITS | self._given
+        return EarlyAnswer(self._by_sink(table), *self._up_to, False, version)
 
     def finish(self) -> None:
         """The answer is the caller's."""

@@ -358,6 +358,17 @@ class OutOfOrder:
                 error.specstream_partial = given  # type: ignore[attr-defined]
             raise
 
+    @property
+    def incarnation(self) -> int:
+        """See :attr:`Durable.incarnation`."""
+        return self._early.incarnation
+
+    def begin_early(self, incarnation: int) -> None:
+        """See :meth:`Durable.begin_early`."""
+        with self._lifetime.exclusive():
+            self.end_job()
+            self._early.begin_at(incarnation)
+
     def _collect_early(
         self, until: float | None, changes: Changes
     ) -> tuple[Callable[[], object], EarlyAnswer | None]:

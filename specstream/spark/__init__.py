@@ -21,15 +21,20 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
     from specstream.spark.java import Java, find_java
     from specstream.spark.kafka import from_kafka
+    from specstream.spark.latest import latest
     from specstream.spark.listener import ProgressListener, watch
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
     from specstream.spark.sinks import (
         DeltaSink,
+        EarlyDatabaseSink,
+        EarlyDeltaSink,
         ForeachSink,
         MemorySink,
         ParquetSink,
         delta_sink,
+        early_database_sink,
+        early_delta_sink,
         foreach_sink,
         memory_sink,
         parquet_sink,
@@ -46,6 +51,8 @@ __all__ = [
     "Applied",
     "BatchFeed",
     "DeltaSink",
+    "EarlyDatabaseSink",
+    "EarlyDeltaSink",
     "FeedStats",
     "ForeachSink",
     "Java",
@@ -56,10 +63,13 @@ __all__ = [
     "StopOnSignal",
     "apply",
     "delta_sink",
+    "early_database_sink",
+    "early_delta_sink",
     "find_java",
     "foreach_batch",
     "foreach_sink",
     "from_kafka",
+    "latest",
     "local_session",
     "memory_sink",
     "parquet_sink",

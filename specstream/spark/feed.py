@@ -336,6 +336,17 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             made, which is "error" by default.
         late_to: a sink for late rows, with all columns of the stream; called after ``to``, with the
             same batch id, for batches that have any.
+        early_to: with ``watermark`` and ``checkpoint``, and an engine made with ``early=True``: a
+            sink for results that are not final yet, such as
+            :func:`specstream.spark.early_delta_sink`. It is called last, for each batch, with what
+            has changed since the one before: the ``changes`` of
+            :meth:`specstream.Engine.poll_early`, those that are final now among them. Any function
+            ``(pyarrow.Table, batch_id)`` will do, and those sinks that ``to`` takes; an object with
+            ``apply(answer, batch_id)`` gets the whole
+            :class:`~specstream.engine.early_results.EarlyAnswer`, and so ``reset``, ``void_below``
+            and ``final_up_to``. Changes come at least once: a batch that comes again brings its
+            changes again, or, after a restart, its final rows and all that is applied by then, with
+            ``reset``. Versions rise across restarts.
 
     Returns:
         The callback.

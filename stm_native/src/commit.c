@@ -72,7 +72,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             return false;
         if (ss_reader_comes_first(engine)) {
             if (ss_is_open(engine))
-                ss_queue_tell_applied(transaction);
+                ss_queue_tell_applied(engine, transaction);
             ss_lend_turn(engine);
         }
         ss_let_look(engine);
@@ -80,6 +80,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         if (ss_has_timers(engine) &&
             !ss_timers_before(worker, transaction, run->columns[0], from, &end_of_range))
             return false;
+        uint64_t rows = engine->row_words;
         ss_version_begin(engine);
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
@@ -96,7 +97,6 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         ss_touched_settle(worker, run->verdict != SS_COMPLETED);
         if (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0)
             engine->protocol->invalidate_readers(worker, number, end);
-        uint64_t rows = engine->row_words;
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         if (SS_UNLIKELY(engine->early != NULL) && run->verdict == SS_COMPLETED)
             ss_early_copy(worker, end, rows);

@@ -41,11 +41,12 @@
 #include "protocol.h"
 #include "ranges.h"
 #include "redo_log.h"
+#include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "transaction.h"
 #include "turn.h"
-#include "undo_log.h"
 #include "worker.h"
 
 enum { COPIED_WORDS = 512, FIRST_ROOM = 64 };
@@ -370,6 +371,27 @@ static void give_entries(struct ss_engine *engine, const struct ss_applied *appl
 void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied)
 {
     give_entries(engine, applied, true);
+}
+
+/* ---- runs that a revocation meets ---- */
+
+void ss_early_note_walk(struct ss_run *run)
+{
+    struct ss_early *early = run->worker->engine->early;
+    struct ss_transaction *transaction = run->worker->transaction;
+    /* Acquire: the entries are looked at afterwards. */
+    if (early != NULL && transaction->walked == 0)
+        transaction->walked = 1 + atomic_load_explicit(&early->revocations, memory_order_acquire);
+}
+
+bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    if (engine->early == NULL || transaction->walked == 0)
+        return false;
+    /* Pairs with the fence in revoke: whoever has met a word that was taken back sees that. */
+    atomic_thread_fence(memory_order_acquire);
+    uint64_t now = atomic_load_explicit(&engine->early->revocations, memory_order_relaxed);
+    return now % 2 != 0 || now + 1 != transaction->walked;
 }
 
 /* ---- final ---- */

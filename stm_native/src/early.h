@@ -73,6 +73,7 @@ struct ss_early {
     uint64_t bytes;
     uint64_t limit;
     uint64_t *image;
+    _Atomic uint64_t revocations; /* begun and ended: odd while words are taken back */
     uint64_t edition; /* how often something was told */
     uint64_t untold; /* nobody knows the rows of some from here on */
     bool tells;      /* somebody asks for early rows */
@@ -117,6 +118,12 @@ void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied);
 bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
 /* An event ran in place, with nothing applied before it: its stores, and its rows from `first` on. */
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first);
+
+/* A run is about to look at entries that it does not log, but for the number of the container's changes,
+ * which may be the same again after a revocation. */
+void ss_early_note_walk(struct ss_run *run);
+/* Such a run is over; whether it may have met what was taken back in between. */
+bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* Rows that somebody knows are no longer there. */
 void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied);

@@ -102,6 +102,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     worker->engine = engine;
     worker->index = index;
     worker->committed_row = -1;
+    worker->runs_next = -1;
     run->worker = worker;
     run->keyed = engine->keyed;
     run->ahead = ss_containers_ahead(engine, index);

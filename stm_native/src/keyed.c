@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+#include "early.h"
 #include "engine.h"
 #include "keyed_changes.h"
 #include "keyed_entries.h"
@@ -279,6 +280,7 @@ static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
     const struct ss_transaction *transaction = run->worker->transaction;
     uint64_t container = (uint64_t)(keyed - run->keyed);
     uint64_t own = transaction->change_count;
+    ss_early_note_walk(run);
     load(run, of->header + SS_HEADER_CHANGES);
     /* As in find_committed: the entries are looked at after the number that stands for them. */
     atomic_thread_fence(memory_order_acquire);

@@ -36,6 +36,7 @@ void ss_changes_begin(struct ss_worker *worker)
 {
     assert(worker->transaction->change_count == 0);
     worker->inserted.groups = 0;
+    worker->transaction->walked = 0;
     worker->run.found_in = 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "arena.h"
+#include "early.h"
 #include "engine.h"
 #include "keyed.h"
 #include "keyed_changes.h"
@@ -129,6 +130,7 @@ struct ss_keyed_walk *ss_keyed_entries(struct ss_run *run, uint64_t container)
     struct ss_keyed *keyed = &run->keyed[container];
     uint64_t changes = ss_keyed_changes(run, container);
     if (run->speculative) {
+        ss_early_note_walk(run);
         run->worker->engine->protocol->load(run, keyed->of.header + SS_HEADER_CHANGES);
         if (run->verdict != SS_COMPLETED)
             return NULL;

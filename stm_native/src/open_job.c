@@ -770,6 +770,8 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
         queue->dissolving--;
         dissolve(engine, position_of(engine, transaction), status);
     } else {
+        if (SS_UNLIKELY(ss_early_is_mixed(engine, transaction)))
+            transaction->verdict = SS_ABORTED; /* the head runs it again */
         ss_set_status(transaction, number, status);
         /* Release: as in ss_put_back. */
         if (status == SS_WAITING)
@@ -801,10 +803,24 @@ static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished
     return transaction;
 }
 
+/* What has run in place so far is final. */
+static void note_final(struct ss_early *early, const struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        if (span->done == span->first)
+            continue;
+        early->has_final = true;
+        early->final = key_at(span->segment, span->done - 1);
+    }
+}
+
 /* Its events leave the segments when all of them have committed, as until then their keys say where the
  * transaction belongs. */
-void ss_queue_tell_applied(struct ss_transaction *transaction)
+void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *transaction)
 {
+    if (SS_UNLIKELY(engine->early != NULL))
+        note_final(engine->early, transaction);
     for (uint64_t i = 0; i < transaction->span_count; i++)
         transaction->spans[i].segment->ahead = 0;
     for (uint64_t i = 0; i < transaction->span_count; i++) {
@@ -936,8 +952,13 @@ static void revoke(struct ss_engine *engine)
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
     pthread_mutex_unlock(&queue->mutex);
+    /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
     for (uint64_t i = early->applied; i-- > place;)
         ss_applied_revoke(engine, ss_applied_at(early, i));
+    /* Release: who sees it meets none of these words. */
+    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_release);
     pthread_mutex_lock(&queue->mutex);
     early->applied = place;
     for (uint64_t i = place; i < early->count && early->divided > 0;) {
@@ -1026,14 +1047,14 @@ static bool finish_first(struct ss_worker *worker)
     return done == count;
 }
 
-/* Whether a run that is over is what the sequential one would do; sets `reruns` where its log does not
- * tell why. */
+/* A run of the head is over. Whether it did what the sequential one would: then it has read what there
+ * is, whatever has become of it. `reruns`: its log does not tell why it raises. */
 static bool run_holds(struct ss_engine *engine, struct ss_transaction *transaction, bool *reruns)
 {
     *reruns = false;
-    if (transaction->verdict != SS_COMPLETED && transaction->verdict != SS_RAISED)
-        return false;
-    if (!engine->protocol->validate(engine, transaction))
+    /* Who was killed was asked to leave; and ABORTED is a run that a revocation has met. */
+    if (transaction->verdict == SS_KILLED || transaction->verdict == SS_ABORTED ||
+        !engine->protocol->validate(engine, transaction))
         return false;
     if (transaction->verdict == SS_COMPLETED &&
         (!ss_delta_fits(engine, transaction) || !ss_changes_fit(engine, transaction))) {
@@ -1043,54 +1064,65 @@ static bool run_holds(struct ss_engine *engine, struct ss_transaction *transacti
     return true;
 }
 
-/* Applies the head, whose status is RUNNING, and which has run (`finished`) or has not. */
-static void apply(struct ss_worker *worker, struct ss_transaction *transaction, bool finished)
+/* What is applied, out of a run that holds; NULL: out of memory. */
+static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_transaction *transaction,
+                                       bool reruns)
+{
+    struct ss_applied *applied =
+        ss_applied_new(transaction, first_key(transaction), last_key(transaction), reruns);
+    if (applied == NULL)
+        return NULL;
+    if (applied->raised)
+        engine->protocol->roll_back(engine, transaction);
+    else
+        transaction->change_count = 0; /* its entries are the other's */
+    ss_applied_publish(engine, applied);
+    return applied;
+}
+
+/* The worker runs the head when it has given the turn back: an event may take long, or never end, and
+ * who wants to look meanwhile need not wait for it. With the mutex. */
+static void run_next(struct ss_worker *worker, struct ss_transaction *transaction)
+{
+    /* Of the head nothing is foretold: what it is wrong about it would be wrong about again. */
+    for (int i = 0; i < SS_COUNTERS; i++)
+        transaction->foretold[i].known = false;
+    ss_set_status(transaction, transaction->number, SS_RUNNING);
+    /* Relaxed: as in claim. */
+    atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+    worker->runs_next = transaction->number;
+}
+
+/* Applies the head, which has run, or has it run again. */
+static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     struct ss_applied *applied = NULL;
-    bool reruns = false, holds = false, failed = false;
+    bool reruns;
+    /* As if it ran: who wants it dissolved tells us so, and does not do it. */
+    ss_set_status(transaction, transaction->number, SS_RUNNING);
+    /* Relaxed: as in claim. */
+    atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
+    refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
-    if (finished) {
-        holds = run_holds(engine, transaction, &reruns);
-        if (!holds)
-            ss_drop(worker, transaction,
-                    transaction->verdict == SS_COMPLETED || transaction->verdict == SS_RAISED
-                        ? SS_ABORT_CONFLICT
-                        : ss_reason_of(transaction->verdict));
-    } else {
-        ss_count(&worker->statistics.head_runs, 1);
-    }
-    while (!holds) {
-        ss_run_as_head(worker, transaction);
-        /* Relaxed: who wants it waits until we look once more, with the mutex. */
-        if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0 ||
-            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
-            break;
-        holds = run_holds(engine, transaction, &reruns);
-        /* Asked to leave for somebody that was the head before. */
-        if (!holds && transaction->verdict != SS_KILLED)
-            break;
-        if (!holds)
-            engine->protocol->roll_back(engine, transaction);
-    }
-    bool alone = transaction->last == 1;
-    if (holds && transaction->verdict == SS_RAISED)
+    bool holds = run_holds(engine, transaction, &reruns);
+    bool raised = transaction->verdict == SS_RAISED;
+    bool fits = transaction->verdict == SS_COMPLETED || (raised && transaction->last == 1);
+    if (holds && fits)
+        applied = make_applied(engine, transaction, reruns);
+    else if (!holds)
+        ss_drop(worker, transaction,
+                transaction->verdict == SS_COMPLETED || raised ? SS_ABORT_CONFLICT
+                                                               : ss_reason_of(transaction->verdict));
+    /* Of a barrier the log is kept; what it has taken is not. */
+    if (applied == NULL)
         engine->protocol->roll_back(engine, transaction);
-    if (holds && (transaction->verdict == SS_COMPLETED || alone)) {
-        applied = ss_applied_new(transaction, first_key(transaction), last_key(transaction), reruns);
-        failed = applied == NULL;
-    }
-    if (applied != NULL) {
-        transaction->change_count = 0; /* its entries are the other's */
-        ss_applied_publish(engine, applied);
-    } else {
-        engine->protocol->roll_back(engine, transaction);
-    }
     /* Relaxed: who looks meanwhile counts from its own first look. */
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     pthread_mutex_lock(&queue->mutex);
+    /* Relaxed: written with the mutex. */
     bool dissolved = atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
     uint64_t position = position_of(engine, transaction);
     queue->dissolving -= dissolved;
@@ -1102,26 +1134,30 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction, 
             ss_prediction_fold_open(engine, transaction->last);
         discard(engine, position);
         queue->claimed_spans += applied->span_count;
+        /* What could not run otherwise may find something else now. */
+        if (queue->active_count > 0)
+            active_at(engine, 0)->barrier = false;
         return;
     }
     if (applied != NULL) {
         ss_applied_revoke(engine, applied);
         ss_applied_drop(engine, applied);
         free(applied);
-        failed = true;
     }
-    if (failed) {
+    if (holds && fits) { /* but there is no memory for it */
         queue->failed = true;
         queue->failed_row = SS_NO_ROW_FOR_MEMORY;
     }
-    if (holds && !failed && !dissolved)
-        early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
-    if (holds || dissolved) {
+    if (dissolved || (holds && (fits || raised))) {
+        if (raised && !fits)
+            early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
         dissolve(engine, position, SS_WAITING);
-        return;
+    } else if (holds) {
+        transaction->barrier = true;
+        ss_set_status(transaction, transaction->number, SS_FINISHED);
+    } else {
+        run_next(worker, transaction);
     }
-    transaction->barrier = true;
-    ss_set_status(transaction, transaction->number, SS_FINISHED);
 }
 
 /* The head cannot run but in place, and everything before it is final. */
@@ -1131,13 +1167,9 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, transaction->number, SS_IN_PLACE);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
-    struct ss_key last = last_key(transaction);
     bool done = ss_run_in_place(worker, transaction, transaction->number);
-    if (done) {
-        engine->early->has_final = true;
-        engine->early->final = last;
-        ss_count(&worker->statistics.commits, 1);
-    }
+    ss_count(&worker->statistics.commits, done);
+    note_final(engine->early, transaction);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
 }
@@ -1174,14 +1206,12 @@ static bool advance_early(struct ss_worker *worker)
         if (step == EARLY_RUN && queue->unused_count == 0)
             dissolve(engine, queue->active_count - 1, SS_FINISHED);
         transaction = step == EARLY_RUN ? form(engine, SS_RUNNING) : active_at(engine, 0);
-        if (transaction == NULL) {
+        if (transaction == NULL)
             step = EARLY_NOTHING;
-            break;
-        }
-        ss_set_status(transaction, transaction->number, SS_RUNNING);
-        atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
-        refresh(engine);
-        apply(worker, transaction, step == EARLY_APPLY);
+        else if (step == EARLY_RUN)
+            run_next(worker, transaction);
+        else
+            apply(worker, transaction);
         break;
     case EARLY_DISSOLVE:
         while (early->applied < early->count)
@@ -1193,7 +1223,7 @@ static bool advance_early(struct ss_worker *worker)
     }
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
-    return step != EARLY_NOTHING;
+    return step != EARLY_NOTHING && worker->runs_next < 0;
 }
 
 bool ss_queue_is_whole(struct ss_engine *engine, bool *settled)
@@ -1299,6 +1329,11 @@ void ss_run_open(struct ss_worker *worker)
             ss_release_turn(engine);
             ss_wake(engine);
             ss_after_commit(worker);
+            if ((number = worker->runs_next) >= 0) {
+                worker->runs_next = -1;
+                ss_count(&worker->statistics.head_runs, 1);
+                ss_run_speculatively(worker, number);
+            }
         } else if ((number = retry(worker)) >= 0 || (number = claim(worker)) >= 0) {
             ss_run_speculatively(worker, number);
             /* Relaxed, here and below: they are added up for a mean, and nothing is read on

@@ -59,7 +59,7 @@ void ss_run_open(struct ss_worker *worker);
 void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
                      enum ss_status status);
 /* With the turn: the transaction runs in place, and somebody is about to look how far it is. */
-void ss_queue_tell_applied(struct ss_transaction *transaction);
+void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *transaction);
 int64_t ss_queue_mean(struct ss_engine *engine); /* nanoseconds of a run */
 bool ss_queue_can_advance(struct ss_engine *engine);
 /* Where no transaction is the head: whether there is an event below the frontier that could be. */

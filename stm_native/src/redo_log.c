@@ -37,7 +37,6 @@
 #include "specstream.h"
 #include "state_words.h"
 #include "transaction.h"
-#include "turn.h"
 #include "worker.h"
 
 static inline uint64_t hash(uint64_t word)

@@ -279,14 +279,6 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     ss_count(&worker->statistics.speculative_runs, 1);
 }
 
-void ss_run_as_head(struct ss_worker *worker, struct ss_transaction *transaction)
-{
-    /* Relaxed: as in ss_run_speculatively. */
-    atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
-    __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
-    run_once(worker, transaction, transaction->number);
-}
-
 void ss_run_speculatively(struct ss_worker *worker, int64_t number)
 {
     struct ss_engine *engine = worker->engine;

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 struct ss_engine;
-struct ss_transaction;
 struct ss_worker;
 
 void ss_run_ordered(struct ss_worker *worker);
@@ -14,8 +13,6 @@ void ss_end_job(struct ss_engine *engine);
 int64_t ss_reach(const struct ss_engine *engine);
 /* Runs a claimed transaction until it is finished or has to wait. */
 void ss_run_speculatively(struct ss_worker *worker, int64_t number);
-/* With the turn: the same of the head, which nothing can change meanwhile; its status stays RUNNING. */
-void ss_run_as_head(struct ss_worker *worker, struct ss_transaction *transaction);
 /* Spins for about one event, then sleeps, until there is work or the time is up. */
 void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),
                    int64_t nanoseconds);

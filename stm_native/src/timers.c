@@ -744,7 +744,7 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
                 outcome = SS_FIRED_SOME;
             } else {
                 if (ss_is_open(engine))
-                    ss_queue_tell_applied(lend);
+                    ss_queue_tell_applied(engine, lend);
                 ss_lend_turn(engine);
                 has_fired = false;
             }

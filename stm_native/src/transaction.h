@@ -64,7 +64,8 @@ struct ss_transaction {
     uint64_t span_capacity;
     _Atomic uint32_t dissolved; /* an event has come that belongs between those of the spans */
     uint32_t verdict;
-    bool barrier; /* with early results: it has run as the head, and can only run in place */
+    uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
+    bool barrier; /* with early results: the head, which can only run in place, on what it has read */
     uint64_t read_count;
     uint64_t redo_count;
     uint64_t delta_count; /* entries of the redo log that are or were deltas */

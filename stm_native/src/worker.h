@@ -29,6 +29,7 @@ struct ss_worker {
     uint32_t epoch;
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     struct ss_segment *committed_segment; /* of an open job: where that row is */
+    int64_t runs_next; /* with early results: the head, which it runs when it has given the turn back; -1 */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;

@@ -26,6 +26,16 @@ struct package {
     void *columns[COLUMNS];
 };
 
+/* What was told of early results, and what a sequential run from scratch begins with. */
+struct early_check {
+    bool is_on;
+    struct model model;
+    uint64_t *state; /* when the job began */
+    struct contents contents;
+    uint64_t told; /* the sum of what was told of rows that are not final: in no order */
+    uint64_t final; /* likewise of those that are */
+};
+
 struct plan {
     struct arrival *events; /* by source and time, then by arrival, then by key */
     int64_t count;
@@ -37,6 +47,7 @@ struct plan {
     int64_t reached; /* the farthest frontier so far that was not the end */
     bool has_ended;
     bool ending_is_over; /* all that fires at the end has fired */
+    struct early_check early;
 };
 
 static void *allocate(int64_t count, size_t size)
@@ -216,13 +227,97 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
     open->rows += outcome->row_count;
 }
 
+/* ---- early results ---- */
+
+static void early_check_open(struct early_check *check, const struct open_batch *open)
+{
+    uint64_t words = open->shape->words + open->shape->boosted_words;
+    check->is_on = true;
+    check->state = allocate((int64_t)words, sizeof *check->state);
+    memcpy(check->state, open->model->state, words * sizeof *check->state);
+    check->contents = open->model->contents;
+    if (!model_open(&check->model, open->shape, check->state))
+        fail("out of memory");
+}
+
+static void early_check_close(struct early_check *check)
+{
+    if (!check->is_on)
+        return;
+    model_close(&check->model);
+    free(check->state);
+}
+
+/* The sum over rows of a number for each. */
+static uint64_t sum_of(const uint64_t *rows, uint64_t count, uint64_t width)
+{
+    uint64_t sum = 0;
+    for (uint64_t row = 0; row < count; row++) {
+        uint64_t mixed = 0;
+        for (uint64_t i = 0; i < width; i++)
+            mixed = mix(mixed ^ rows[row * width + i]) + i;
+        sum += mixed;
+    }
+    return sum;
+}
+
+static bool is_up_to(const struct arrival *event, struct ss_order_key key)
+{
+    const struct arrival last = {
+        .timestamp = key.timestamp, .source = key.source, .sequence = key.sequence};
+    return by_key(event, &last) <= 0;
+}
+
+/* With the turn: what was told is the sequential run, from scratch, of all events so far up to the last
+ * one that is applied. The first `rows` of them have come. */
+static void check_early(struct open_batch *open, struct plan *plan, int64_t rows, bool compares)
+{
+    struct early_check *check = &plan->early;
+    const struct ss_early_told told = ss_engine_tell_early(open->engine);
+    uint64_t width = open->emit_words;
+    uint64_t kept = sum_of(told.kept, told.kept_count, width);
+    check->told += sum_of(told.news, told.news_count, width) - kept -
+                   sum_of(told.voids, told.void_count, width);
+    check->final += sum_of(told.finals, told.final_count, width) + kept;
+    ss_engine_told_early(open->engine, told.is_whole);
+    if (!told.is_whole || !told.has_applied || !compares)
+        return;
+    struct model *model = &check->model;
+    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)open->shape};
+    uint64_t words = open->shape->words + open->shape->boosted_words;
+    uint64_t final_rows = 0;
+    memcpy(model->state, check->state, words * sizeof *model->state);
+    model->contents = check->contents;
+    model_clear_rows(model);
+    for (int64_t i = 0; i < plan->count && is_up_to(&plan->events[i], told.applied_to); i++) {
+        const struct arrival *event = &plan->events[i];
+        if (event->row >= rows)
+            continue;
+        columns[COLUMN_TIMESTAMP] = (void *)&event->timestamp;
+        columns[COLUMN_SEED] = (void *)&event->seed;
+        columns[COLUMN_TEMPER] = (void *)&event->temper;
+        model_event(model, columns, 0, event->sequence);
+        if (told.has_final && is_up_to(event, told.final_to))
+            final_rows = model->row_words / width;
+    }
+    if (sum_of(model->rows, final_rows, width) != check->final)
+        fail("the rows that were told as final are not those of the sequential run");
+    if (sum_of(model->rows + final_rows * width, model->row_words / width - final_rows, width) !=
+        check->told)
+        fail("the early rows that were told are not those of the sequential run from scratch");
+    open->early_checks++;
+}
+
 /* True: the job has settled. */
-static bool look(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied)
+static bool look(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied,
+                 int64_t came, bool early)
 {
     ss_engine_take_turn(open->engine);
     struct ss_outcome outcome = ss_engine_outcome(open->engine);
     bool settled = ss_engine_is_settled(open->engine) && !outcome.failed;
     compare(open, plan, done, applied, &outcome, settled);
+    if (plan->early.is_on)
+        check_early(open, plan, came, early);
     ss_engine_clear_rows(open->engine);
     ss_engine_release_turn(open->engine);
     if (outcome.failed) {
@@ -262,15 +357,25 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
 
     if (!ss_engine_start(engine, job))
         fail("the engine did not start the job");
+    if (job->early_bytes != 0) {
+        early_check_open(&plan.early, open);
+        ss_engine_take_turn(engine);
+        check_early(open, &plan, 0, false); /* from now on it is kept */
+        ss_engine_release_turn(engine);
+    }
+    /* Each of these runs everything anew. */
+    uint64_t seldom = 1 + (uint64_t)plan.count / 64;
+    int64_t rows = 0;
     while (came < plan.package_count) {
-        if (!ss_engine_submit(engine, &plan.packages[came++].segment))
+        if (!ss_engine_submit(engine, &plan.packages[came].segment))
             fail("out of memory");
+        rows = plan.packages[came++].segment.last;
         if (chance(&dice, eagerness))
             advance(open, &plan, frontier_before(&plan, came));
         if (chance(&dice, 8))
             ss_engine_await(engine, (int64_t)below(&dice, 3));
         if (chance(&dice, 8))
-            look(open, &plan, &done, &applied);
+            look(open, &plan, &done, &applied, rows, chance(&dice, seldom));
         if (abandon && chance(&dice, 16))
             break;
     }
@@ -285,7 +390,8 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
             advance(open, &plan, last);
         do
             ss_engine_await(engine, 50);
-        while (!look(open, &plan, &done, &applied) || done < plan.count);
+        while (!look(open, &plan, &done, &applied, rows, false) || done < plan.count);
+        look(open, &plan, &done, &applied, rows, plan.count < 1000);
         for (uint64_t i = 0; i < plan.package_count; i++)
             if (plan.packages[i].segment.left != 0)
                 fail("all events are applied, but segment %" PRIu64 " has %" PRId64 " left", i,
@@ -296,6 +402,7 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
         continue;
     struct ss_outcome outcome = ss_engine_outcome(engine);
     compare(open, &plan, &done, &applied, &outcome, !abandon);
+    early_check_close(&plan.early);
     free_plan(&plan);
     return outcome;
 }

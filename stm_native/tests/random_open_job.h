@@ -21,6 +21,7 @@ struct open_batch {
     uint64_t rows;
     uint64_t failures;
     uint64_t failed_timers;
+    uint64_t early_checks; /* of what was told, against a sequential run from scratch */
 };
 
 /* Draws sources, timestamps and the order of arrival, runs the job, and compares it again and again

@@ -60,6 +60,7 @@ static struct {
     uint64_t open_jobs;
     uint64_t open_failures;
     uint64_t early_jobs;
+    uint64_t early_checks;
     struct ss_early_figures early;
     uint64_t empty_jobs;
     uint64_t large_jobs;
@@ -455,6 +456,7 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
     timers_run_as(&batch->shape);
     struct ss_outcome outcome = run_open_batch(&open, &job);
     struct ss_early_figures early = ss_engine_early_figures(world->engine);
+    totals.early_checks += open.early_checks;
     totals.early.revoked += early.revoked;
     totals.early.republished += early.republished;
     totals.early.rerun += early.rerun;
@@ -675,6 +677,7 @@ static bool summarize(void)
         {"open jobs", totals.open_jobs},
         {"events that raise in open jobs", totals.open_failures},
         {"jobs with early results", totals.early_jobs},
+        {"early results compared with a run from scratch", totals.early_checks},
         {"transactions that were revoked", totals.early.revoked},
         {"transactions that were published again", totals.early.republished},
         {"revoked transactions that ran again", totals.early.rerun},

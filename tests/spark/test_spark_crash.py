@@ -50,6 +50,9 @@ WAITING_CRASHES = (
     ("after-rename", 4),
     ("before-sink", WAITING_FILES),
 )
+# With early results: where these are behind the final rows, and behind none.
+EARLY_FILES = 4
+EARLY_CRASH = ("before-early", 1)
 # Crashes after which the batch is recorded.
 RECORDED = (
     "after-rename",
@@ -94,7 +97,7 @@ def uninterrupted(undisturbed: tuple[Path, Any]) -> Callable[[], Path]:
 
 
 def test_every_step_is_crashed_at() -> None:
-    assert {step for step, _ in (*CRASHES, *TWO_SINKS)} == set(STEPS)
+    assert {step for step, _ in (*CRASHES, *TWO_SINKS, EARLY_CRASH)} == set(STEPS)
 
 
 def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
@@ -173,6 +176,41 @@ def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Pa
         assert output.num_rows == waited[-1]
         engine.late()
         assert engine.snapshot() == (tmp_path / "final").read_bytes()
+
+
+def test_early_results_of_a_killed_stream_stand_as_if_it_never_was(tmp_path: Path) -> None:
+    crash_driver.write_events(tmp_path / "events", EARLY_FILES, ROWS, watermark=True)
+    (tmp_path / "early").touch()
+    step, batch_id = EARLY_CRASH
+    status = end(begin(tmp_path, f"{step}@{batch_id}"))
+    assert status == -signal.SIGKILL, (tmp_path / "errors").read_text()
+    # The final rows of the batch are in their sink.
+    assert (tmp_path / "out" / f"part-{batch_id:08d}.parquet").exists()
+    assert [answer["batch"] for answer in lines(tmp_path / "told")] == [0]
+    status = end(begin(tmp_path))
+    assert status == 0, (tmp_path / "errors").read_text()
+
+    # Final rows know nothing of it.
+    assert not any(crash_driver.compare(tmp_path).values())
+    stands = ss.spark.latest(crash_driver.early_sink(tmp_path))
+    assert set(stands["change"].to_pylist()) == {"final"}
+    final = crash_driver.rows_of(tmp_path / "out")
+    assert stands.select(final.column_names).equals(final)
+
+    answers = lines(tmp_path / "told")
+    assert [answer["batch"] for answer in answers] == list(range(EARLY_FILES + 1))
+    assert [answer["reset"] for answer in answers] == [True, True, False, False, False]
+    latest: dict[tuple[Any, ...], Any] = {}
+    for answer in answers:
+        for row in answer["rows"]:
+            key = row["timestamp"], row["source"], row["sequence"], row["n"]
+            before = latest.get(key)
+            if before is not None and before != row:
+                assert row["version"] > before["version"]
+                assert before["change"] != "final"
+            latest[key] = row
+    incarnations = {row["version"] >> 40 for answer in answers for row in answer["rows"]}
+    assert incarnations == {1, 2}
 
 
 def test_what_the_last_file_holds_is_the_final_state(

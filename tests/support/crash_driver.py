@@ -4,7 +4,8 @@
 all of them are processed. Everything that must outlive it lies in the same directory; ``final`` is
 there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
 events wait as long as it says; some come too late. Where there is a file ``pipeline``, the operator
-is a vertex of a pipeline with two sinks, and of its phases the file says what they are.
+is a vertex of a pipeline with two sinks, and of its phases the file says what they are. Where there
+is a file ``early``, early results go into a table of the SQLite database ``desk``.
 """
 
 # Operators carry no types, as those of users do not.
@@ -17,6 +18,7 @@ import hashlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -243,6 +245,23 @@ def log(path: Path, **values: object) -> None:
         file.write(json.dumps(values) + "\n")
 
 
+class Told:
+    """The sink of early results, which writes down what it is given."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.sink = early_sink(directory)
+
+    def apply(self, answer: Any, batch_id: int) -> None:
+        rows = answer.changes.to_pylist()
+        log(self.directory / "told", batch=batch_id, reset=answer.reset, rows=rows)
+        self.sink.apply(answer, batch_id)
+
+
+def early_sink(directory: Path) -> Any:
+    return ss.spark.early_database_sink(lambda: sqlite3.connect(directory / "desk"), "early")
+
+
 def hold_files_for_sinks() -> None:
     """Of the batch that is to be killed when it is prepared, the file does not come to be."""
     from specstream.checkpoint import failpoints
@@ -268,8 +287,11 @@ def main(directory: Path) -> None:
     hold_files_for_sinks()
 
     sinks: Any = {name: Watched(directory, name) for name in sinks_of(directory)}
-    with ss.Engine(operator_of(directory), threads=2, horizon=4, chunk=4) as engine:
+    early = (directory / "early").exists()
+    with ss.Engine(operator_of(directory), threads=2, horizon=4, chunk=4, early=early) as engine:
         options = event_time(directory)
+        if early:
+            options["early_to"] = Told(directory)
         if options:
             options["late_to"] = ss.spark.parquet_sink(directory / "late")
         feed = ss.spark.foreach_batch(

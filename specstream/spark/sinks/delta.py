@@ -98,7 +98,7 @@ class DeltaSink:
         first = 0 if known is None else known.version() + 1
         write_deltalake(
             known or self.path,
-            _whole_microseconds(table),
+            whole_microseconds(table),
             mode="append",
             partition_by=self._partition_by or None,
             storage_options=None if known else self._storage_options,
@@ -107,10 +107,10 @@ class DeltaSink:
             ),
         )
         if "://" not in self.path:
-            _to_disk(Path(self.path), first)
+            to_disk(Path(self.path), first)
 
 
-def _whole_microseconds(table: pa.Table) -> pa.Table:
+def whole_microseconds(table: pa.Table) -> pa.Table:
     """Timestamps as Delta has them; nanoseconds are not cut off in silence."""
     fields: list[Any] = [
         field.with_type(pa.timestamp("us", field.type.tz))
@@ -121,7 +121,7 @@ def _whole_microseconds(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _to_disk(path: Path, first: int) -> None:
+def to_disk(path: Path, first: int) -> None:
     """Makes the commits of a local table from version ``first`` on survive the machine's crash.
 
     The library leaves that to the operating system, but Spark acknowledges the batch next.

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import SinkError, SpecstreamError
 
-__all__ = ["named"]
+__all__ = ["check_begun_here", "named"]
 
 
 @contextlib.contextmanager
@@ -33,3 +34,24 @@ batch is not acknowledged, and comes again when the query is started again: corr
             "is not acknowledged, and comes again when the query is started again: correct the "
             "cause first"
         ) from error
+
+
+def check_begun_here(sink: object, batch_id: int, answer: EarlyAnswer, newest: int | None) -> None:
+    """Whether the first changes of a start come after all that a table has.
+
+    Args:
+        sink: keeps the table.
+        batch_id: the batch.
+        answer: its changes.
+        newest: the largest version in the table; None: it is empty.
+
+    Raises:
+        SinkError: they do not.
+    """
+    if answer.reset and newest is not None and newest > answer.version:
+        raise SinkError(
+            f"{sink!s}, batch {batch_id}: the table has version {newest}, and the first changes of "
+            f"this start have {answer.version}, which should be above it. The query was begun "
+            "anew, with an empty checkpoint=, or another one writes to the table: give each query "
+            "a table of its own, empty when the query begins"
+        )

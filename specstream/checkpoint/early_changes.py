@@ -1,0 +1,197 @@
+"""What changes before it is final, given to a sink of its own after each batch.
+
+Rows that are final go to ``to=``, and nothing here touches them. Of early results a sink gets the
+net changes since the batch before, at least once: when the batch is recorded and its final rows are
+in their sink. A crash in between would lose the word "final" for rows of that batch: the engine,
+restored to its end, does not know of them any more. So they are in the batch's record, with their
+keys and versions, and come again with the batch. What is not final needs no record. A restored
+engine applies waiting events anew, and tells anew what comes of them.
+
+Versions have to rise across restarts, or a sink that keeps the latest of each row would take an old
+one for it. The upper bits of a version are its incarnation; the checkpoint keeps the latest that a
+sink may have seen, in a file that is replaced, durably, before it sees the first row of a new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specstream.checkpoint.store import Store
+from specstream.declarations.options import refused
+from specstream.engine.early_results import EarlyAnswer
+from specstream.engine.engine import Engine
+from specstream.errors import ConfigurationError, SnapshotError, SpecstreamError
+
+__all__ = ["EarlyChanges", "EarlySink", "KeepingSink", "check_early", "checked_early_sink"]
+
+# In the checkpoint.
+INCARNATION = "incarnation"
+
+
+class KeepingSink(Protocol):
+    """A sink that keeps what stands, and acts on restarts."""
+
+    def apply(self, answer: EarlyAnswer, batch_id: int) -> object:
+        """Takes in the changes of a batch; the same ones may come twice.
+
+        With ``answer.reset``, whatever it has of versions below ``answer.void_below`` and that is
+        not final is void, but for what the changes say anew.
+        """
+
+
+EarlySink = Callable[[pa.Table, int], object] | KeepingSink
+
+
+def checked_early_sink(found: object) -> None:
+    """Looks whether changes can be given to it.
+
+    Raises:
+        ConfigurationError: they cannot.
+
+    >>> checked_early_sink("/data/early")
+    Traceback (most recent call last):
+    specstream.errors.ConfigurationError: early_to='/data/early'; expected a sink such as \
+ss.spark.early_delta_sink(path), any function (pyarrow.Table, batch_id), or an object with \
+apply(answer, batch_id)
+    """
+    if not (callable(found) or callable(getattr(found, "apply", None))):
+        raise refused(
+            "early_to",
+            found,
+            "a sink such as ss.spark.early_delta_sink(path), any function "
+            "(pyarrow.Table, batch_id), or an object with apply(answer, batch_id)",
+        )
+
+
+def check_early(engine: Engine, *, watermark: object, checkpoint: object) -> None:
+    """Whether a stream with ``early_to=`` has what that needs.
+
+    Raises:
+        ConfigurationError: it has not; says what to give.
+    """
+    if watermark is None:
+        raise ConfigurationError(
+            "early_to= gets results of events that wait for a watermark, and without one every row "
+            "is final with its batch: give watermark= as well"
+        )
+    if checkpoint is None:
+        raise ConfigurationError(
+            "early_to= without checkpoint=: versions of early rows have to rise from one start of "
+            "the query to the next: give checkpoint= as well"
+        )
+    if not engine.durable.early:
+        raise ConfigurationError(
+            f"early_to= gets early results, and the engine of {engine.name!r} was made without: "
+            "make it with ss.Engine(..., early=True)"
+        )
+    if len(engine.operator.sinks) > 1:
+        raise ConfigurationError(
+            f"early_to= is one sink, and pipeline {engine.name!r} has the sinks "
+            f"{', '.join(engine.operator.sinks)}: early results of it come from poll_early of an "
+            "engine that is fed without foreach_batch"
+        )
+
+
+class EarlyChanges:
+    """The changes of a stream on their way to ``early_to=``.
+
+    Args:
+        engine: restored to where the checkpoint ends; what it has told before is void.
+        sink: gets the changes.
+        store: where the incarnation is kept.
+
+    Raises:
+        SnapshotError: the incarnation that was kept cannot be read.
+    """
+
+    def __init__(self, engine: Engine, sink: EarlySink, store: Store) -> None:
+        self._engine = engine
+        self._sink = sink
+        self._store = store
+        self._kept = self._read()
+        # Of a batch, and not None until a sink may have to get it again.
+        self._answer: tuple[int, EarlyAnswer] | None = None
+        engine.durable.begin_early(self._kept + 1)
+
+    def _read(self) -> int:
+        """The latest incarnation that a sink may have seen."""
+        try:
+            content = self._store.read(INCARNATION)
+        except FileNotFoundError:
+            return 0
+        try:
+            return int(content)
+        except ValueError:
+            raise SnapshotError(
+                f"{INCARNATION} in checkpoint {self._store!r} is {content[:40]!r}; expected a "
+                "number: put a copy of it back, or write a number into it that is above the "
+                "version of any early row, divided by 2**40"
+            ) from None
+
+    def take(self, batch_id: int) -> pa.Table:
+        """The changes since the batch before, when all events of this one are applied.
+
+        Returns:
+            Those that are final, for the record.
+        """
+        answer = self._engine.poll_early(timeout=None)
+        self._answer = batch_id, answer
+        return answer.changes.filter(pc.equal(answer.changes["change"], "final"))
+
+    def roll_back(self) -> None:
+        """The engine has been put back: what it has told since is void."""
+        self._answer = None
+        self._engine.durable.begin_early(0)
+
+    def deliver(self, batch_id: int, finals: pa.Table | None) -> None:
+        """Gives the sink what a recorded batch has for it, perhaps again.
+
+        Args:
+            batch_id: the batch.
+            finals: what :meth:`take` returned; None: it was run without ``early_to=``.
+
+        Raises:
+            Exception: what the sink raised, with a note that names it.
+        """
+        if self._answer is None or self._answer[0] != batch_id:
+            self._answer = batch_id, self._told_anew(finals)
+        answer = self._answer[1]
+        incarnation = self._engine.durable.incarnation
+        if incarnation > self._kept:
+            self._store.write(INCARNATION, [b"", str(incarnation).encode()], batch_id)
+            self._kept = incarnation
+        try:
+            if callable(apply := getattr(self._sink, "apply", None)):
+                apply(answer, batch_id)
+            else:
+                assert callable(self._sink)
+                self._sink(answer.changes, batch_id)
+        except SpecstreamError:  # says itself what becomes of the batch
+            raise
+        except Exception as error:
+            error.add_note(
+                f"raised by the sink early_to= of operator {self._engine.name!r}, batch "
+                f"{batch_id}; the batch is recorded, and its changes come again when the query is "
+                "started again"
+            )
+            raise
+
+    def _told_anew(self, finals: pa.Table | None) -> EarlyAnswer:
+        """The changes of a batch that was run by another process, or before a restart."""
+        answer = self._engine.poll_early(timeout=None)
+        if finals is None or not finals.num_rows:
+            return answer
+        changes = answer.changes
+        if changes.num_rows:
+            # The operator may have been given other columns since.
+            changes = pa.concat_tables([finals, changes], promote_options="permissive")
+        else:
+            changes = finals
+        last = finals.slice(finals.num_rows - 1).to_pylist()[0]
+        up_to = last["timestamp"], last["source"], last["sequence"]
+        return dataclasses.replace(answer, changes=changes, final_up_to=answer.final_up_to or up_to)

@@ -1,0 +1,68 @@
+"""Early results of a query: they come beside the final rows, which are what they are without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import crash_driver
+import pytest
+
+import specstream as ss
+
+pytest.importorskip("pyspark")
+
+FILES, ROWS = 4, 30
+
+
+def test_final_rows_are_those_without_and_in_the_end_all_that_stands(
+    session: Any, tmp_path: Path
+) -> None:
+    crash_driver.write_events(tmp_path / "events", FILES, ROWS, watermark=True)
+    stood: list[int] = []
+
+    def run(name: str, early_to: Any) -> None:
+        early = early_to is not None
+        with ss.Engine(crash_driver.chain, threads=2, early=early) as engine:
+            feed = ss.spark.foreach_batch(
+                engine,
+                order_by="time",
+                source="origin",
+                to=ss.spark.parquet_sink(tmp_path / name / "out"),
+                late_to=ss.spark.parquet_sink(tmp_path / name / "late"),
+                checkpoint=tmp_path / name / "recorded",
+                early_to=early_to,
+                **crash_driver.event_time(tmp_path),
+            )
+
+            def look(batch_id: int) -> None:
+                if early:
+                    stood.append(ss.spark.latest(early_to).num_rows)
+
+            ss.spark.stream_directory(
+                session,
+                tmp_path / "events",
+                feed,
+                checkpoint=tmp_path / name / "spark",
+                files_per_trigger=1,
+                on_batch=look,
+            )
+            feed.finish()
+
+    run("plain", None)
+    memory = ss.spark.memory_sink("early")
+    for name, sink in (
+        ("delta", ss.spark.early_delta_sink(tmp_path / "table")),
+        ("memory", memory),
+    ):
+        run(name, sink)
+        for part in sorted((tmp_path / "plain" / "out").iterdir()):
+            assert (tmp_path / name / "out" / part.name).read_bytes() == part.read_bytes()
+        final = crash_driver.rows_of(tmp_path / name / "out")
+        stands = ss.spark.latest(sink)
+        assert set(stands["change"].to_pylist()) == {"final"}
+        assert stands.select(final.column_names).equals(final)
+    # Each event emits one row, and no batch is without early ones.
+    changes = [set(table["change"].to_pylist()) for table in memory.batches.values()]
+    assert all("early" in one for one in changes[:-1])
+    assert stood == [ROWS * (number + 1) for number in range(FILES)] * 2
