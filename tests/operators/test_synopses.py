@@ -658,3 +658,13 @@ def test_columns_may_have_other_names(make: Any, column: str, more: dict[str, An
 def test_a_column_of_the_rows_is_no_item() -> None:
     with pytest.raises(ss.ConfigurationError, match=r"^space_saving: item='error'; .*another"):
         space_saving(item={"error": str})
+
+
+def test_operators_of_one_state_may_have_keys_in_other_columns(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", str(tmp_path))  # both are compiled, one after one
+    for name in ("first", "second"):
+        with ss.Engine(space_saving(3, item={name: int})) as engine:
+            output = engine.process({name: [3, 5, 3]})
+        assert rows_of(output) == [(3, 1, 0), (5, 1, 0), (3, 2, 0)]
