@@ -164,6 +164,7 @@ class Durable:
             self._out_of_order.end_job()
             # Who has seen a batch in flight may still be looking.
             self._parts.turn.taken(changed)
+            self._out_of_order.go_back()
 
         self._parts.lifetime.finish(step)
 

@@ -39,6 +39,8 @@ _PLACES = 1 << 30
 # one, and only their lead is wrong.
 _SOURCE_SHIFT = 40
 _WITHDRAWN, _EARLY, _FINAL = "withdrawn", "early", "final"
+# What the runtime tells.
+_NAMES = ("voids", "kept", "finals", "news")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class EarlyResults:
         self._by_sink = by_sink
         # By the runtime's edition: who took them may have been interrupted before he could say so.
         self._gathered: list[tuple[int, dict[str, _Told]]] = []
+        self._nothing = _nothing(emits)
         self._given = 0  # answers
         self._incarnation = 1
         self._reset = False
@@ -134,9 +137,8 @@ class EarlyResults:
 
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""
-        nothing = _nothing(self._emits)
         finals = [
-            (_OF_ANOTHER_JOB, nothing | {name: parts[name] for name in ("kept", "finals")})
+            (_OF_ANOTHER_JOB, self._nothing | {name: parts[name] for name in ("kept", "finals")})
             for _, parts in self._gathered
         ]
         self.count.leads.forget()
@@ -146,6 +148,32 @@ class EarlyResults:
             self._incarnation + 1,
             self.tells,
             (self._up_to[1], self._up_to[1]),
+        )
+
+    def go_back(self, is_final: Callable[[Name, int], bool]) -> None:
+        """The state is another one, in which not all is final that was: it will be told anew.
+
+        Args:
+            is_final: whether the event of a source with that sequence number is.
+        """
+
+        def still(told: _Told) -> _Told:
+            keys = zip(
+                told.keys["source"].to_pylist(), told.keys["sequence"].to_pylist(), strict=True
+            )
+            which = np.array([is_final(*key) for key in keys], np.bool_)
+            taken = pa.array(np.flatnonzero(which))
+            return _Told(told.rows[which], {name: of.take(taken) for name, of in told.keys.items()})
+
+        final = self._up_to[1]
+        if final is not None and not is_final(*final[1:]):
+            final = None
+        self._gathered, self._up_to = (
+            [
+                (edition, {name: still(told) for name, told in parts.items()})
+                for edition, parts in self._gathered
+            ],
+            (final, final),
         )
 
     def gather(
@@ -163,15 +191,20 @@ class EarlyResults:
         """
         told = self._native.tell_early()
         width = self._emits.row_words
-        parts = {}
-        for name, first, count in (
-            ("voids", told.voids, told.void_count),
-            ("kept", told.kept, told.kept_count),
-            ("finals", told.finals, told.final_count),
-            ("news", told.news, told.news_count),
-        ):
-            rows = self._native.words(first, count, width)
-            parts[name] = _Told(rows, keys(rows[:, 0]))
+        given = {
+            "voids": (told.voids, told.void_count),
+            "kept": (told.kept, told.kept_count),
+            "finals": (told.finals, told.final_count),
+            "news": (told.news, told.news_count),
+        }
+        rows = [self._native.words(first, count, width) for first, count in given.values()]
+        # Of all of them at one go: of few rows it is the calls that take time.
+        whole = keys(np.concatenate([part[:, 0] for part in rows]))
+        self._nothing = _nothing(self._emits, whole)
+        parts, at = {}, 0
+        for name, part in zip(given, rows, strict=True):
+            parts[name] = _Told(part, {key: of.slice(at, len(part)) for key, of in whole.items()})
+            at += len(part)
         if self.count.leads.are_waiting:
             self.count.leads.final(self._events([parts["kept"], parts["finals"]]))
         if self._gathered and self._gathered[-1][0] == told.edition:
@@ -187,52 +220,47 @@ class EarlyResults:
     def leave(self) -> None:
         """With the turn, behind :meth:`gather`: all but the news is kept here from now on."""
         edition, parts = self._gathered[-1]
-        self._gathered[-1] = edition, parts | {"news": _nothing(self._emits)["news"]}
+        self._gathered[-1] = edition, parts | {"news": self._nothing["news"]}
         self._native.told_early(False)
 
     def answer(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """What has changed since the last answer, by what was gathered."""
-        all_parts = [_nothing(self._emits), *(parts for _, parts in self._gathered)]
-        rows = {name: _together([p[name] for p in all_parts]) for name in all_parts[0]}
-        voids, kept, finals, news = (rows[name] for name in ("voids", "kept", "finals", "news"))
-        void_ids, kept_ids, final_ids, new_ids = _identities([voids, kept, finals, news])
-        there = np.concatenate([final_ids, new_ids])
-        contents = np.concatenate([finals.rows, news.rows])
-        same = _same(void_ids, voids.rows, there, contents)
-        is_same = np.isin(there, same)
-        parts: list[tuple[_Told, npt.NDArray[np.int64], npt.NDArray[np.bool_], Any]]
+        gathered = [self._nothing, *(parts for _, parts in self._gathered)]
+        of_name = [_together([parts[name] for parts in gathered]) for name in _NAMES]
+        whole = _together(of_name)
+        counts = [len(told.rows) for told in of_name]
+        ids = _identities(whole, counts)
+        void, kept, final, new = (
+            slice(end - count, end) for count, end in zip(counts, np.cumsum(counts), strict=True)
+        )
+        there = slice(final.start, new.stop)
+        same = _same(ids[void], whole.rows[void], ids[there], whole.rows[there])
+        is_told = np.ones(len(ids), np.bool_)
+        is_told[there] = ~np.isin(ids[there], same)
+        code = np.repeat([_WITHDRAWN, _FINAL, _FINAL, _EARLY], counts)
         if changes == "retract":
-            parts = [
-                (voids, void_ids, ~np.isin(void_ids, same), -1),
-                (finals, final_ids, ~is_same[: len(final_ids)], 1),
-                (news, new_ids, ~is_same[len(final_ids) :], 1),
-            ]
+            code = np.repeat(np.array([-1, 0, 1, 1], np.int8), counts)
+            is_told[void] = ~np.isin(ids[void], same)
+            is_told[kept] = False
         else:
-            parts = [
-                (voids, void_ids, ~np.isin(void_ids, there), _WITHDRAWN),
-                (kept, kept_ids, np.ones(len(kept_ids), np.bool_), _FINAL),
-                (finals, final_ids, np.ones(len(final_ids), np.bool_), _FINAL),
-                (news, new_ids, ~is_same[len(final_ids) :], _EARLY),
-            ]
+            is_told[void] = ~np.isin(ids[void], ids[there])
+            is_told[final] = True
         version = self._incarnation << ANSWER_BITS | self._given + 1
-        table = self._table(parts, version, strings)
+        table = self._table(whole, ids, np.flatnonzero(is_told), code, version, strings)
         return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset, version)
 
     def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """An answer while things are taken back: what was gathered is for the next one."""
         none = np.empty(0, np.int64)
-        change = -1 if changes == "retract" else _EARLY
-        empty = [(_nothing(self._emits)["news"], none, none, change)]
-        table = self._table(empty, 0, strings)
+        code = np.empty(0, np.int8) if changes == "retract" else np.empty(0, str)
         version = self._incarnation << ANSWER_BITS | self._given
+        table = self._table(self._nothing["news"], none, none, code, version, strings)
         return EarlyAnswer(self._by_sink(table), *self._up_to, False, version)
 
     def finish(self) -> None:
         """The answer is the caller's."""
         voids, news = (
-            self._events(
-                [_nothing(self._emits)[name], *(parts[name] for _, parts in self._gathered)]
-            )
+            self._events([self._nothing[name], *(parts[name] for _, parts in self._gathered)])
             for name in ("voids", "news")
         )
         self.count.leads.withdrawn(np.setdiff1d(voids, news))
@@ -254,35 +282,40 @@ class EarlyResults:
         events: npt.NDArray[np.int64] = sequence ^ of_source << _SOURCE_SHIFT
         return events
 
-    def _table(self, parts: list[Any], version: int, strings: StringTable) -> pa.Table:
-        tables = []
-        for told, identities, which, change in parts:
-            at = np.flatnonzero(which)
-            taken = pa.array(at)
-            keys = {name: column.take(taken) for name, column in told.keys.items()}
-            table = rows_to_table(told.rows[at], self._emits, strings, keys)
-            table = table.append_column("n", pa.array(identities[at] % _PLACES))
-            table = table.append_column("version", pa.array(np.full(len(at), version, np.int64)))
-            of = pa.int8() if isinstance(change, int) else pa.string()
-            tables.append(table.append_column("change", pa.array([change] * len(at), of)))
-        # Those without rows know no types of times and sources.
-        found = [table for table in tables if table.num_rows] or tables[-1:]
-        table = pa.concat_tables(found).combine_chunks()
-        ties = [("change", "ascending")] if pa.types.is_integer(table["change"].type) else []
-        order = [(name, "ascending") for name in ("timestamp", "source", "sequence", "n")]
-        return table.take(pa.compute.sort_indices(table, sort_keys=order + ties))
+    def _table(
+        self,
+        told: _Told,
+        ids: npt.NDArray[np.int64],
+        at: npt.NDArray[np.int64],
+        code: npt.NDArray[Any],
+        version: int,
+        strings: StringTable,
+    ) -> pa.Table:
+        """Of these rows those ``at`` some places, in the order of their keys."""
+        keys = {name: of.take(pa.array(at)) for name, of in told.keys.items()}
+        places = pa.array(ids[at] % _PLACES)
+        if len(at) > 1:
+            is_weight = code.dtype == np.int8
+            ties = {"change": pa.array(code[at])} if is_weight else {}
+            order = pa.table({**keys, "n": places, **ties})
+            ordered = pa.compute.sort_indices(
+                order, sort_keys=[(name, "ascending") for name in order.column_names]
+            )
+            at = at[np.asarray(ordered)]
+            keys = {name: of.take(ordered) for name, of in keys.items()}
+            places = places.take(ordered)
+        table = rows_to_table(told.rows[at], self._emits, strings, keys)
+        table = table.append_column("n", places)
+        table = table.append_column("version", pa.array(np.full(len(at), version, np.int64)))
+        of = pa.int8() if code.dtype == np.int8 else pa.string()
+        return table.append_column("change", pa.array(code[at].tolist(), of))
 
 
-def _nothing(emits: Schema) -> dict[str, _Told]:
-    empty = _Told(
-        np.empty((0, emits.row_words), np.int64),
-        {
-            "timestamp": pa.array([], pa.int64()),
-            "source": pa.array([], pa.int64()),
-            "sequence": pa.array([], pa.int64()),
-        },
-    )
-    return dict.fromkeys(("voids", "kept", "finals", "news"), empty)
+def _nothing(emits: Schema, keys: KeyColumns | None = None) -> dict[str, _Told]:
+    """No rows, with keys of these types."""
+    of = keys or dict.fromkeys(("timestamp", "source", "sequence"), pa.array([], pa.int64()))
+    none = {name: array.slice(0, 0) for name, array in of.items()}
+    return dict.fromkeys(_NAMES, _Told(np.empty((0, emits.row_words), np.int64), none))
 
 
 def _together(told: list[_Told]) -> _Told:
@@ -304,24 +337,27 @@ def _pieces(array: Any) -> list[pa.Array]:
     return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
-def _identities(parts: list[_Told]) -> list[npt.NDArray[np.int64]]:
-    """A number for each row, by its event and its place among those of the event.
+def _identities(told: _Told, counts: list[int]) -> npt.NDArray[np.int64]:
+    """A number for each row, by its event and its place among those of the event, of parts with so
+    many rows.
 
     By the event's key, as a revised one has another row number.
     """
-    whole = _together(parts)
-    sources = np.asarray(whole.keys["source"].dictionary_encode().indices)
-    keys = np.column_stack([sources, np.asarray(whole.keys["sequence"])]).astype(np.int64)
-    number = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-    found, at = [], 0
-    for told in parts:
-        own = number[at : at + len(told.rows)].astype(np.int64)
-        at += len(told.rows)
-        # Those of one event lie one behind the other.
-        begins = np.flatnonzero(np.diff(own, prepend=-1))
-        lengths = np.diff(begins, append=len(own))
-        places = np.arange(len(own)) - np.repeat(begins, lengths)
-        found.append(own * _PLACES + places)
+    sources = np.asarray(told.keys["source"].dictionary_encode().indices)
+    sequences = np.asarray(told.keys["sequence"])
+    order = np.lexsort([sequences, sources])
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (np.diff(sources[order]) != 0) | (np.diff(sequences[order]) != 0)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(begins)
+    # Those of one event lie one behind the other.
+    first = np.ones(len(number), np.bool_)
+    first[1:] = np.diff(number) != 0
+    ends = np.cumsum(counts)
+    first[ends[(ends < len(number))]] = True
+    starts = np.flatnonzero(first)
+    places = np.arange(len(number)) - np.repeat(starts, np.diff(starts, append=len(number)))
+    found: npt.NDArray[np.int64] = number * _PLACES + places
     return found
 
 

@@ -397,6 +397,24 @@ class OutOfOrder:
         told = self._parts.turn.taken(tell)
         return partial(self._native.await_early, milliseconds), told
 
+    def go_back(self) -> None:
+        """The state is another one: early results forget what is not final in it."""
+        pending = self._committed.pending
+        waiting = {
+            (segment.source.name, segment.first_sequence + at)
+            for segment in pending.segments
+            if not segment.is_released
+            for at in range(segment.count - segment.not_applied, segment.count)
+        }
+
+        def is_final(source: Name, sequence: int) -> bool:
+            known = pending.sources.known(source)
+            has_come = known is not None and sequence < known.next_sequence
+            return has_come and (source, sequence) not in waiting
+
+        if self._parts.options.early:
+            self._early.go_back(is_final)
+
     def _gather(self) -> Any:
         """With the turn: takes what early results have to tell."""
         pending = self._committed.pending

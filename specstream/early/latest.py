@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.engine.early_results import ANSWER_BITS
+from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 from specstream.errors import InputError
 
 __all__ = ["KEY", "latest"]
@@ -18,13 +18,17 @@ _CHANGES = ("early", "withdrawn", "final")
 
 
 def latest(
-    changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] | None = None
+    changes: pa.Table | EarlyAnswer | Iterable[pa.Table | EarlyAnswer],
+    *,
+    by: str | Sequence[str] | None = None,
 ) -> pa.Table:
     """The rows that stand, by a log of changes.
 
     Args:
         changes: what :meth:`specstream.Engine.poll_early` gave with ``changes="upsert"``: one table
-            or several, complete and in any order; one that comes twice changes nothing.
+            or several, complete and in any order; one that comes twice changes nothing. Of an
+            engine that is restored or rolled back give the answers themselves: one with ``reset``
+            may have no rows that would say so.
         by: columns of the operator's output that name what a row is about, like an account: of the
             rows of one only the last in the order of events is kept. None: all rows.
 
@@ -54,9 +58,14 @@ def latest(
     >>> ss.early.latest(log, by="account").select(["account", "balance"]).to_pylist()
     [{'account': 0, 'balance': 6}, {'account': 1, 'balance': 7}]
     """
-    if not isinstance(changes, (pa.Table, Iterable)):
+    if isinstance(changes, (pa.Table, EarlyAnswer)):
+        changes = [changes]
+    if not isinstance(changes, Iterable):
         raise InputError(_no_table("changes", changes))
-    tables = [changes] if isinstance(changes, pa.Table) else list(changes)
+    given = list(changes)
+    tables = [one.changes if isinstance(one, EarlyAnswer) else one for one in given]
+    # A reset may come without rows: then it is the answer that says so.
+    told = [one.version for one in given if isinstance(one, EarlyAnswer)]
     by = _names(by)
     for number, table in enumerate(tables):
         which = f"changes[{number}]" if len(tables) > 1 else "changes"
@@ -73,7 +82,9 @@ def latest(
     log = log.take(pc.sort_indices(log, sort_keys=order))
     log = _last_of_each(log, KEY)
     log = log.filter(pc.not_equal(log["change"], "withdrawn"))
-    newest = pc.max(pc.shift_right(version, ANSWER_BITS))
+    newest = max([version >> ANSWER_BITS for version in told], default=0)
+    if log.num_rows:
+        newest = max(newest, pc.max(version).as_py() >> ANSWER_BITS)
     of_newest = pc.equal(pc.shift_right(log["version"], ANSWER_BITS), newest)
     log = log.filter(pc.or_(of_newest, pc.equal(log["change"], "final")))
     return _last_of_each(log, by) if by else log
