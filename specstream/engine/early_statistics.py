@@ -75,8 +75,8 @@ class Leads:
     """
 
     def __init__(self) -> None:
-        self._watched: dict[int, float] = {}
-        self._bits = 0  # one event in 2 ** bits is watched
+        self.watched: dict[int, float] = {}
+        self.bits = 0  # one event in 2 ** bits is watched
         self._found = np.zeros(_KEPT)
         self._count = 0
         self._quantiles: tuple[int, tuple[float | None, float | None]] = (0, (None, None))
@@ -84,39 +84,39 @@ class Leads:
     @property
     def are_waiting(self) -> bool:
         """Whether there are events whose end is waited for."""
-        return bool(self._watched)
+        return bool(self.watched)
 
     def told(self, events: Numbers, at: float | None = None) -> None:
         """Rows of these events, by number, were told early; at once, by default."""
         at = time.monotonic() if at is None else at
         sample = np.unique(self._of_sample(events))
-        while len(sample) + len(self._watched) > _MOST_WATCHED:
-            self._bits += 1
+        while len(sample) + len(self.watched) > _MOST_WATCHED:
+            self.bits += 1
             sample = self._of_sample(sample)
             kept = self._of_sample(self._numbers())
-            self._watched = {event: self._watched[event] for event in kept.tolist()}
+            self.watched = {event: self.watched[event] for event in kept.tolist()}
         for event in sample.tolist():
-            self._watched.setdefault(event, at)
+            self.watched.setdefault(event, at)
 
     def withdrawn(self, events: Numbers) -> None:
         """There are no rows of these any more."""
         for event in self._watched_of(events):
-            self._watched.pop(event, None)
+            self.watched.pop(event, None)
 
     def final(self, events: Numbers, at: float | None = None) -> None:
         """The rows of these are final; those that were never told early are passed over."""
         at = time.monotonic() if at is None else at
         for event in self._watched_of(events):
-            since = self._watched.pop(event, None)
+            since = self.watched.pop(event, None)
             if since is not None:
                 self._found[self._count % _KEPT] = at - since
                 self._count += 1
-        if self._bits > 0 and len(self._watched) < _MOST_WATCHED // 4:
-            self._bits -= 1
+        if self.bits > 0 and len(self.watched) < _MOST_WATCHED // 4:
+            self.bits -= 1
 
     def forget(self) -> None:
         """What was told and is not final will be told anew."""
-        self._watched = {}
+        self.watched = {}
 
     def quantiles(self) -> tuple[float | None, float | None]:
         """Median and 99th percentile, in seconds; None: nothing was measured."""
@@ -130,21 +130,21 @@ class Leads:
         return quantiles
 
     def _numbers(self) -> Numbers:
-        return np.fromiter(self._watched, np.int64, len(self._watched))
+        return np.fromiter(self.watched, np.int64, len(self.watched))
 
     def _watched_of(self, events: Numbers) -> list[int]:
         """Those of them that are watched, each of its rows once."""
-        if not self._watched or not len(events):
+        if not self.watched or not len(events):
             return []
         found: list[int] = events[np.isin(events, self._numbers())].tolist()
         return found
 
     def _of_sample(self, events: Numbers) -> Numbers:
         """Those of them that are to be watched."""
-        if self._bits == 0:
+        if self.bits == 0:
             return events
         spread = events.astype(np.uint64) * _SPREAD
-        sample: Numbers = events[spread >> np.uint64(_WORD_BITS - self._bits) == 0]
+        sample: Numbers = events[spread >> np.uint64(_WORD_BITS - self.bits) == 0]
         return sample
 
 

@@ -172,13 +172,13 @@ def test_the_sample_is_bounded_and_fair() -> None:
     count = 300_000
     for first in range(0, count, 60_000):
         leads.told(np.arange(first, first + 60_000), at=0.0)
-        assert len(leads._watched) <= 4096
-    assert len(leads._watched) > 1000, "one in 128 or so"
+        assert len(leads.watched) <= 4096
+    assert len(leads.watched) > 1000, "one in 128 or so"
     # A hundredth of them leads by far more.
     events = np.arange(count)
     leads.final(events[events % 100 != 0], at=2.0)
     leads.final(events[events % 100 == 0], at=50.0)
-    assert not leads._watched
+    assert not leads.watched
     median, high = leads.quantiles()
     assert median == 2.0
     assert high is not None
@@ -187,7 +187,7 @@ def test_the_sample_is_bounded_and_fair() -> None:
     for round_ in range(20):
         leads.told(np.arange(3), at=float(round_))
         leads.final(np.arange(3), at=round_ + 1.0)
-    assert leads._bits == 0
+    assert leads.bits == 0
 
 
 def test_withdrawn_events_are_not_waited_for() -> None:

@@ -25,7 +25,8 @@ _ROWS = 10_000  # given to the driver at a time
 
 
 class EarlyDatabaseSink:
-    """Keeps the latest version of each row in a table; see :func:`early_database_sink`.
+    """Keeps the latest version of each row in a table; see :func:`early_database_sink`, which
+    explains ``connect`` and ``placeholder``.
 
     Attributes:
         table: its name.
@@ -61,7 +62,8 @@ class EarlyDatabaseSink:
         return pa.table(dict(zip(names, map(list, columns), strict=True))) if rows else None
 
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
-        """Takes in the changes of one batch, in one transaction."""
+        """Takes in the changes of one batch, an ``answer`` of ``poll_early``, in one transaction.
+        ``batch_id`` is for messages."""
         with named(self, batch_id), self._cursor() as cursor:
             changes = answer.changes
             if not changes.num_rows and not self._is_there(cursor):

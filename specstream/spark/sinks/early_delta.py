@@ -27,7 +27,8 @@ __all__ = ["EarlyDeltaSink", "early_delta_sink"]
 
 
 class EarlyDeltaSink:
-    """Keeps the latest version of each row in a Delta table; see :func:`early_delta_sink`.
+    """Keeps the latest version of each row in a Delta table; see :func:`early_delta_sink`, which
+    explains ``storage_options``.
 
     Attributes:
         path: path or URI of the table.
@@ -58,7 +59,8 @@ class EarlyDeltaSink:
         return None if table is None else _without_views(table.to_pyarrow_table())
 
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
-        """Takes in the changes of one batch."""
+        """Takes in the changes of one batch, an ``answer`` of ``poll_early``; ``batch_id`` is for
+        messages."""
         with named(self, batch_id):
             known = self._table()
             first = 0 if known is None else known.version() + 1
