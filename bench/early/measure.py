@@ -96,7 +96,7 @@ class Amount:
 FULL = Amount(
     differences=DIFFERENCES,
     seconds=1.5,
-    rounds=7,
+    rounds=5,
     delays=DELAYS,
     shares=SHARES,
     threads=THREADS,

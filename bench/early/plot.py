@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bench.early.measure import CURVES, EARLY, PLAIN, SPECULATIVE, WITH_EARLY
+from bench.early.measure import CURVES, DELAYS, EARLY, PLAIN, SPECULATIVE, WITH_EARLY
 from specstream.figures.palette import LOOKS as KNOWN
 from specstream.figures.palette import SPARE
 from specstream.figures.style import (
@@ -27,9 +27,11 @@ LOOKS = {
     SPECULATIVE: KNOWN["value"],
     WITH_EARLY: SPARE[1],
     EARLY: SPARE[2],
+    **{
+        f"late by up to {delay:g} s": look
+        for delay, look in zip(DELAYS, (SPARE[0], SPARE[3], SPARE[4]), strict=True)
+    },
 }
-# Of delays, in the order of their length.
-_DELAYS = (SPARE[0], SPARE[3], SPARE[4])
 
 
 @in_style
@@ -57,20 +59,18 @@ def draw_early(data: Mapping[str, Any]) -> Figure:
     for axes in panels[0]:
         axes.set_xlabel("B slower by so many percent")
     threads = max(one["threads"] for one in delays["points"])
-    looks = {}
-    for delay, look in zip(
-        dict.fromkeys(one["delay"] for one in delays["points"]), _DELAYS, strict=False
-    ):
+    names = []
+    for delay in dict.fromkeys(one["delay"] for one in delays["points"]):
         points = [
             one for one in delays["points"] if (one["delay"], one["threads"]) == (delay, threads)
         ]
         name = f"late by up to {delay:g} s"
-        looks[name] = look
+        names.append(name)
         late = [100 * one["late"] for one in points]
         again = [100 * one["revised"][1] for one in points]
-        plot_line(panels[1, 0], late, again, name, look)
+        plot_line(panels[1, 0], late, again, name, LOOKS[name])
         speed = [one["throughput"]["told"][1] for one in points]
-        plot_line(panels[1, 1], late, speed, name, look)
+        plot_line(panels[1, 1], late, speed, name, LOOKS[name])
     line_at(panels[1, 1], 1.0)
     panels[1, 0].set_ylabel("early rows revised (%)")
     panels[1, 1].set_ylabel("throughput, without early = 1")
@@ -79,5 +79,5 @@ def draw_early(data: Mapping[str, Any]) -> Figure:
     for axes in panels.flat:
         axes.grid(axis="y")
     from_zero([revised, *panels[1]])
-    legend(figure, [*CURVES, *looks], {**LOOKS, **looks})
+    legend(figure, [*CURVES, *names], LOOKS)
     return figure
