@@ -51,6 +51,8 @@ def latest(changes: pa.Table | Iterable[pa.Table], *, by: str | Sequence[str] = 
     >>> ss.early.latest(log, by="account").select(["account", "balance"]).to_pylist()
     [{'account': 0, 'balance': 6}, {'account': 1, 'balance': 7}]
     """
+    if not isinstance(changes, Iterable):
+        _check(changes, "changes", ())
     tables = [changes] if isinstance(changes, pa.Table) else list(changes)
     by = [by] if isinstance(by, str) else list(by)
     for number, table in enumerate(tables):

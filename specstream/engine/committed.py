@@ -249,6 +249,11 @@ class Committed:
         with refused(what):
             strings = content.table(operator.program.strings)
             pending = self._pending_of(strings, content.pending)
+            if len(pending.tentative) and not self._options.early:
+                raise SnapshotError(
+                    f"{what}: the snapshot holds {len(pending.tentative)} tentative event(s), "
+                    "which are for engines with early results; expected Engine(..., early=True)"
+                )
             if operator.layout.lasting and pending.pending:
                 self._check_waiting(pending)
             rejected = RejectedRows.read(content.rejected_rows)

@@ -42,7 +42,8 @@ class EarlyAnswer:
     """What :meth:`specstream.Engine.poll_early` gives.
 
     Attributes:
-        changes: the columns of ``emits``; ``timestamp``, ``source`` and ``sequence`` of the event;
+        changes: a table; of a pipeline with several sinks one for each, by its name. The columns of
+            ``emits``; ``timestamp``, ``source`` and ``sequence`` of the event;
             ``n``, the place among the rows of one event, from 0; ``version``, which rises from one
             answer to the next; and ``change``. In the order of the keys, a row once at most. With
             ``changes="upsert"``, ``change`` is "early" for a row that is new or has changed,
@@ -57,7 +58,7 @@ class EarlyAnswer:
             void: the engine was restored or has run a batch, and tells anew what is applied.
     """
 
-    changes: pa.Table
+    changes: Any
     applied_up_to: Key | None
     final_up_to: Key | None
     reset: bool
@@ -77,14 +78,16 @@ class EarlyResults:
     Args:
         native: the engine in the runtime.
         emits: what it emits.
+        by_sink: gives emitted rows as a user gets them.
 
     Attributes:
         tells: whether somebody asks for early results; then they are kept for him.
     """
 
-    def __init__(self, native: Native, emits: Schema) -> None:
+    def __init__(self, native: Native, emits: Schema, by_sink: Callable[[pa.Table], Any]) -> None:
         self._native = native
         self._emits = emits
+        self._by_sink = by_sink
         # By the runtime's edition: who took them may have been interrupted before he could say so.
         self._gathered: list[tuple[int, dict[str, _Told]]] = []
         self._given = 0  # answers
@@ -174,7 +177,7 @@ class EarlyResults:
             ]
         version = self._incarnation << _ANSWER_BITS | self._given + 1
         table = self._table(parts, version, strings)
-        return EarlyAnswer(table, *self._up_to, self._reset)
+        return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset)
 
     def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """An answer while things are taken back: what was gathered is for the next one."""
@@ -182,7 +185,7 @@ class EarlyResults:
         change = -1 if changes == "retract" else _EARLY
         empty = [(_nothing(self._emits)["news"], none, none, change)]
         table = self._table(empty, 0, strings)
-        return EarlyAnswer(table, *self._up_to, False)
+        return EarlyAnswer(self._by_sink(table), *self._up_to, False)
 
     def finish(self) -> None:
         """The answer is the caller's."""

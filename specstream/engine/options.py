@@ -198,7 +198,6 @@ def no_early_results(operator: Operator) -> str | None:
     layout = operator.layout
     for found, problem, instead in (
         (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
-        (len(operator.sinks) > 1, "is a pipeline with several sinks", "one sink"),
         (operator.has_timers, "has timers", "an operator without timers"),
         (layout.goes_by_time, "has entries that expire", "containers without expires="),
         (layout.operations, "has boosted fields", "plain fields or containers"),
@@ -208,8 +207,10 @@ def no_early_results(operator: Operator) -> str | None:
                 f"{problem}, which early results do not know yet; expected {instead}, or an "
                 "engine without early="
             )
+    # Of a pipeline with several sinks a column is called sink.column.
+    emitted = {name.rpartition(".")[2] for name in operator.emits.names}
     for name in EARLY_COLUMNS:
-        if name in operator.emits.names:
+        if name in emitted:
             return f"emits a column {name!r}, and early results add one of that name: rename it"
     return None
 

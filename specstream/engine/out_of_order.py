@@ -62,7 +62,7 @@ class OutOfOrder:
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
-        self._early = EarlyResults(self._native, self._emits)
+        self._early = EarlyResults(self._native, self._emits, parts.operator.rows)
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -434,8 +434,11 @@ class OutOfOrder:
         """Gives the runtime a segment, if it has not got it. May be begun anew."""
         rank = segment.source.rank
         if not segment.native.submitted and not segment.native.is_withdrawn:
-            if segment.replaces is not None:
-                self._withdraw(segment.replaces)
+            old = segment.replaces
+            if old is not None and old.native.submitted:
+                segment.native.replaces = old.native
+            elif old is not None:
+                self._withdraw(old)
             elif not segment.native.is_tentative:
                 self._check((segment.since, rank), self._frontier, "an event")
             self._native.submit(segment.native)

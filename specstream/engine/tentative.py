@@ -56,10 +56,9 @@ class TentativeEvents:
         at = int(numbers.argmin())
         if numbers[at] < source.next_sequence:
             raise InputError(
-                f"{self._what}: sequence number {int(numbers[at])} of source {source.name!r} comes "
-                f"after {source.next_sequence - 1}, and numbers rise from one call to the next; "
-                f"expected {source.next_sequence} or more; what has come before is changed by "
-                "revise()"
+                f"{self._what}: sequence number {int(numbers[at])} of source {source.name!r} is "
+                f"not above {source.next_sequence - 1}, the last one that has come; expected "
+                f"{source.next_sequence} or more; events that have come are changed by revise()"
             )
         if len(np.unique(numbers)) < len(numbers):
             found, counts = np.unique(numbers, return_counts=True)

@@ -281,7 +281,7 @@ def _submitted(
     source = order["source"]
     names = [0] if source is None else events[source].unique().to_pylist()
     output, raised = [], []
-    changes: list[pa.Table] = []
+    changes: list[Any] = []
     with Engine(operator, sources=names, **begin, **setting.options) as engine:
         for number, arrival in enumerate(
             arrivals(events, order_by=by, source=source, seed=begin["seed"])
@@ -302,7 +302,9 @@ def _submitted(
         found = _Answer(_joined(output), engine.state, tuple(raised))
         if changes:
             changes.append(engine.poll_early(timeout=None).changes)
-            _compare_changes(operator, setting, changes, found.output[""])
+            for sink, rows in found.output.items():
+                log = [of[sink] if isinstance(of, dict) else of for of in changes]
+                _compare_changes(operator, setting, log, rows)
         return found
 
 

@@ -267,6 +267,9 @@ struct ss_segment {
      * ss_engine_confirm was told of it. */
     bool is_tentative;
     bool is_withdrawn; /* set by ss_engine_withdraw */
+    /* A tentative one with the same key, which is withdrawn at the instant at which this one comes: else
+     * what is behind could be final in between. NULL: none. */
+    struct ss_segment *replaces;
 };
 
 /* An order key without its sequence number. */
@@ -492,6 +495,7 @@ struct ss_early_figures {
     uint64_t republished;
     uint64_t rerun;
     uint64_t nanoseconds; /* of revoking and publishing again */
+    uint64_t held;        /* order time by which the head is held back, as that takes too long; or 0 */
 };
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine);
 

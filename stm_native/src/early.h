@@ -50,6 +50,17 @@ struct ss_words {
     uint64_t capacity;
 };
 
+/* How long revoking takes, and what is done about it. With the mutex of the queue. */
+struct ss_budget {
+    int64_t since;   /* when the share of time was looked at last */
+    uint64_t before; /* nanoseconds that revoking had taken by then */
+    uint64_t held;   /* the head stays so far behind the newest event, in order time; 0: it does not */
+    int64_t newest;  /* time of the last of all events */
+    bool has_newest;
+    uint64_t lateness[64]; /* of late events, from the last one that was applied; the latest ones */
+    uint64_t late;         /* how many there were */
+};
+
 /* Changed with the turn and the mutex of the queue: who has one of them may look. */
 struct ss_early {
     struct ss_applied **row; /* in the order of their keys, from `first` on */
@@ -73,6 +84,7 @@ struct ss_early {
     struct ss_words finals; /* likewise, which nobody knows yet */
     struct ss_words news;
     struct ss_early_figures figures;
+    struct ss_budget budget;
 };
 
 /* A job with early results begins; false: out of memory. No worker is in a job. */
@@ -108,6 +120,23 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
 
 /* Rows that somebody knows are no longer there. */
 void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied);
+
+/* ---- with the mutex ---- */
+
+/* Events up to this time have come. */
+void ss_budget_note_newest(struct ss_early *early, int64_t timestamp);
+/* An event is so late that some were revoked. */
+void ss_budget_note_late(struct ss_early *early, uint64_t lateness);
+/* Looks from time to time how much of it revoking takes: beyond a quarter, the head is held back by as
+ * much as most late events are late; far below it, by half as much as before. */
+void ss_budget_settle(struct ss_early *early);
+/* Whether an event that is not safe is to wait for others before it. */
+static inline bool ss_is_held(const struct ss_early *early, int64_t timestamp)
+{
+    const struct ss_budget *budget = &early->budget;
+    return budget->held != 0 && budget->has_newest && timestamp <= budget->newest &&
+           (uint64_t)budget->newest - (uint64_t)timestamp < budget->held;
+}
 
 /* ---- with the turn and the mutex ---- */
 

@@ -380,6 +380,8 @@ static enum early_step early_step(const struct ss_engine *engine)
     if (next == NEXT_REVOKED)
         return EARLY_REPUBLISH;
     bool has_room = early->bytes < early->limit || early->applied < early->count;
+    if (next != NEXT_NOBODY && ss_is_held(early, key.timestamp) && !is_safe(queue, key))
+        return EARLY_NOTHING;
     if (next == NEXT_PENDING) {
         /* Where no slot is left, the latest run has to be over before its events can make room. */
         bool has_slot = queue->unused_count > 0 ||
@@ -413,8 +415,10 @@ static bool early_is_settled(const struct ss_engine *engine)
 static bool may_claim_early(const struct ss_engine *engine)
 {
     const struct ss_early *early = engine->early;
+    struct ss_key key = pending_key(&engine->queue);
     return early->applied == early->count && early->divided == 0 && early->bytes < early->limit &&
-           !is_late(early, pending_key(&engine->queue));
+           !is_late(early, key) &&
+           (!ss_is_held(early, key.timestamp) || is_safe(&engine->queue, key));
 }
 
 /* ---- what there is to do ---- */
@@ -926,6 +930,9 @@ static void revoke(struct ss_engine *engine)
             place = i < place ? i : place;
             left--;
         }
+    if (place < early->applied)
+        ss_budget_note_late(early, (uint64_t)ss_applied_at(early, early->applied - 1)->last.timestamp -
+                                       (uint64_t)ss_applied_at(early, place)->first.timestamp);
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
     pthread_mutex_unlock(&queue->mutex);
@@ -1143,6 +1150,7 @@ static bool advance_early(struct ss_worker *worker)
     struct ss_early *early = engine->early;
     struct ss_transaction *transaction;
     pthread_mutex_lock(&queue->mutex);
+    ss_budget_settle(early);
     enum early_step step = early_step(engine);
     bool full = early->bytes >= early->limit;
     switch (step) {
@@ -1381,6 +1389,26 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
     }
 }
 
+/* With the mutex: has what refers to the event be taken back, and then forgotten. */
+static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
+{
+    struct ss_early *early = engine->early;
+    struct ss_key key = key_at(segment, segment->first);
+    assert(segment->is_tentative && segment->last - segment->first == 1);
+    segment->is_withdrawn = true;
+    uint64_t place = ss_applied_before(early, key);
+    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
+        divide(early, ss_applied_at(early, place)); /* as a late event would */
+    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
+        if (is_before(key, first_key(active_at(engine, place))))
+            break;
+        if (active_at(engine, place)->spans[0].segment == segment) {
+            ask_to_dissolve(engine, place);
+            break;
+        }
+    }
+}
+
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
@@ -1410,8 +1438,12 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         if (low < segment->last && is_before(key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
-    if (engine->early != NULL)
+    if (segment->replaces != NULL && !segment->replaces->is_withdrawn)
+        withdraw(engine, segment->replaces);
+    if (engine->early != NULL) {
         divide_applied(engine, segment);
+        ss_budget_note_newest(engine->early, key_at(segment, segment->last - 1).timestamp);
+    }
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
     segment->submitted = true;
     refresh(engine);
@@ -1429,22 +1461,8 @@ void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment)
 
 void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment)
 {
-    struct ss_early *early = engine->early;
-    struct ss_key key = key_at(segment, segment->first);
     pthread_mutex_lock(&engine->queue.mutex);
-    assert(segment->is_tentative && segment->last - segment->first == 1);
-    segment->is_withdrawn = true;
-    uint64_t place = ss_applied_before(early, key);
-    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
-        divide(early, ss_applied_at(early, place)); /* as a late event would */
-    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
-        if (is_before(key, first_key(active_at(engine, place))))
-            break;
-        if (active_at(engine, place)->spans[0].segment == segment) {
-            ask_to_dissolve(engine, place);
-            break;
-        }
-    }
+    withdraw(engine, segment);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
 }
@@ -1522,6 +1540,13 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
 
 bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds)
 {
+    /* Without revocations nobody else looks whether the head need still be held back. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    if (engine->early != NULL) {
+        ss_budget_settle(engine->early);
+        refresh(engine);
+    }
+    pthread_mutex_unlock(&engine->queue.mutex);
     return await(engine, &engine->queue.is_settled, milliseconds);
 }
 

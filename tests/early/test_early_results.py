@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import contents
@@ -319,10 +320,44 @@ def test_what_is_told_is_the_sequential_run_over_what_has_come(
 def test_patience_is_bounded() -> None:
     """Nothing hangs where a source never advances: the answer is there (ER-12)."""
     with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
-        for time in range(100):
-            engine.submit_event(time, "a", at=time, amount=1)
+        for at in range(100):
+            engine.submit_event(at, "a", at=at, amount=1)
         answer = engine.poll_early(timeout=PATIENCE)
         assert answer.changes.num_rows == 100
         assert answer.final_up_to is None
         assert engine.poll(timeout=None).num_rows == 0
         assert engine.stats.pending == 100
+
+
+def test_what_is_submitted_waits_where_revoking_takes_too_long() -> None:
+    """The latest events stay back, so that late ones find few to be taken back; nothing is lost."""
+    count, late = 30_000, 400
+    with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
+        engine.poll_early()
+        for at in range(10):
+            first = at * count // 10
+            times = range(first, first + count // 10)
+            engine.submit(
+                {"t": times, "at": times, "amount": [1] * len(times)}, order_by="t", source="a"
+            )
+        engine.poll_early(timeout=None)
+        deadline = time.monotonic() + PATIENCE
+        held = 0
+        for at in range(late):
+            engine.submit_event(at, "b", at=at, amount=1)
+            engine.submit_event(count + at, "a", at=at, amount=1)
+            engine.poll_early(timeout=None)
+            held = max(held, int(engine.parts.native.early_figures().held))
+            if held or time.monotonic() > deadline:
+                break
+        assert held > count // 2, "nothing was held back"
+        come = at + 1
+        engine.submit_event(count + late, "a", at=1, amount=1)
+        answer = engine.poll_early(timeout=None)
+        assert answer.applied_up_to is not None
+        assert answer.applied_up_to[0] < count + late
+        for source in ("a", "b"):
+            engine.advance(source, None)
+        rows = engine.poll(timeout=None)
+        assert rows.num_rows == count + 2 * come + 1
+        assert engine.stats.pending == 0
