@@ -116,7 +116,7 @@ def _check(table: object, which: str, by: Sequence[str]) -> None:
                 f"{', '.join(table.column_names)}); expected the changes of poll_early"
                 + (", and by= one of its columns" if name in by else "")
             )
-    if table.num_rows and not pa.types.is_string(table["change"].type):
+    if not pa.types.is_string(table["change"].type):
         raise InputError(
             f'ss.early.latest: {which} was told with changes="retract", whose rows add up; '
             'expected changes="upsert"'

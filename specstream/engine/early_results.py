@@ -214,7 +214,8 @@ class EarlyResults:
         applied = _key(told.applied_to, name_of, of) if told.has_applied else None
         final = _key(told.final_to, name_of, of) if told.has_final else None
         if told.is_whole:
-            self._up_to = applied or self._up_to[0], final or self._up_to[1]
+            final = final or self._up_to[1]
+            self._up_to = applied or final, final
         return told
 
     def leave(self) -> None:

@@ -530,7 +530,7 @@ class Engine:
                 all that have come.
 
         Raises:
-            InputError: nothing has come of the source.
+            InputError: the source is not known.
             ConfigurationError: the engine was made without ``early=True``.
 
         >>> import specstream as ss
@@ -567,7 +567,7 @@ class Engine:
             sequence: its sequence number.
             version: of the change, above that of the change before; an event comes with version 1.
                 One that has been made before changes nothing.
-            values: of the columns that change, by name.
+            values: of the columns that change, by name; one at least.
 
         Raises:
             InputError: there is no such event, it is confirmed or retracted, or a value does not

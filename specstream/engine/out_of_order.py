@@ -205,16 +205,25 @@ class OutOfOrder:
         self._check_tentative("revise")
         sequence = integer("sequence", sequence, 0, 2**62)
         version = integer("version", version, 1, 2**62)
+        if not values:
+            raise InputError(
+                f"operator {self._parts.name!r}: revise of event {sequence} of source {source!r} "
+                "changes no column; expected values, by the names of columns"
+            )
         with self._lifetime.exclusive():
             pending = self._committed.pending
             known = self._known(source, "revise")
             old = pending.tentative.find(known, sequence, version)
             if old is None:
                 return
-            reads = self._parts.operator.explain().columns_read
+            operator = self._parts.operator
+            inside = operator.values_of(source, values)
+            # What a pipeline reads is told by vertex.
+            all_columns = operator.event.names
+            reads = all_columns if operator.sources else operator.explain().columns_read
 
             def revised() -> list[Segment]:
-                return pending.revised(old, version, values, reads)
+                return pending.revised(old, version, inside, reads)
 
             before = len(pending.unsent)
             self._take(pending.before(source), revised)

@@ -54,6 +54,13 @@ class TentativeEvents:
             InputError: one was given before, or is none.
         """
         at = int(numbers.argmin())
+        of = self._of.get(source.name, _OfSource())
+        gone = [number for number in numbers.tolist() if number in of.retracted]
+        if gone:
+            raise InputError(
+                f"{self._what}: event {gone[0]} of source {source.name!r} was retracted, and its "
+                f"sequence number stays unused; expected {source.next_sequence} or more"
+            )
         if numbers[at] < source.next_sequence:
             raise InputError(
                 f"{self._what}: sequence number {int(numbers[at])} of source {source.name!r} is "

@@ -321,6 +321,15 @@ class Operator:
         """
         return values
 
+    def values_of(self, source: object, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Some values of an event, by its columns.
+
+        Args:
+            source: that it is of.
+            values: as a user gives them.
+        """
+        return values
+
     @property
     def sources(self) -> dict[str, tuple[str, ...]]:
         """Names of a pipeline's sources, and of their columns; empty: it is none."""

@@ -437,9 +437,15 @@ class Pipeline(Operator):
                 f"pipeline {self.name!r}: an event of {shown(source)}, which is none of its "
                 f"sources: it has {', '.join(sources)}"
             )
+        name, own = str(source), self.values_of(source, values)
+        return {SOURCE: name, **dict.fromkeys(self.plan.event.names[1:]), **own}
+
+    def values_of(self, source: object, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Some values of an event, by the names of its source's columns, as events are inside."""
+        if len(self._graph.sources) == 1:
+            return values
         plan, name = self.plan, str(source)
-        own = {plan.column_of_event(name, one): value for one, value in values.items()}
-        return {SOURCE: name, **dict.fromkeys(plan.event.names[1:]), **own}
+        return {plan.column_of_event(name, one): value for one, value in values.items()}
 
     @property
     def sources(self) -> dict[str, tuple[str, ...]]:

@@ -431,28 +431,34 @@ static bool head_is_pending(const struct ss_engine *engine)
             is_before(pending_key(queue), first_key(active_at(engine, 0))));
 }
 
-/* Nothing behind it becomes final before somebody has said what it is. */
-static bool head_is_tentative(const struct ss_engine *engine)
+/* With early results: the first of all events that are not final, applied or not; NULL: there is none. */
+static const struct ss_span *first_span(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
-    if (head_is_pending(engine))
-        return queue->pending[0].segment->is_tentative;
-    return queue->active_count > 0 && active_at(engine, 0)->spans[0].segment->is_tentative;
+    const struct ss_early *early = engine->early;
+    const struct ss_span *first = early->count > 0 ? ss_applied_at(early, 0)->spans : NULL;
+    if (queue->pending_count > 0 && (first == NULL || starts_before(queue->pending, first)))
+        first = queue->pending;
+    if (queue->active_count > 0) {
+        const struct ss_span *active = active_at(engine, 0)->spans;
+        first = first == NULL || starts_before(active, first) ? active : first;
+    }
+    return first;
 }
 
 static bool head_is_safe(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
-    if (engine->early != NULL && engine->early->count > 0) {
-        const struct ss_applied *first = ss_applied_at(engine->early, 0);
-        /* The first event, as what the frontier divides is about to be divided. */
-        if (is_safe(queue, first->first) && !first->spans[0].segment->is_tentative)
-            return true;
-        if (first->spans[0].segment->is_tentative)
+    if (engine->early != NULL) {
+        const struct ss_span *first = first_span(engine);
+        if (first == NULL)
             return false;
+        /* Nothing becomes final before somebody has said what a tentative one is; one that was
+         * withdrawn is soon out of the way. Of a transaction the first event counts: where the frontier
+         * divides it, it is about to be divided. */
+        return first->segment->is_withdrawn ||
+               (!first->segment->is_tentative && is_safe(queue, key_at(first->segment, first->first)));
     }
-    if (head_is_tentative(engine))
-        return false;
     if (head_is_pending(engine))
         return is_safe(queue, pending_key(queue));
     return queue->active_count > 0 && is_safe(queue, first_key(active_at(engine, 0)));
@@ -1172,6 +1178,11 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     note_final(engine->early, transaction);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
+    const struct ss_queue *queue = &engine->queue;
+    if (queue->failed && queue->failed_segment != NULL) {
+        engine->early->has_final = true;
+        engine->early->final = key_at(queue->failed_segment, queue->failed_row);
+    }
 }
 
 /* With the turn: one step; false: there is none. */

@@ -137,3 +137,16 @@ def test_a_column_of_early_results_is_refused_in_a_sink() -> None:
     p.sink("moves", p.add(moves, p.source("ticks", {"symbol": str, "price": float})))
     with pytest.raises(ss.ConfigurationError, match="'clash' emits a column 'change'"):
         ss.Engine(p, early=True)
+
+
+def test_a_tentative_event_of_one_of_several_sources_is_revised() -> None:
+    with ss.Engine(trading(), early=True, threads=2) as engine:
+        engine.submit_event(10, "ticks", symbol="A", price=1.0)
+        engine.submit_event(20, "ticks", final=False, sequence=7, symbol="A", price=4.0)
+        assert engine.poll_early(timeout=None).changes["moves"]["by"].to_pylist() == [3.0]
+        engine.revise("ticks", 7, version=2, price=9.0)
+        assert engine.poll_early(timeout=None).changes["moves"]["by"].to_pylist() == [8.0]
+        with pytest.raises(ss.InputError, match="weight"):
+            engine.revise("ticks", 7, version=3, weight=1.0)
+        with pytest.raises(ss.InputError, match="changes no column"):
+            engine.revise("ticks", 7, version=3)

@@ -159,6 +159,7 @@ class World:
         row, version = self.open[source, number]
         other = self.draw(self.dice, 1)[0]
         names = [name for name in self.values(row) if self.dice.random() < 0.7]
+        names = names or list(self.values(row))[:1]
         values = {name: other[name] for name in names}
         self.engine.revise(source, number, version + 1, **values)
         if self.dice.random() < 0.3:  # what came before, once more
@@ -361,3 +362,20 @@ def test_what_is_submitted_waits_where_revoking_takes_too_long() -> None:
         rows = engine.poll(timeout=None)
         assert rows.num_rows == count + 2 * come + 1
         assert engine.stats.pending == 0
+
+
+@pytest.mark.parametrize("revised", [False, True])
+def test_a_poll_waits_for_what_an_event_that_is_gone_has_held_back(revised: bool) -> None:
+    for _ in range(10):
+        with ss.Engine(entities, sources=["a"], early=True, threads=3, horizon=16) as engine:
+            engine.submit_event(0, "a", final=False, sequence=0, at=1, amount=5)
+            times = list(range(1, 31))
+            table = {"t": times, "at": times, "amount": [1] * 30}
+            engine.submit(table, order_by="t", source="a")
+            engine.advance("a", 20)
+            if revised:
+                engine.revise("a", 0, version=2, amount=6)
+                engine.confirm("a")
+            else:
+                engine.retract("a", 0)
+            assert engine.poll(timeout=None).num_rows == 20 + revised
