@@ -1442,6 +1442,17 @@ static void midst_of_a_chunk(void)
     close_stage();
 }
 
+/* An event that has run is applied a little later. */
+static void await_applied(uint64_t count)
+{
+    int64_t since = ss_now();
+    while (figures().transactions < count) {
+        nap();
+        if (ss_now() - since > patience)
+            fail("%s: not so many are applied", scenario);
+    }
+}
+
 /* A run that goes through a dict meets entries that are taken back, and come back as they were. */
 static void mixtures(void)
 {
@@ -1457,6 +1468,7 @@ static void mixtures(void)
     await_arrival(2, 1); /* ahead */
     stage.allowed[1] = UINT64_MAX;
     await(&stage.over[1], 1, 1, "end");
+    await_applied(2);
     submit(AT_5, AT_5 + 1);
     await_arrival(AT_5, 1);
     stage.allowed[2] = UINT64_MAX;
