@@ -47,6 +47,7 @@
 #include "statistics.h"
 #include "transaction.h"
 #include "turn.h"
+#include "value.h"
 #include "worker.h"
 
 enum { COPIED_WORDS = 512, FIRST_ROOM = 64 };
@@ -81,6 +82,10 @@ bool ss_early_open(struct ss_engine *engine, uint64_t limit)
     copy_words(early->image, engine->config.state, engine->config.state_words);
     engine->early = early;
     engine->state = early->image;
+    /* What a transaction that is applied has read is compared by value when it is looked at again; so it
+     * logs values. */
+    early->protocol = engine->protocol;
+    engine->protocol = &ss_protocol_value;
     return true;
 }
 
@@ -97,6 +102,7 @@ void ss_early_close(struct ss_engine *engine)
     free(early->kept.at);
     free(early->finals.at);
     free(early->news.at);
+    engine->protocol = early->protocol;
     free(early);
     engine->early = NULL;
     engine->state = engine->config.state;

@@ -9,6 +9,7 @@
 #include "transaction.h"
 
 struct ss_engine;
+struct ss_protocol;
 struct ss_worker;
 
 /* What a change in a container was given when it was published. */
@@ -73,6 +74,7 @@ struct ss_early {
     uint64_t bytes;
     uint64_t limit;
     uint64_t *image;
+    const struct ss_protocol *protocol; /* of the engine's other jobs */
     _Atomic uint64_t revocations; /* begun and ended: odd while words are taken back */
     uint64_t edition; /* how often something was told */
     uint64_t untold; /* nobody knows the rows of some from here on */

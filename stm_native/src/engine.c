@@ -104,6 +104,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     worker->committed_row = -1;
     worker->runs_next = -1;
     run->worker = worker;
+    run->state = engine->state;
     run->keyed = engine->keyed;
     run->ahead = ss_containers_ahead(engine, index);
     worker->touched.event = -1;
@@ -307,11 +308,6 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
      * reference names a slot, and a longer ring has another tenant in it. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
         engine->protocol->roll_back(engine, &engine->ring[i]);
-    /* Whatever a transaction that is applied early has read is compared by value when it is looked at
-     * again; so it logs values. */
-    engine->protocol = config->protocol == SS_PROTOCOL_EAGER && job->early_bytes == 0
-                           ? &ss_protocol_eager
-                           : &ss_protocol_value;
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
