@@ -9,7 +9,7 @@ C_SOURCES := $(shell find stm_native -path stm_native/tests -prune -o \
 # Java is looked for once per make, and only by the targets that start Spark.
 WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
-QUICK := not spark and not slow and not large
+QUICK := not spark and not slow and not large and not long
 DEMO_ARGS ?=
 EXAMPLE ?= trading
 EXAMPLE_ARGS ?=
@@ -117,9 +117,9 @@ OPTIMISED = $(addprefix tests/,checkpoint engine native out_of_order predictors 
 
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(OPTIMISED) $(PYTEST_ARGS)
-	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
+	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress
@@ -131,6 +131,7 @@ stress-closing: $(VENV)/installed-test
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
+	$(WITH_JAVA) $(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT) $(STRESS_SPARK_ARGS)
 
 # The package once more, with the runtime under sanitizers and its assertions compiled in: where,

@@ -178,6 +178,8 @@ def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Pa
         assert engine.snapshot() == (tmp_path / "final").read_bytes()
 
 
+# Two processes with a Spark each, killed and begun anew.
+@pytest.mark.long
 def test_early_results_of_a_killed_stream_stand_as_if_it_never_was(tmp_path: Path) -> None:
     crash_driver.write_events(tmp_path / "events", EARLY_FILES, ROWS, watermark=True)
     (tmp_path / "early").touch()

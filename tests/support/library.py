@@ -24,7 +24,7 @@ def agrees(
     left_out: int = 0,
     are_none: bool = False,
 ) -> ss.SequentialRun:
-    """The sequential run over a table, which all kinds of settings and the third witness agree with.
+    """The sequential run over a table, which settings of all kinds and the witness agree with.
 
     Args:
         operator: one of the library.
