@@ -113,7 +113,7 @@ quick: lint
 # Where threads meet, operators run as users' operators do, and so do the pipelines of
 # `make stress-pipelines`. What a construct of the language, an operator or a graph means does not
 # depend on how far LLVM optimises, and compiling without takes a third of the time.
-OPTIMISED = $(addprefix tests/,checkpoint engine native out_of_order predictors structures)
+OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
@@ -131,7 +131,7 @@ stress-closing: $(VENV)/installed-test
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT) $(STRESS_SPARK_ARGS)
 
 # The package once more, with the runtime under sanitizers and its assertions compiled in: where,

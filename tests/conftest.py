@@ -160,8 +160,11 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs Spark: all of its folder, and whoever asks for the session."""
+    """Marks what needs Spark: all of its folder, and whoever asks for the session; and what tests
+    benchmarks, which are programs for a quiet machine, as no part of the daily check."""
     for item in items:
+        if HERE / "benchmarks" in item.path.parents:
+            item.add_marker("long")
         if HERE / "spark" in item.path.parents or "session" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
 

@@ -196,7 +196,14 @@ def merge(name: str, events: Sequence[Arrival], operator: ss.Operator) -> Merged
     Raises:
         AssertionError: the rows are not those of the sequential run.
     """
-    table = pa.table({f: [getattr(e, f) for e in [*FIRST, *events]] for f in Arrival._fields[1:]})
+    all_events = [*FIRST, *events]
+    table = pa.table(
+        {
+            "source": [one.source for one in all_events],
+            "time": [one.time for one in all_events],
+            "item": [one.item for one in all_events],
+        }
+    )
     run = operator.run_sequential(table, order_by="time", source="source", keys=True).output
     keys = list(zip(run["timestamp"].to_pylist(), run["source"].to_pylist(), strict=True))
     expected = run.select(list(operator.emits.names))

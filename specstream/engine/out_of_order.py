@@ -173,8 +173,10 @@ class OutOfOrder:
     def _number(self, final: bool, sequence: int | None, ordered: bool) -> int | None:
         """Of a tentative event, or -1 for the next one; None: it is not tentative."""
         if final:
+            if sequence is None:
+                return None
             raise ConfigurationError(
-                "sequence= numbers a tentative event: leave it out, or give final=False"
+                f"sequence={sequence!r} numbers a tentative event; expected final=False with it"
             )
         self._check_tentative("final=False", ordered)
         return -1 if sequence is None else integer("sequence", sequence, 0, 2**62)

@@ -31,6 +31,8 @@ def marked(one: Case) -> Any:
     marks = []
     if one.number % 8:
         marks.append(pytest.mark.slow)
+    if one.number % 2:
+        marks.append(pytest.mark.long)
     if one.pending:
         marks.append(pytest.mark.xfail(raises=ss.CompileError, strict=True, reason=one.pending))
     elif one.defect:

@@ -110,9 +110,9 @@ def _engine(**options: Any) -> None:
     ss.Engine(**options).close()
 
 
-def _of_engine(method: str) -> Callable[..., object]:
+def _of_engine(method: str, **engine_options: Any) -> Callable[..., object]:
     def call(**options: Any) -> object:
-        with ss.Engine(running_total, threads=1) as engine:
+        with ss.Engine(running_total, threads=1, **engine_options) as engine:
             return getattr(engine, method)(**options)
 
     return call
@@ -172,8 +172,8 @@ def _entries() -> list[Entry]:
         Entry(
             "submit_event",
             ss.Engine.submit_event,
-            _of_engine("submit_event"),
-            {"timestamp": 1, "x": 1},
+            _of_engine("submit_event", early=True),
+            {"timestamp": 1, "x": 1, "final": False},
             {"timestamp": "time"},
         ),
         Entry("advance", ss.Engine.advance, _of_engine("advance"), {"source": 0}, {"to": "time"}),
