@@ -1,5 +1,5 @@
 """Early results, kept: a table of what is applied, from the changes that an engine tells."""
 
-from specstream.early.latest import KEY, latest
+from specstream.early.latest import latest
 
-__all__ = ["KEY", "latest"]
+__all__ = ["latest"]

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import specstream as ss
-from specstream import operators, predictors, spark, structures, testing, windows
+from specstream import early, operators, predictors, spark, structures, testing, windows
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -132,11 +132,20 @@ def text_of(site: Path) -> str:
 def test_the_reference_has_every_public_name(site: Path) -> None:
     text = "".join(path.read_text() for path in (site / "reference").glob("*.html"))
     documented = set(re.findall(r'id="(specstream\.[\w.]+)"', text))
-    modules = {"metrics", "operators", "predictors", "spark", "structures", "testing", "windows"}
+    modules = {
+        "early",
+        "metrics",
+        "operators",
+        "predictors",
+        "spark",
+        "structures",
+        "testing",
+        "windows",
+    }
     missing = {name for name in ss.__all__ if f"specstream.{name}" not in documented} - modules
     assert not missing
     groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-    for module in (operators, *groups, predictors, spark, structures, testing, windows):
+    for module in (early, operators, *groups, predictors, spark, structures, testing, windows):
         every = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
         names = {f"{module.__name__}.{name}" for name in every}
         assert names <= documented, names - documented

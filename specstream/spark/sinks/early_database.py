@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.declarations.options import function, one_of, shown
-from specstream.early import KEY
+from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
 from specstream.spark.sinks.failing import check_begun_here, named

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from specstream.declarations.options import instance, refused
 from specstream.declarations.options import path as checked_path
-from specstream.early import KEY
+from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
 from specstream.spark.sinks.delta import to_disk, whole_microseconds
