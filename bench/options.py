@@ -1,13 +1,24 @@
-"""Options that the commands have in common which measure, draw and write pages."""
+"""What commands have in common which measure, draw and write pages: options, and their order."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["draws", "earlier", "pages_of"]
+from matplotlib.figure import Figure
+
+from bench.pages import write_page
+from bench.report import progress_bar
+from bench.stored import to_text
+from specstream.tuning.machine import describe
+
+__all__ = ["Measure", "Say", "draws", "earlier", "measure_parts", "page_command", "pages_of"]
+
+Say = Callable[[str], None]
+Measure = Callable[[Say], Any]
 
 
 def draws(
@@ -86,3 +97,54 @@ def earlier(
     if given and not arguments.plot:
         parser.error(f"--from draws: name {drawn} with --plot")
     return [json.loads(one.read_text()) for one in (given if isinstance(given, list) else [given])]
+
+
+def page_command(
+    parser: argparse.ArgumentParser,
+    name: str,
+    whole: str,
+    measure: Callable[[argparse.Namespace], dict[str, Any]],
+    show: Callable[[dict[str, Any]], None],
+    draw: Callable[[dict[str, Any]], Figure],
+    page: Callable[[dict[str, Any]], str],
+) -> int:
+    """Runs a command of :func:`pages_of`: measures or reads, shows, writes what was asked for.
+
+    Args:
+        parser: of its options.
+        name: of the files of the page, without their endings.
+        whole: all of its parts, in a message.
+        measure: what is to be kept, by the options.
+        show: prints it.
+        draw: makes the picture of it.
+        page: makes the text of it.
+    """
+    arguments = parser.parse_args()
+    if arguments.only and arguments.plot:
+        parser.error(f"--plot wants {whole}: leave out --only")
+    kept_earlier = earlier(parser, arguments)
+    # What is shown is what is kept, with as many digits.
+    text = to_text(kept_earlier[0] if kept_earlier else measure(arguments))
+    kept = json.loads(text)
+    if not kept_earlier:
+        show(kept)
+    if arguments.json:
+        arguments.json.write_text(text)
+    if arguments.plot:
+        write_page(arguments.plot, name, text, draw(kept), page(kept))
+    return 0
+
+
+def measure_parts(
+    parts: Mapping[str, Measure], only: list[str] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The machine, and what each of the parts has measured; of some only, where they are named."""
+    machine = describe()
+    print(", ".join(f"{name} {value}" for name, value in machine.items()))
+    names = [name for name in parts if not only or name in only]
+    found = {}
+    with progress_bar(len(names)) as (say, step):
+        for name in names:
+            found[name] = parts[name](say)
+            step()
+    return machine, found

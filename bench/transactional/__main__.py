@@ -5,20 +5,19 @@ With ``--plot`` the page is written too: its tables and its sentences say what t
 
 from __future__ import annotations
 
-import json
+import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.options import earlier, pages_of
-from bench.pages import print_expected, write_page
-from bench.report import print_table, progress_bar
-from bench.stored import to_text
-from bench.transactional.measure import FULL, QUICK, Amount, Seen, measure
+from bench.options import measure_parts, page_command, pages_of
+from bench.pages import print_expected
+from bench.report import print_table
+from bench.transactional.measure import FULL, QUICK, Seen, measure
 from bench.transactional.page import expectations, page
 from bench.transactional.plot import draw_transactional
 from bench.transactional.workloads import WORKLOADS
-from specstream.tuning.machine import describe
 
 FOLDER = Path("docs/speed")
 
@@ -26,36 +25,16 @@ FOLDER = Path("docs/speed")
 def main() -> int:
     """Measures, prints what was seen and expected, writes the files that were asked for."""
     parser = pages_of("python -m bench.transactional", __doc__, FOLDER, list(WORKLOADS), "this one")
-    arguments = parser.parse_args()
-    if arguments.only and arguments.plot:
-        parser.error("--plot wants all workloads: leave out --only")
-    kept_earlier = earlier(parser, arguments)
-    if kept_earlier:
-        (measured,) = kept_earlier
-    else:
-        names = [name for name in WORKLOADS if not arguments.only or name in arguments.only]
-        measured = _measured(names, QUICK if arguments.quick else FULL)
-    # What is shown is what is kept, with as many digits.
-    text = to_text(measured)
-    kept = json.loads(text)
-    if not arguments.earlier:
-        _print(kept)
-    if arguments.json:
-        arguments.json.write_text(text)
-    if arguments.plot:
-        write_page(arguments.plot, "transactional", text, draw_transactional(kept), page(kept))
-    return 0
+    return page_command(
+        parser, "transactional", "all workloads", _measured, _print, draw_transactional, page
+    )
 
 
-def _measured(names: list[str], amount: Amount) -> dict[str, Any]:
-    machine = describe()
-    print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    found = {}
-    with progress_bar(len(names)) as (say, step):
-        for name in names:
-            found[name] = measure(WORKLOADS[name], amount, say)
-            step()
-    return {"machine": machine, "quick": amount is QUICK, "workloads": found}
+def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    amount = QUICK if arguments.quick else FULL
+    parts = {name: partial(measure, of, amount) for name, of in WORKLOADS.items()}
+    machine, found = measure_parts(parts, arguments.only)
+    return {"machine": machine, "quick": arguments.quick, "workloads": found}
 
 
 def _print(measured: dict[str, Any]) -> None:

@@ -112,19 +112,12 @@ void ss_early_close(struct ss_engine *engine)
 
 /* ---- the row ---- */
 
-static bool is_before(struct ss_key a, struct ss_key b)
-{
-    if (a.timestamp != b.timestamp)
-        return a.timestamp < b.timestamp;
-    return a.source != b.source ? a.source < b.source : a.sequence < b.sequence;
-}
-
 uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key)
 {
     uint64_t low = 0, high = early->count;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (is_before(ss_applied_at(early, middle)->first, key))
+        if (ss_is_before(ss_applied_at(early, middle)->first, key))
             low = middle + 1;
         else
             high = middle;
@@ -189,18 +182,18 @@ static uint64_t undo_words(const struct ss_transaction *transaction)
     return words;
 }
 
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
 static void *copied(char **room, const void *from, uint64_t bytes)
 {
     void *at = *room;
     if (bytes > 0 && from != NULL)
         memcpy(at, from, bytes);
-    *room += (bytes + 15) / 16 * 16;
+    *room += rounded(bytes);
     return at;
-}
-
-static uint64_t rounded(uint64_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
 }
 
 struct ss_applied *ss_applied_new(const struct ss_transaction *transaction, struct ss_key first,

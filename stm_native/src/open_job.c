@@ -85,13 +85,6 @@ static struct ss_key key_at(const struct ss_segment *segment, int64_t row)
     return (struct ss_key){*timestamp, segment->source, row + segment->first_sequence};
 }
 
-static bool is_before(struct ss_key a, struct ss_key b)
-{
-    if (a.timestamp != b.timestamp)
-        return a.timestamp < b.timestamp;
-    return a.source != b.source ? a.source < b.source : a.sequence < b.sequence;
-}
-
 static struct ss_key first_key(const struct ss_transaction *transaction)
 {
     return key_at(transaction->spans[0].segment, transaction->spans[0].first);
@@ -116,7 +109,7 @@ static bool is_safe(const struct ss_queue *queue, struct ss_key key)
 
 static bool starts_before(const struct ss_span *a, const struct ss_span *b)
 {
-    return is_before(key_at(a->segment, a->first), key_at(b->segment, b->first));
+    return ss_is_before(key_at(a->segment, a->first), key_at(b->segment, b->first));
 }
 
 static bool reserve(struct ss_queue *queue, uint64_t more)
@@ -190,7 +183,7 @@ static uint64_t place_of(const struct ss_engine *engine, struct ss_key key)
     uint64_t low = 0, high = engine->queue.active_count;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (is_before(first_key(active_at(engine, middle)), key))
+        if (ss_is_before(first_key(active_at(engine, middle)), key))
             low = middle + 1;
         else
             high = middle;
@@ -332,14 +325,14 @@ static enum next next_unapplied(const struct ss_engine *engine, struct ss_key *k
     }
     if (queue->active_count > 0) {
         struct ss_key first = first_key(active_at(engine, 0));
-        if (next == NEXT_NOBODY || is_before(first, *key)) {
+        if (next == NEXT_NOBODY || ss_is_before(first, *key)) {
             *key = first;
             next = NEXT_ACTIVE;
         }
     }
     if (early->applied < early->count) {
         struct ss_key first = ss_applied_at(early, early->applied)->first;
-        if (next == NEXT_NOBODY || is_before(first, *key)) {
+        if (next == NEXT_NOBODY || ss_is_before(first, *key)) {
             *key = first;
             next = NEXT_REVOKED;
         }
@@ -349,7 +342,7 @@ static enum next next_unapplied(const struct ss_engine *engine, struct ss_key *k
 
 static bool is_late(const struct ss_early *early, struct ss_key key)
 {
-    return early->applied > 0 && is_before(key, ss_applied_at(early, early->applied - 1)->last);
+    return early->applied > 0 && ss_is_before(key, ss_applied_at(early, early->applied - 1)->last);
 }
 
 enum early_step {
@@ -428,7 +421,7 @@ static bool head_is_pending(const struct ss_engine *engine)
     const struct ss_queue *queue = &engine->queue;
     return queue->pending_count > 0 &&
            (queue->active_count == 0 ||
-            is_before(pending_key(queue), first_key(active_at(engine, 0))));
+            ss_is_before(pending_key(queue), first_key(active_at(engine, 0))));
 }
 
 /* With early results: the first of all events that are not final, applied or not; NULL: there is none. */
@@ -599,7 +592,7 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
         next = first_key(active_at(engine, place));
     if (engine->early != NULL && engine->early->applied < engine->early->count) {
         struct ss_key revoked = ss_applied_at(engine->early, engine->early->applied)->first;
-        next = !has_next || is_before(revoked, next) ? revoked : next;
+        next = !has_next || ss_is_before(revoked, next) ? revoked : next;
         has_next = true;
     }
 
@@ -607,7 +600,7 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
     int64_t count = 0;
     while (queue->pending_count > 0 && count < most) {
         struct ss_key key = pending_key(queue);
-        if ((only_safe && !is_safe(queue, key)) || (has_next && is_before(next, key)))
+        if ((only_safe && !is_safe(queue, key)) || (has_next && ss_is_before(next, key)))
             break;
         /* A transaction of its own: what is behind it must not wait for what is said of it. */
         bool is_tentative = queue->pending[0].segment->is_tentative;
@@ -623,8 +616,8 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
             if (row == rest.last || count == most)
                 break;
             key = key_at(rest.segment, row);
-        } while (!(only_safe && !is_safe(queue, key)) && !(has_next && is_before(next, key)) &&
-                 (queue->pending_count == 0 || is_before(key, pending_key(queue))));
+        } while (!(only_safe && !is_safe(queue, key)) && !(has_next && ss_is_before(next, key)) &&
+                 (queue->pending_count == 0 || ss_is_before(key, pending_key(queue))));
         transaction->spans[transaction->span_count - 1].last = row;
         rest.first = rest.done = row;
         if (rest.first < rest.last)
@@ -944,7 +937,7 @@ static void revoke(struct ss_engine *engine)
     int64_t since = ss_now();
     if (next_unapplied(engine, &key) != NEXT_NOBODY && is_late(early, key)) {
         place = ss_applied_before(early, key);
-        if (place > 0 && is_before(key, ss_applied_at(early, place - 1)->last))
+        if (place > 0 && ss_is_before(key, ss_applied_at(early, place - 1)->last))
             divide(early, ss_applied_at(early, place - 1));
     }
     for (uint64_t i = 0, left = early->divided; left > 0; i++)
@@ -994,7 +987,7 @@ static void republish(struct ss_engine *engine)
         if (queue->pending_count > 0)
             until = pending_key(queue);
         if (queue->active_count > 0 &&
-            (queue->pending_count == 0 || is_before(first_key(active_at(engine, 0)), until)))
+            (queue->pending_count == 0 || ss_is_before(first_key(active_at(engine, 0)), until)))
             until = first_key(active_at(engine, 0));
         uint64_t before = ss_applied_before(early, until);
         end = before < end ? before : end;
@@ -1428,9 +1421,9 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
         struct ss_applied *applied = ss_applied_at(early, i);
         if (applied->events == 1)
             continue;
-        while (row < segment->last && is_before(key_at(segment, row), applied->first))
+        while (row < segment->last && ss_is_before(key_at(segment, row), applied->first))
             row++;
-        if (row < segment->last && is_before(key_at(segment, row), applied->last))
+        if (row < segment->last && ss_is_before(key_at(segment, row), applied->last))
             divide(early, applied);
     }
 }
@@ -1446,7 +1439,7 @@ static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
     if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
         divide(early, ss_applied_at(early, place)); /* as a late event would */
     for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
-        if (is_before(key, first_key(active_at(engine, place))))
+        if (ss_is_before(key, first_key(active_at(engine, place))))
             break;
         if (active_at(engine, place)->spans[0].segment == segment) {
             ask_to_dissolve(engine, place);
@@ -1476,12 +1469,12 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         int64_t low = segment->first, high = segment->last;
         while (low < high) { /* the segment's first event after the chunk's first one */
             int64_t middle = low + (high - low) / 2;
-            if (is_before(key_at(segment, middle), first))
+            if (ss_is_before(key_at(segment, middle), first))
                 low = middle + 1;
             else
                 high = middle;
         }
-        if (low < segment->last && is_before(key_at(segment, low), last))
+        if (low < segment->last && ss_is_before(key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
     if (segment->replaces != NULL && !segment->replaces->is_withdrawn)

@@ -37,6 +37,13 @@ struct ss_key {
     int64_t sequence;
 };
 
+static inline bool ss_is_before(struct ss_key a, struct ss_key b)
+{
+    if (a.timestamp != b.timestamp)
+        return a.timestamp < b.timestamp;
+    return a.source != b.source ? a.source < b.source : a.sequence < b.sequence;
+}
+
 /* Consecutive events of one segment. */
 struct ss_span {
     struct ss_segment *segment;

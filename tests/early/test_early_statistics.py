@@ -126,7 +126,7 @@ def test_the_lead_is_from_the_first_telling_to_the_end() -> None:
         before = time.monotonic()
         engine.poll_early(timeout=None)
         first = time.monotonic()
-        time.sleep(0.05)
+        time.sleep(0.05)  # a lead that is counted from the second telling would be shorter
         # They are told anew, as they have changed.
         engine.submit({"time": [5], "at": [0], "x": [1]}, order_by="time", source="b")
         engine.poll_early(timeout=None)
@@ -147,7 +147,7 @@ def test_a_revised_event_leads_from_when_it_was_first_told() -> None:
     with ss.Engine(cell, sources=["a"], early=True) as engine:
         engine.submit({"time": [10], "at": [0], "x": [1]}, order_by="time", source="a", final=False)
         engine.poll_early(timeout=None)
-        time.sleep(0.05)
+        time.sleep(0.05)  # likewise: from the revision it would be shorter
         engine.revise("a", 0, version=2, x=7)
         assert engine.poll_early(timeout=None).changes["sum"].to_pylist() == [7]
         engine.confirm("a", None)
