@@ -1160,7 +1160,8 @@ static bool finish_first(struct ss_worker *worker)
            !(ss_applied_at(early, count)->of_time && ss_applied_at(early, count)->raised))
         count++;
     pthread_mutex_unlock(&queue->mutex);
-    if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)) && !first->raised && !is_welcome(worker, first)) {
+    if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)) && !first->raised && !first->of_time &&
+        !is_welcome(worker, first)) {
         pthread_mutex_lock(&queue->mutex);
         divide(early, first); /* it runs again, or has failed; in any case it is taken back first */
         return true;
@@ -1179,7 +1180,8 @@ static bool finish_first(struct ss_worker *worker)
         }
         for (uint64_t i = 0; i < applied->span_count && !applied->raised; i++)
             applied->spans[i].segment->left -= applied->spans[i].last - applied->spans[i].first;
-        if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)) && !applied->raised) {
+        if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)) && !applied->raised &&
+            !applied->of_time) {
             worker->committed_row = applied->spans[0].first;
             worker->committed_segment = applied->spans[0].segment;
             worker->committed_segment->untold++;
