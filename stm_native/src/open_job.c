@@ -442,13 +442,13 @@ static enum early_step early_step(const struct ss_engine *engine)
     return has_room ? EARLY_APPLY : EARLY_NOTHING;
 }
 
-static bool timers_are_due(const struct ss_engine *engine);
+static bool end_is_due(const struct ss_engine *engine);
 
 /* Nothing runs that is to be applied, and nobody has anything to do. */
 static bool early_is_settled(const struct ss_engine *engine)
 {
     struct ss_key key;
-    if (early_step(engine) != EARLY_NOTHING || timers_are_due(engine))
+    if (early_step(engine) != EARLY_NOTHING || end_is_due(engine))
         return false;
     return next_unapplied(engine, &key) != NEXT_ACTIVE ||
            status_of(active_at(engine, 0)) == SS_FINISHED;
@@ -581,6 +581,14 @@ static bool end_is_due(const struct ss_engine *engine)
            next_unapplied(engine, &key) == NEXT_NOBODY && early_step(engine) == EARLY_NOTHING;
 }
 
+/* Some are about to fire. With early results those that are due may wait for what is tentative before
+ * them. */
+static bool timers_will_fire(const struct ss_engine *engine)
+{
+    return timers_are_due(engine) && (engine->early == NULL || end_is_due(engine) ||
+                                      early_step(engine) != EARLY_NOTHING);
+}
+
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
 static void refresh(struct ss_engine *engine)
 {
@@ -597,7 +605,7 @@ static void refresh(struct ss_engine *engine)
         work |= step != EARLY_NOTHING ? WORK_ADVANCE : 0;
     } else if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
         work |= WORK_ADVANCE;
-    bool timers = timers_are_due(engine);
+    bool timers = timers_will_fire(engine);
     if (engine->early == NULL ? timers : end_is_due(engine))
         work |= WORK_ADVANCE;
     /* Release: the watchdog and who asks for progress look without the mutex, and see the head's
@@ -1870,7 +1878,7 @@ bool ss_engine_is_settled(struct ss_engine *engine)
     /* A head in place is active until it has committed, and its worker has the turn until then. */
     assert(ss_turn_is_held(engine));
     pthread_mutex_lock(&engine->queue.mutex);
-    bool settled = !head_is_safe(engine) && !timers_are_due(engine) && engine->queue.untold == 0;
+    bool settled = !head_is_safe(engine) && !timers_will_fire(engine) && engine->queue.untold == 0;
     pthread_mutex_unlock(&engine->queue.mutex);
     return settled;
 }
