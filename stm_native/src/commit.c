@@ -102,8 +102,11 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             ss_early_copy(worker, end, rows, NULL);
         ss_version_end(engine);
         ss_apply(worker, *first - from);
-        if (ss_has_timers(engine) && *first > from)
+        if (ss_has_timers(engine) && *first > from) {
             ss_timers_pass_row(engine, run->columns[0], *first - 1);
+            if (engine->early != NULL)
+                ss_timers_copy_clock(engine);
+        }
         if (run->verdict == SS_COMPLETED)
             continue;
         if (run->verdict == SS_KILLED) {

@@ -1393,8 +1393,6 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     bool done = ss_run_in_place(worker, transaction, transaction->number);
     ss_count(&worker->statistics.commits, done);
     note_final(engine->early, transaction);
-    if (ss_has_timers(engine))
-        ss_timers_copy_clock(engine);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
     const struct ss_queue *queue = &engine->queue;
