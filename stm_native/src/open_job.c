@@ -361,6 +361,13 @@ enum early_step {
     EARLY_IN_PLACE   /* what cannot run otherwise is, and everything before it is final */
 };
 
+/* It is about to be dissolved, and its events may be withdrawn: nothing fires for them. */
+static bool is_dissolving(const struct ss_transaction *transaction)
+{
+    /* Relaxed: written with the mutex, which we hold. */
+    return atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
+}
+
 /* Up to which time timers fire before what comes next; false: none does. `final`: only those that
  * nothing can come before. */
 static bool timers_time(const struct ss_engine *engine, enum next next, struct ss_key key, bool final,
@@ -371,6 +378,8 @@ static bool timers_time(const struct ss_engine *engine, enum next next, struct s
     bool counts = is_first || (next != NEXT_NOBODY && !final && !ss_is_held(engine->early, key.timestamp));
     int64_t clock = ss_timers_clock(engine);
     *time = INT64_MIN;
+    if (next == NEXT_ACTIVE && is_dissolving(active_at(engine, 0)))
+        return false;
     /* That the input has ended is something else: then those fire that were never due. */
     if (queue->has_frontier && !is_first)
         *time = queue->frontier.timestamp == INT64_MAX ? queue->reached : queue->frontier.timestamp;
@@ -585,8 +594,9 @@ static bool end_is_due(const struct ss_engine *engine)
  * them. */
 static bool timers_will_fire(const struct ss_engine *engine)
 {
-    return timers_are_due(engine) && (engine->early == NULL || end_is_due(engine) ||
-                                      early_step(engine) != EARLY_NOTHING);
+    return timers_are_due(engine) &&
+           (engine->early == NULL || engine->queue.dissolving > 0 || end_is_due(engine) ||
+            early_step(engine) != EARLY_NOTHING);
 }
 
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
@@ -1424,8 +1434,14 @@ static void fire_next(struct ss_worker *worker)
         has_place ? ss_timers_fire_early(worker, time, after, &applied) : SS_FIRED_LATER;
     pthread_mutex_lock(&queue->mutex);
     early->fires_in_place = fired == SS_FIRED_LATER;
-    if (applied != NULL)
-        ss_early_insert(early, early->applied++, applied);
+    if (applied == NULL)
+        return;
+    ss_early_insert(early, early->applied++, applied);
+    /* The event that it has fired for may have been withdrawn meanwhile. */
+    int64_t before = time;
+    timers_time(engine, next_unapplied(engine, &key), key, false, &time);
+    if (time < before)
+        divide(early, applied);
 }
 
 /* The same where everything before it is final. */
