@@ -1032,6 +1032,13 @@ bool model_fire_before(struct model *model, const struct shape *shape, int64_t t
     return model_fire(model, shape, model_time(model, time));
 }
 
+void model_fire_to(struct model *model, const struct shape *shape, uint64_t fired)
+{
+    struct container_due due;
+    while (model->contents.fired < fired && next_due(model, shape, INT64_MAX - 1, &due))
+        model_unit(model, shape, &due);
+}
+
 void model_follow(struct model *model, const struct shape *shape, int64_t time,
                   struct ss_engine *engine, const uint64_t *state,
                   const struct ss_outcome *outcome)

@@ -152,6 +152,8 @@ void model_clear_rows(struct model *model);
 bool model_fire(struct model *model, const struct shape *shape, int64_t time);
 /* Before an event of that time. */
 bool model_fire_before(struct model *model, const struct shape *shape, int64_t time);
+/* As far as so many timers have fired. */
+void model_fire_to(struct model *model, const struct shape *shape, uint64_t fired);
 /* By when timers are due before it. */
 int64_t model_time(const struct model *model, int64_t time);
 /* As far as the engine has come, which was stopped or lends the turn. */

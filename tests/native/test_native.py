@@ -27,6 +27,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "containers: passed",
         "counters of an open job: passed",
         "deltas: passed",
+        "early timers: passed",
         "early: passed",
         "faults: passed",
         "figure 4.4: passed",
