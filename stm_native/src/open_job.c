@@ -1403,6 +1403,10 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     bool done = ss_run_in_place(worker, transaction, transaction->number);
     ss_count(&worker->statistics.commits, done);
     note_final(engine->early, transaction);
+    if (done && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
+        worker->committed_row = ss_row_of(engine, transaction);
+        worker->committed_segment = transaction->spans[0].segment;
+    }
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
     const struct ss_queue *queue = &engine->queue;
