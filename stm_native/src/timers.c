@@ -1040,8 +1040,7 @@ enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time,
     struct ss_timers *timers = worker->engine->timers;
     struct ss_firing last = timers->firing;
     enum ss_fired_early fired = fire_early(worker, time, after, applied);
-    if (timers->failed)
-        timers->firing = last; /* somebody is still to hear of that one */
+    timers->firing = last; /* perhaps somebody is still to hear of that one */
     return fired;
 }
 
