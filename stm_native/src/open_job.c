@@ -1423,6 +1423,7 @@ static void fire_next(struct ss_worker *worker)
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key key = {0, 0, 0}, after = {INT64_MIN, INT64_MIN, INT64_MIN};
+    struct ss_key before = {INT64_MAX, INT64_MAX, INT64_MAX};
     struct ss_applied *applied = NULL;
     int64_t time;
     enum next next = next_unapplied(engine, &key);
@@ -1432,19 +1433,21 @@ static void fire_next(struct ss_worker *worker)
         after = ss_applied_at(early, early->applied - 1)->last;
     else if (early->has_final)
         after = early->final;
+    if (next != NEXT_NOBODY)
+        before = (struct ss_key){key.timestamp, key.source, key.sequence - 1};
     bool has_place = ss_early_reserve(early);
     pthread_mutex_unlock(&queue->mutex);
     enum ss_fired_early fired =
-        has_place ? ss_timers_fire_early(worker, time, after, &applied) : SS_FIRED_LATER;
+        has_place ? ss_timers_fire_early(worker, time, after, before, &applied) : SS_FIRED_LATER;
     pthread_mutex_lock(&queue->mutex);
     early->fires_in_place = fired == SS_FIRED_LATER;
     if (applied == NULL)
         return;
     ss_early_insert(early, early->applied++, applied);
     /* The event that it has fired for may have been withdrawn meanwhile. */
-    int64_t before = time;
+    int64_t due = time;
     timers_time(engine, next_unapplied(engine, &key), key, false, &time);
-    if (time < before)
+    if (time < due)
         divide(early, applied);
 }
 

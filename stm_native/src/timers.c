@@ -963,7 +963,7 @@ static void unfire(struct ss_worker *worker, const struct ss_due *item, const st
 }
 
 static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
-                                      struct ss_applied **applied)
+                                      struct ss_key before, struct ss_applied **applied)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_timers *timers = engine->timers;
@@ -1016,6 +1016,8 @@ static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, st
     struct ss_key key = {item.at, INT64_MIN, timers->firing.number};
     if (item.rank == 0)
         key.sequence = INT64_MIN;
+    /* One that is due by the clock may be so before an event of an earlier time than its own. */
+    key = ss_is_before(before, key) ? before : key;
     key = ss_is_before(key, after) ? after : key;
     *applied = ss_applied_in_place(
         worker, key, key,
@@ -1035,11 +1037,11 @@ static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, st
 }
 
 enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
-                                         struct ss_applied **applied)
+                                         struct ss_key before, struct ss_applied **applied)
 {
     struct ss_timers *timers = worker->engine->timers;
     struct ss_firing last = timers->firing;
-    enum ss_fired_early fired = fire_early(worker, time, after, applied);
+    enum ss_fired_early fired = fire_early(worker, time, after, before, applied);
     timers->firing = last; /* perhaps somebody is still to hear of that one */
     return fired;
 }

@@ -128,9 +128,10 @@ void ss_timers_pass(struct ss_engine *engine, int64_t time);
 /* Words of the applied image have changed, or changed back: what is due when. */
 void ss_timers_note(struct ss_engine *engine, const struct ss_undo *first, const struct ss_undo *end,
                     bool taken_back);
-/* Fires the first that is due by then, or removes what has expired; `after`: what was applied last. */
+/* Fires the first that is due by then, or removes what has expired; `after`: what was applied last,
+ * `before`: a key that is just before what comes next. */
 enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
-                                         struct ss_applied **applied);
+                                         struct ss_key before, struct ss_applied **applied);
 /* One that has emitted rows is final; false: out of memory. */
 bool ss_timers_keep_firing(struct ss_engine *engine, const struct ss_firing *firing);
 
