@@ -105,6 +105,7 @@ struct options {
     bool hooks;
     uint64_t room;        /* of the timers; 0: ROOM */
     int64_t times_expire; /* 0: EXPIRES */
+    int64_t clock;        /* an earlier job had come so far; 0: there was none */
     struct ss_job job;
 };
 
@@ -137,6 +138,7 @@ static struct {
     uint64_t segment_count;
     _Atomic uint64_t runs[MOST_EVENTS];
     _Atomic uint64_t fired[KEYS + 1];
+    _Atomic uint64_t arrived, allowed; /* at the stop */
     struct ss_frontier frontier;
     bool has_frontier;
     int64_t reached;
@@ -339,7 +341,7 @@ static bool emit(struct doing *doing)
     }
     if (run->emit_end - run->emit_top < ROW_WORDS && !ss_emit_grow(run))
         return false;
-    *run->emit_top++ = (uint64_t)doing->event;
+    *run->emit_top++ = doing->key == 0 ? (uint64_t)doing->event : 0; /* a timer knows of none */
     *run->emit_top++ = doing->key;
     *run->emit_top++ = doing->mixed;
     return true;
@@ -351,6 +353,21 @@ static bool fill(struct doing *doing)
         uint64_t value = load(doing, word);
         if (!goes_on(doing) || !store(doing, word, value + (word < 7)))
             return false;
+    }
+    return true;
+}
+
+/* Until the test lets it go on, whatever is asked. */
+static bool stop_here(struct doing *doing)
+{
+    if (doing->run == NULL || doing->run->worker->engine != stage.engine)
+        return true;
+    uint64_t mine = ++stage.arrived;
+    int64_t since = ss_now();
+    while (stage.allowed < mine) {
+        nap();
+        if (ss_now() - since > patience)
+            fail("%s: something stands for too long", scenario);
     }
     return true;
 }
@@ -376,6 +393,8 @@ static bool take_step(struct doing *doing, const struct step *step)
         return true;
     case STEP_RAISE:
         return leave(doing);
+    case STEP_STOP:
+        return stop_here(doing);
     case STEP_RAISE_UNLESS: {
         uint64_t value = load(doing, step->word);
         return goes_on(doing) && (value == step->value || leave(doing));
@@ -549,7 +568,7 @@ static const struct model *run_model(bool any, struct ss_order_key to, bool fina
 {
     struct model *model = &scratch;
     memset(model, 0, sizeof *model);
-    model->clock = INT64_MIN;
+    model->clock = stage.options.clock != 0 ? stage.options.clock : INT64_MIN;
     int64_t next = INT64_MAX;
     for (int64_t i = 0; i < stage.count && next == INT64_MAX; i++) {
         int64_t event = stage.order[i];
@@ -773,6 +792,8 @@ static struct ss_engine *new_engine(uint64_t *state)
 {
     stage.config.state = state;
     memset(state, 0, ALL_WORDS * sizeof *state);
+    if (stage.options.clock != 0)
+        state[HEADER + SS_HEADER_CLOCK] = (uint64_t)stage.options.clock ^ sign_bit;
     struct ss_engine *engine = ss_engine_new(&stage.config);
     CHECK(engine != NULL);
     ss_engine_set_entry(engine, SS_PLAIN, run_plain);
@@ -1111,6 +1132,7 @@ static void is_final_in_order(void)
     CHECK(stage.state[7] == 1 && stage.state[HEADER + SS_HEADER_FIRED] == 1);
     CHECK((int64_t)(stage.state[HEADER + SS_HEADER_CLOCK] ^ sign_bit) == 15);
     CHECK(stage.fired[1] == 1 && was_told(&stage.finals, 1, 0, 15));
+    CHECK(stage.last.final_to.timestamp == 10 && stage.last.final_to.source == 0);
     close_stage();
 
     open_stage("not before an earlier one", events, NULL, five, TEN, plain);
@@ -1177,6 +1199,55 @@ static void fired_for_nothing(void)
     close_stage();
 }
 
+static void await(const char *what, bool (*is_so)(void))
+{
+    int64_t since = ss_now();
+    while (!is_so()) {
+        nap();
+        if (ss_now() - since > patience)
+            fail("%s: %s", scenario, what);
+    }
+}
+
+static bool one_stands(void)
+{
+    return stage.arrived == 1;
+}
+
+static bool one_was_revoked(void)
+{
+    return figures().passes == 1;
+}
+
+/* The event is withdrawn while the timer fires for it, or while it runs behind. */
+static void withdrawn_meanwhile(void)
+{
+    static const row events[] = {{SET_TIMER(1, 5), EMIT}, {EMIT}, {STOP(0), EMIT}, {EMIT}};
+    static const row timers[KEYS + 1] = {[1] = {STOP(0), ADD(7, 1), EMIT}};
+    open_stage("withdrawn while the timer fires", events, timers, five, TEN, plain);
+    come(0, 1);
+    struct ss_segment *guess = send(1, 2, true);
+    await("no timer fires", one_stands);
+    withdraw(guess);
+    stage.allowed = UINT64_MAX;
+    settle();
+    CHECK(stage.fired[1] == 1 && stage.told.count == 1 && figures().transactions == 1);
+    CHECK(ss_timers_next(stage.engine->timers) == 15 && stage.runs[1] == 0);
+    close_stage();
+
+    open_stage("withdrawn while it runs behind", events, NULL, five, TEN,
+               (struct options){.threads = 2, .job = {.horizon = 4}});
+    come(0, 1);
+    guess = send(2, 3, true);
+    await("the event does not run", one_stands);
+    withdraw(guess);
+    await("nothing is revoked", one_was_revoked);
+    stage.allowed = UINT64_MAX;
+    settle();
+    CHECK(stage.fired[1] == 1 && stage.told.count == 1 && figures().transactions == 1);
+    close_stage();
+}
+
 /* What has been cancelled or set anew, and comes back: the heap knows it again. */
 static void heap_is_brought_back(void)
 {
@@ -1214,7 +1285,8 @@ static void heap_is_brought_back(void)
     CHECK(stage.runs[2] == 2 && stage.runs[3] == 2 && stage.runs[4] == 1);
     close_stage();
 
-    open_stage("again and again", events, NULL, five, TEN, plain);
+    static const row two[] = {{SET_TIMER(1, 15), SET_TIMER(2, 14), EMIT}, {CANCEL(1), CANCEL(2)}, {EMIT}};
+    open_stage("again and again", two, NULL, five, TEN, plain);
     come(0, 1);
     for (int times = 0; times < 100; times++) {
         guess = send(1, 2, true);
@@ -1222,11 +1294,11 @@ static void heap_is_brought_back(void)
         withdraw(guess);
         settle();
     }
-    CHECK(stage.engine->timers->count < 70 && ss_timers_next(stage.engine->timers) == 25);
+    CHECK(stage.engine->timers->count < 80 && ss_timers_next(stage.engine->timers) == 24);
     come(2, 3);
-    CHECK(stage.fired[1] == 1 && was_told(&stage.told, 1, 0, 25));
+    CHECK(stage.fired[1] == 1 && was_told(&stage.told, 1, 1, 25) && stage.fired[2] == 1);
     close_stage();
-    CHECK(stage.fired[1] == 1);
+    CHECK(stage.fired[1] == 1 && stage.fired[2] == 1);
 }
 
 /* Set for a time that has passed: it fires right behind, at the time of its setter. */
@@ -1251,6 +1323,24 @@ static void overdue(void)
     settle();
     CHECK(timers_fired() == 1 && stage.finals.count == 3);
     close_stage();
+}
+
+/* The input had ended in an earlier job, and events are before the clock: a timer is due by that. */
+static void before_the_clock(void)
+{
+    static const row events[] = {{SET_TIMER(1, 60), EMIT}, {READ(7), EMIT}, {SET_TIMER(2, 80), EMIT},
+                                 [AT_15] = {READ(7), EMIT}};
+    open_stage("events are before the clock", events, NULL, five, TEN, (struct options){.clock = 90});
+    come(0, 1);
+    CHECK(stage.fired[1] == 0);
+    come(1, 2);
+    CHECK(stage.fired[1] == 1 && was_told(&stage.told, 1, 0, 90));
+    come(2, 4);
+    CHECK(stage.fired[2] == 0);
+    come(AT_15, AT_15 + 1);
+    CHECK(stage.fired[1] == 2 && revoked(4, 3, 0) && was_told(&stage.told, 1, 0, 90));
+    close_stage();
+    CHECK(timers_fired() == 2);
 }
 
 /* A timer that raises is applied as its removal, and fired once more when it is final. */
@@ -1342,6 +1432,12 @@ static void ends(void)
     CHECK(stage.fired[1] == 0 && figures().transactions == 0);
     finish_to(75);
     CHECK(stage.fired[4] == 1 && stage.fired[1] == 0);
+    ss_engine_take_turn(stage.engine);
+    CHECK(ss_engine_is_settled(stage.engine));
+    advance(INT64_MAX, INT64_MAX);
+    CHECK(!ss_engine_is_settled(stage.engine));
+    ss_engine_release_turn(stage.engine);
+    settle();
     close_stage();
     CHECK(stage.fired[1] == 1 && stage.fired[2] == 0 && timers_fired() == 2);
     CHECK(was_told(&stage.finals, 1, 1, 110));
@@ -1535,7 +1631,7 @@ static void boosted(void)
 {
     static const row events[] = {{BOOST(BOOSTED_INSERT, 3), EMIT}, {BOOST(BOOSTED_INSERT, 3), EMIT},
                                  {BOOST(BOOSTED_REMOVE, 3), ADD(0, 1), EMIT},
-                                 {BOOST(BOOSTED_EXCHANGE, 30), EMIT}, /* which raises halfway */
+                                 {EMIT, BOOST(BOOSTED_EXCHANGE, 30), EMIT}, /* raises halfway */
                                  {BOOST(BOOSTED_CONTAINS, 3), BOOST(BOOSTED_EXCHANGE, 6), EMIT},
                                  [AT_15] = {BOOST(BOOSTED_REMOVE, 3), EMIT}, [AT_25] = {ADD(0, 1)},
                                  [AT_35] = {BOOST(BOOSTED_INSERT, 3), SET_TIMER(1, 5), KEEP(2, 2)}};
@@ -1656,6 +1752,7 @@ static void hooks(void)
     answer(1, SS_FAIL);
     finish_to(20);
     CHECK(stage.failures == 1 && stage.failed_row == 1 && stage.finals.count == 1);
+    CHECK(stage.last.final_to.timestamp == 20);
     CHECK(told_of(SS_ON_COMMIT, 1) == 1 && told_of(SS_ON_POST_COMMIT, 1) == 0);
     CHECK(stage.runs[1] == 1 && stage.runs[2] == 1 && stage.runs[3] == 2);
     CHECK(told_of(SS_ON_ABORT, 3) == 1 && told_of(SS_ON_ABORT, -1) == 1 && stage.told.count == 1);
@@ -1769,8 +1866,10 @@ int main(void)
     fires_anew();
     is_final_in_order();
     fired_for_nothing();
+    withdrawn_meanwhile();
     heap_is_brought_back();
     overdue();
+    before_the_clock();
     raises();
     divides();
     ends();
