@@ -1285,8 +1285,12 @@ static void heap_is_brought_back(void)
     CHECK(stage.runs[2] == 2 && stage.runs[3] == 2 && stage.runs[4] == 1);
     close_stage();
 
-    static const row two[] = {{SET_TIMER(1, 15), SET_TIMER(2, 14), EMIT}, {CANCEL(1), CANCEL(2)}, {EMIT}};
-    open_stage("again and again", two, NULL, five, TEN, plain);
+    static const row many[] = {
+        {SET_TIMER(1, 15), SET_TIMER(2, 14), SET_TIMER(3, 16), SET_TIMER(4, 17), SET_TIMER(5, 18),
+         SET_TIMER(6, 19), SET_TIMER(7, 19), EMIT},
+        {CANCEL(1), CANCEL(4), CANCEL(2), CANCEL(3), CANCEL(6), CANCEL(7), CANCEL(5)},
+        {EMIT}};
+    open_stage("again and again", many, NULL, five, TEN, plain);
     come(0, 1);
     for (int times = 0; times < 100; times++) {
         guess = send(1, 2, true);
@@ -1294,7 +1298,7 @@ static void heap_is_brought_back(void)
         withdraw(guess);
         settle();
     }
-    CHECK(stage.engine->timers->count < 80 && ss_timers_next(stage.engine->timers) == 24);
+    CHECK(stage.engine->timers->count < 90 && ss_timers_next(stage.engine->timers) == 24);
     come(2, 3);
     CHECK(stage.fired[1] == 1 && was_told(&stage.told, 1, 1, 25) && stage.fired[2] == 1);
     close_stage();
