@@ -95,6 +95,7 @@ struct ss_early {
     bool tells;      /* somebody asks for early rows */
     bool has_final;
     bool lost; /* there was no memory for what is to be told */
+    bool ends; /* the end of the input has begun: what is due before it by now was set at it */
     bool fires_in_place; /* the next timer can fire only when all before it is final */
     struct ss_key final; /* of the last event that is */
     struct ss_words voids; /* rows that somebody knows, and that are no longer there */

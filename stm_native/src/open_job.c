@@ -382,7 +382,9 @@ static bool timers_time(const struct ss_engine *engine, enum next next, struct s
         return false;
     /* That the input has ended is something else: then those fire that were never due. */
     if (queue->has_frontier && !is_first)
-        *time = queue->frontier.timestamp == INT64_MAX ? queue->reached : queue->frontier.timestamp;
+        *time = queue->frontier.timestamp != INT64_MAX ? queue->frontier.timestamp
+                : engine->early->ends                  ? INT64_MIN
+                                                       : queue->reached;
     if (counts && key.timestamp > *time)
         *time = key.timestamp;
     if (counts && clock > *time)
@@ -982,6 +984,11 @@ static bool fire_at_frontier(struct ss_worker *worker)
      * set as well, however fast we are. Once it has begun, what is due by then was set at the end. */
     if (time == INT64_MAX && engine->timers->end == 0)
         fired = ss_timers_at(worker, reached);
+    if (fired == SS_FIRED && engine->early != NULL) {
+        pthread_mutex_lock(&queue->mutex);
+        engine->early->ends = true;
+        pthread_mutex_unlock(&queue->mutex);
+    }
     if (fired == SS_FIRED)
         fired = ss_timers_at(worker, time);
     pthread_mutex_lock(&queue->mutex);
@@ -1785,6 +1792,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
     if (segment->replaces != NULL && !segment->replaces->is_withdrawn)
         withdraw(engine, segment->replaces);
     if (engine->early != NULL) {
+        engine->early->ends = false;
         divide_applied(engine, segment);
         ss_budget_note_newest(engine->early, key_at(segment, segment->last - 1).timestamp);
     }
@@ -1819,6 +1827,8 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
     queue->has_frontier = true;
     if (frontier.timestamp != INT64_MAX && frontier.timestamp > queue->reached)
         queue->reached = frontier.timestamp;
+    if (engine->early != NULL && queue->has_ended)
+        engine->early->ends = false;
     queue->has_ended = false;
     for (uint64_t i = 0; i < queue->active_count; i++) {
         const struct ss_transaction *transaction = active_at(engine, i);
@@ -1845,6 +1855,8 @@ void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp)
 {
     /* Nobody looks at it before there is a frontier, which the mutex brings with it. */
     engine->timers->end = stamp;
+    if (engine->early != NULL)
+        engine->early->ends = stamp != 0;
 }
 
 /* Until a flag of the queue is up. */
