@@ -414,6 +414,10 @@ TENTHS = histogram(0.1, 0.8, 7, 1)
 def test_histogram_has_a_last_bin_for_what_is_rounded_up_to_the_upper_bound() -> None:
     run = histogram(-1e16, 1.0, 4, 1).run_sequential({"value": [0.5]})
     assert run.state.counts.tolist() == [0, 0, 0, 0, 1, 0]
+    # As narrow as bins can be, each has one float.
+    drawn = [1.0, 1.0 + 2**-52, 1.0 + 2**-51]
+    run = histogram(1.0, drawn[-1], 2, 3).run_sequential({"value": drawn})
+    assert rows_of(run.output) == list(zip(drawn, [*drawn[1:], math.inf], [1] * 3, strict=True))
 
 
 def test_histogram_refuses_nan() -> None:
@@ -613,6 +617,11 @@ def test_streams_of_no_event_and_of_one(operator: ss.Operator, table: dict[str, 
         (lambda: histogram(0.0, math.inf), "histogram: high=inf"),
         (lambda: histogram(1.0, 1.0), "histogram: high=1.0; expected a number above low=1.0"),
         (lambda: histogram(0.0, 1.0, bins=0), "histogram: bins=0"),
+        (
+            lambda: histogram(1.0, 1.0 + 2**-51, 3),
+            "histogram: bins=3; expected fewer: from low=1.0",
+        ),
+        (lambda: histogram(0.0, 5e-324, 2), "histogram: bins=2; expected fewer"),
         (lambda: histogram(0.0, 1.0, every=0), "histogram: every=0"),
         (lambda: adaptive_histogram(1), "adaptive_histogram: bins=1"),
         (lambda: adaptive_histogram(every=1.5), "adaptive_histogram: every=1.5"),
