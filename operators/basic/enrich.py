@@ -44,7 +44,8 @@ def enrich(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: a column has a type that none can have.
+        DeclarationError: a column has a type that none can have, or ``limit`` makes a state of
+            2**32 words or more.
 
     >>> import specstream as ss
     >>> from specstream.operators.basic import enrich
@@ -73,10 +74,11 @@ def enrich(
     own = tuple(event)
     added = tuple(name for name in table if name not in key)
     for name in added:
-        if name in event or ss.nullable(table[name]) == table[name]:
-            raise refused(
-                "enrich: table", table, f"{name!r} to be no column of the event, and never null"
-            )
+        if name in event:
+            expected = f"{name!r} to be no column of the event, or of the key: rename it"
+            raise refused("enrich: table", table, expected)
+        if ss.nullable(table[name]) == table[name]:
+            raise refused("enrich: table", table, f"columns without nulls: {name!r} is nullable")
     if not added:
         raise refused("enrich: table", table, "a column besides the key")
     missing = one_of("enrich: missing", missing, ("drop", "null", "raise"))

@@ -45,7 +45,8 @@ def running_aggregate(
     For each event one row is emitted: the columns of the key, and ``count``, ``sum``, ``mean``,
     ``min``, ``max`` and ``variance`` of all values of this key so far, the event's included. The
     variance is that of a sample, with count - 1 in the denominator, and null for the first value of
-    a key. The sum goes from the first value to the last, as ``sum`` does.
+    a key. The sum is that of ``+``, from the first value to the last, without the compensation of
+    rounding errors that Python's ``sum`` has from 3.12 on.
 
     Args:
         key: the columns by which values are grouped, ``{name: type}``; no float, and none that may
@@ -59,7 +60,8 @@ def running_aggregate(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: a column has a type that none can have.
+        DeclarationError: a column has a type that none can have, or ``limit`` makes a state of
+            2**32 words or more.
 
     The operator raises ValueError for a value that is NaN, infinite, or beyond 1e150, whose
     square is not a float.
@@ -94,7 +96,7 @@ def running_aggregate(
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         x = getattr(event, value)
         if not abs(x) <= _LARGEST:
-            raise ValueError(f"value {x} is not a number from -1e150 to 1e150")
+            raise ValueError(f"{value} {x} is not a number from -1e150 to 1e150")
         this = tuple(getattr(event, name) for name in names)
         one = state.aggregates.get(this)
         if one is None:

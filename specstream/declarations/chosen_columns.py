@@ -25,7 +25,7 @@ def columns_of(option: str, given: object) -> dict[str, Any]:
     Raises:
         ConfigurationError: it is no such mapping, or has no column.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(n, str) for n in given):
         raise refused(option, given, 'the columns by their names, {"user": str, "price": float}')
     return dict(given)
 
@@ -94,6 +94,8 @@ def key_of(
     """
     among = f"of {', '.join(columns)}"
     expected = f"the name of a column that may be a key, or several different ones, {among}"
+    if isinstance(given, set | frozenset):  # in another order in the next process
+        raise refused(option, given, "a list of them, in an order")
     names = (given,) if isinstance(given, str) else items(option, given, expected)
     if len(names) < least or len(set(map(str, names))) < len(names):
         raise refused(option, given, expected)

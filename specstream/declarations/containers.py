@@ -16,12 +16,12 @@ from specstream.declarations.durations import described_duration, nanoseconds
 from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
 from specstream.declarations.options import integer
 from specstream.declarations.records import is_record, record_fields, record_named
-from specstream.errors import DeclarationError
+from specstream.errors import DeclarationError, SpecstreamError
 
 __all__ = [
     "KEYED",
-    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
-    "shape_of",
+    *("Container", "ContainerKind", "Declared", "Shape", "lifetime", "record_shape"),
+    *("shape_named", "shape_of"),
 ]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
@@ -214,7 +214,7 @@ class Declared:
         if self.capacity is not None:
             most = f", which is its limit={limit}"
             integer(f"{what}: capacity", self.capacity, 1, limit, most, DeclarationError)
-        expires, is_duration = _lifetime(self.expires, f"{what}: expire_after")
+        expires, is_duration = lifetime(f"{what}: expire_after", self.expires)
         made = Container(
             *(self.kind, key, value, limit, maxlen),
             expires=expires,
@@ -229,19 +229,28 @@ class Declared:
         return made
 
 
-def _lifetime(given: object, option: str) -> tuple[int, bool]:
-    """After how long entries expire, and whether that is in nanoseconds."""
+def lifetime(
+    option: str, given: object, error: type[SpecstreamError] = DeclarationError
+) -> tuple[int, bool]:
+    """After how long entries expire, and whether that is in nanoseconds; None: they do not.
+
+    Raises:
+        error: it is neither a duration nor an integer, or none above zero.
+
+    >>> lifetime("expire_after", "1 second"), lifetime("expire_after", 60)
+    ((1000000000, True), (60, False))
+    """
     if given is None:
         return 0, False
     if isinstance(given, str | datetime.timedelta):
         # A description is read without pandas.
         described = described_duration(given) if isinstance(given, str) else None
-        length = described or nanoseconds(option, given, DeclarationError)
+        length = described or nanoseconds(option, given, error)
         if length <= 0:
-            raise DeclarationError(f"{option}={given!r}; expected a duration above zero")
+            raise error(f"{option}={given!r}; expected a duration above zero")
         return length, True
     other = ', in the unit of event.timestamp, or a duration such as "1 hour"'
-    return integer(option, given, 1, 2**62, other, DeclarationError), False
+    return integer(option, given, 1, 2**62, other, error), False
 
 
 def shape_named(name: str) -> object:

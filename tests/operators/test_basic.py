@@ -172,6 +172,12 @@ def test_distinct_bloom_drops_few_new_keys(error: float) -> None:
         assert 0.2 * error < dropped < error
 
 
+@pytest.mark.parametrize("capacity", [1, 3, 10, 25])
+def test_distinct_bloom_of_few_keys_drops_no_more(capacity: int) -> None:
+    numbers = np.random.default_rng(9).permutation(10_000)
+    assert 1.0 - len(forwarded(bloom(capacity, 0.5), numbers)) / 10_000 < 0.5
+
+
 # ---- streams ----
 
 
@@ -529,6 +535,8 @@ def test_running_aggregate_refuses_values_that_would_stay_in_every_row(wrong: fl
     run = ss.testing.check(BY_KEY, table)
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.output["mean"].to_pylist() == [1.0, 1.5]
+    with pytest.raises(ValueError, match=r"^paid .* is not a number from -1e150 to 1e150"):
+        running_aggregate({"key": str}, "paid").run_sequential({"key": ["a"], "paid": [wrong]})
 
 
 def test_running_aggregate_of_the_largest_values_is_finite() -> None:
@@ -571,6 +579,11 @@ def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
         ),
         (lambda: distinct({"n": ss.nullable(int)}, "n"), "distinct: key='n'; .*without nulls"),
         (lambda: distinct(VISIT, 5), "distinct: key=5; expected the name of a column"),
+        (lambda: distinct(VISIT, {"user"}), "distinct: key={'user'}; expected a list of them"),
+        (lambda: distinct({1: int}, 1), "distinct: columns={1: .*}; expected the columns by their"),
+        (lambda: distinct(NUMBER, "n", 0), "distinct: forget_after=0; expected an integer from 1"),
+        (lambda: distinct(NUMBER, "n", "soon"), "distinct: forget_after='soon' is no duration"),
+        (lambda: distinct(NUMBER, "n", "-1 s"), "distinct: forget_after='-1 s'; .*above zero"),
         (lambda: distinct(VISIT, "user", limit=0), "distinct: limit=0"),
         (lambda: bloom(0, 0.1), "distinct_bloom: capacity=0; expected an integer from 1"),
         (lambda: bloom(5, 0.6), "distinct_bloom: error=0.6; expected a number from 1e-6 to 0.5"),
@@ -599,7 +612,7 @@ def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
         (lambda: enrich(SALE, SALE, "item"), "enrich: table=.*'count' to be no column"),
         (
             lambda: enrich(SALE, {"item": str, "x": ss.nullable(int)}, "item"),
-            "enrich: table=.*'x' .* never null",
+            "enrich: table=.*columns without nulls: 'x' is nullable",
         ),
         (lambda: enrich(SALE, ITEM, "item", limit=0), "enrich: limit=0"),
         (lambda: running_aggregate({}), "running_aggregate: key={}; expected the columns"),
