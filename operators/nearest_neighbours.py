@@ -33,8 +33,8 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     diagonals of a bucket never is, and a point with none around it emits nothing. Take a coarse
     grid where points are few.
 
-    Sequence numbers count the events of each source: of events from several sources those of
-    different points may be the same.
+    Where events are submitted (``engine.submit``), each source counts its own: give it one source,
+    or a number may stand for several points.
 
     Args:
         grid: buckets along each axis, 1 to 1000; a bucket is 1 / grid wide.
