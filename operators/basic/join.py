@@ -121,8 +121,8 @@ def join(
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         if by_time:
-            _forget(state.lefts, state.left_times, event.timestamp - left_window)
-            _forget(state.rights, state.right_times, event.timestamp - right_window)
+            _forget(state.lefts, state.left_times, event.timestamp, left_window)
+            _forget(state.rights, state.right_times, event.timestamp, right_window)
         if event.changed("left"):
             one = left(*tuple(getattr(event.left, name) for name in left_names))
             for other in state.rights:
@@ -149,8 +149,11 @@ def join(
     return process
 
 
-def _forget(kept: Any, times: Any, before: Any) -> None:
+def _forget(kept: Any, times: Any, now: Any, window: Any) -> None:
     """Inside an operator: what is older than the window leaves it."""
+    before = now - window
+    if before > now:  # it has wrapped: no time is that long ago
+        return
     while times and times[0] < before:
         times.popleft()
         kept.popleft()
