@@ -334,6 +334,8 @@ def test_quantiles_at_the_bounds_of_what_they_tell_apart() -> None:
         assert output["value"].to_pylist() == pytest.approx([expected] * 3, rel=0.0101, abs=0)
         output = operator.run_sequential({"value": [-value]}).output
         assert output["value"].to_pylist() == pytest.approx([-expected] * 3, rel=0.0101, abs=0)
+    output = operator.run_sequential({"value": [-0.0]}).output
+    assert list(map(str, output["value"].to_pylist())) == ["0.0"] * 3  # and not -0.0
     assert operator.run_sequential([]).output.num_rows == 0
     one = quantiles([1.0], smallest=3.0, largest=3.0, every=1)
     assert one.run_sequential({"value": [3.0]}).output["value"][0].as_py() == pytest.approx(3, 0.01)
