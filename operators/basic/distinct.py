@@ -13,7 +13,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
-from specstream.declarations.containers import lifetime
+from specstream.declarations.containers import MOST_IN_KEY, lifetime
 from specstream.declarations.options import integer
 
 __all__ = ["distinct"]
@@ -29,7 +29,7 @@ def distinct(
 
     Args:
         columns: of an event, ``{name: type}``; they are emitted as they came.
-        key: the column, or several, by which events are the same; no float, and none that may be
+        key: the column, or up to 8, by which events are the same; no float, and none that may be
             null.
         forget_after: how long after it was forwarded a key counts as seen: a duration such as
             ``"1 hour"``, or an integer in the unit of the order column, which is needed then. The
@@ -59,7 +59,7 @@ def distinct(
     """
     columns = columns_of("distinct: columns", columns)
     names = tuple(columns)
-    key = key_of("distinct: key", key, columns)
+    key = key_of("distinct: key", key, columns, most=MOST_IN_KEY)
     limit = integer("distinct: limit", limit, 1, 2**31)
     lifetime("distinct: forget_after", forget_after, ss.ConfigurationError)
     kept = tuple(kept_as(columns[name]) for name in key)

@@ -11,6 +11,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, columns_of, kept_as, key_of
+from specstream.declarations.containers import MOST_IN_KEY
 from specstream.declarations.options import integer, refused
 
 __all__ = ["running_aggregate"]
@@ -49,8 +50,8 @@ def running_aggregate(
     rounding errors that Python's ``sum`` has from 3.12 on.
 
     Args:
-        key: the columns by which values are grouped, ``{name: type}``; no float, and none that may
-            be null.
+        key: the columns by which values are grouped, ``{name: type}``, up to 8; no float, and none
+            that may be null.
         value: the column of the values, a float.
         limit: keys that are kept at most, 1 to 2**31; one more raises OverflowError.
 
@@ -77,7 +78,7 @@ def running_aggregate(
     a 2 5.0 2.5 1.0 4.0 4.5
     """
     key = columns_of("running_aggregate: key", key)
-    names = key_of("running_aggregate: key", tuple(key), key)
+    names = key_of("running_aggregate: key", tuple(key), key, most=MOST_IN_KEY)
     value = column_name("running_aggregate: value", value, key)
     if not _EMITTED.keys().isdisjoint(key):
         raise refused("running_aggregate: key", key, f"no column named as one of {list(_EMITTED)}")

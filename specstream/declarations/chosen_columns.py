@@ -79,6 +79,7 @@ def key_of(
     columns: Mapping[str, Any],
     kinds: Collection[Kind] = ("int", "bool", "str"),
     least: int = 1,
+    most: int | None = None,
 ) -> tuple[str, ...]:
     """The names of the columns that are the key; one may be given as it is.
 
@@ -88,6 +89,7 @@ def key_of(
         columns: of the events.
         kinds: that a column of the key may have.
         least: columns of a key.
+        most: likewise; None: any number.
 
     Raises:
         ConfigurationError: there is no such column, or it can be no part of a key.
@@ -99,6 +101,8 @@ def key_of(
     names = (given,) if isinstance(given, str) else items(option, given, expected)
     if len(names) < least or len(set(map(str, names))) < len(names):
         raise refused(option, given, expected)
+    if most is not None and len(names) > most:
+        raise refused(option, given, f"at most {most} columns")
     for name in names:
         if not isinstance(name, str) or name not in columns:
             raise refused(option, given, expected)

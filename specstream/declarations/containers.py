@@ -19,7 +19,7 @@ from specstream.declarations.records import is_record, record_fields, record_nam
 from specstream.errors import DeclarationError, SpecstreamError
 
 __all__ = [
-    "KEYED",
+    *("KEYED", "MOST_IN_ENTRY", "MOST_IN_KEY"),
     *("Container", "ContainerKind", "Declared", "Shape", "lifetime", "record_shape"),
     *("shape_named", "shape_of"),
 ]
@@ -30,6 +30,8 @@ KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.
 SLACK = 2**16
+MOST_IN_KEY: int = lib.SS_MOST_KEY_WORDS
+MOST_IN_ENTRY: int = lib.SS_MOST_ENTRY_WORDS - 1  # of a dict, key and value
 _KEYS = ("int", "str", "bool")
 _VALUES = ("int", "float", "bool", "str")
 
@@ -221,10 +223,10 @@ class Declared:
             is_duration=is_duration,
             full=self.full,
         )
-        if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
+        if key.words > MOST_IN_KEY or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
             raise DeclarationError(
                 f"{what} has {key.words} parts in a key and {value.words} in a value; expected at "
-                f"most {lib.SS_MOST_KEY_WORDS} in a key and {lib.SS_MOST_ENTRY_WORDS - 1} in both"
+                f"most {MOST_IN_KEY} in a key and {MOST_IN_ENTRY} in both"
             )
         return made
 

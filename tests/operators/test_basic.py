@@ -28,6 +28,7 @@ from specstream.operators.basic import distinct, distinct_bloom, enrich, join, r
 
 VISIT: dict[str, Any] = {"user": str, "page": int, "price": float}
 NUMBER: dict[str, Any] = {"n": int}
+NINE: dict[str, Any] = {f"n{i}": int for i in range(9)}
 
 
 def visits(count: int, seed: int = 1) -> pa.Table:
@@ -345,6 +346,21 @@ def test_join_finds_each_pair_once_at_the_edges_of_windows(
     assert sorted(found["size"].to_pylist()) == sorted(expected)
 
 
+def test_join_by_time_goes_to_the_ends_of_the_integers() -> None:
+    least, most = -(2**63), 2**63 - 1
+    day = {
+        "orders": {"time": [least, 0, most], "symbol": ["A"] * 3, "limit": [1.0, 2.0, 3.0]},
+        "quotes": {
+            "time": [least, -1, 2**62, most],
+            "symbol": ["A"] * 4,
+            "price": [0.0] * 4,
+            "size": [1] * 4,
+        },
+    }
+    output = market(left_window=2**62, right_window=0).run_sequential(day, order_by="time").output
+    assert output["limit"].to_pylist() == [1.0, 2.0, 3.0]
+
+
 def test_join_compares_two_events_of_one_phase() -> None:
     p = ss.Pipeline("itself")
     source = p.source("rows", {"symbol": str, "limit": float, "price": float, "size": int})
@@ -581,6 +597,13 @@ def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
         (lambda: distinct(VISIT, 5), "distinct: key=5; expected the name of a column"),
         (lambda: distinct(VISIT, {"user"}), "distinct: key={'user'}; expected a list of them"),
         (lambda: distinct({1: int}, 1), "distinct: columns={1: .*}; expected the columns by their"),
+        (lambda: distinct(NINE, list(NINE)), "distinct: key=.*; expected at most 8 columns"),
+        (lambda: running_aggregate(NINE), "running_aggregate: key=.*; expected at most 8 columns"),
+        (lambda: enrich(NINE, {**NINE, "x": int}, list(NINE)), "enrich: key=.*at most 8 columns"),
+        (
+            lambda: enrich(NUMBER, {**NUMBER, **{f"x{i}": int for i in range(31)}}, "n"),
+            "enrich: table=.*; expected at most 31 columns",
+        ),
         (lambda: distinct(NUMBER, "n", 0), "distinct: forget_after=0; expected an integer from 1"),
         (lambda: distinct(NUMBER, "n", "soon"), "distinct: forget_after='soon' is no duration"),
         (lambda: distinct(NUMBER, "n", "-1 s"), "distinct: forget_after='-1 s'; .*above zero"),
