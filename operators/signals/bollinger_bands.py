@@ -125,7 +125,8 @@ def bollinger_bands(
         newest.count += 1
 
         if count >= min_periods:
-            band = k * math.sqrt(squares / count)
+            # What has left the floats may be less than 0.
+            band = k * math.sqrt(squares / count) if squares >= 0.0 else math.nan
             side = 1 if x > mean + band else -1 if x < mean - band else 0
             emit(key, mean - band, mean, mean + band, side)
 

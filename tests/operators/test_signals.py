@@ -241,6 +241,20 @@ def test_bands_agree_with_pandas_where_the_mean_is_large() -> None:
     np.testing.assert_allclose(deviation, rolled.std(ddof=0)[19:], rtol=1e-7)
 
 
+def test_values_whose_squares_are_no_floats_spoil_the_bands_that_hold_them_alone() -> None:
+    generator = np.random.default_rng(4)
+    value = [*generator.choice([1.7e308, -1.7e308, 1e300], 60), *generator.normal(size=20)]
+    table = {"key": ["a"] * 80, "value": value}
+    found = rows_of(bollinger_bands(4, min_periods=1).run_sequential(table).output)
+    assert len(found) == 80  # none has raised
+    assert all(side == 0 for *_, side in found[3:60])
+    for at, (_, lower, mean_of, upper, _) in enumerate(found[63:], start=63):
+        last = value[at - 3 : at + 1]
+        deviation = 2.0 * statistics.pstdev(last)
+        assert mean_of == pytest.approx(mean(last), abs=1e-13)
+        assert (upper - mean_of, mean_of - lower) == pytest.approx((deviation,) * 2, rel=1e-12)
+
+
 def test_equal_values_have_bands_of_no_width() -> None:
     value = [0.3, 1e17, -2.0, math.nan, math.inf, *[0.1] * 20]
     table = pa.table({"key": ["a"] * len(value), "value": value})
