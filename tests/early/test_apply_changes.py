@@ -330,6 +330,33 @@ def test_rows_of_one_time_are_in_the_order_of_the_rows(pair: tuple[ss.Engine, ss
     assert sorted(numbers(second)) == [1, 2, 3]
 
 
+@ss.operator(event={"w": float}, emits={"w": float})
+def passed_on(event, emit):
+    emit(event.w)
+
+
+def test_zeros_differ_in_their_sign() -> None:
+    with ss.Engine(passed_on, early=True) as first, ss.Engine(passed_on, early=True) as second:
+        first.submit_event(10, "a", final=False, sequence=0, w=0.0)
+        ss.early.apply_changes(first.poll_early(timeout=None), second, source="a")
+        first.revise("a", 0, 2, w=-0.0)
+        ss.early.apply_changes(first.poll_early(timeout=None), second, source="a")
+        assert str(second.poll_early(timeout=None).changes["w"].to_pylist()) == "[-0.0]"
+
+
+def test_an_answer_in_the_midst_of_taking_back_moves_no_frontier(
+    pair: tuple[ss.Engine, ss.Engine],
+) -> None:
+    """What it says of what is final is ahead of the rows that it tells."""
+    first, second = pair
+    first.submit_event(10, "a", x=5)
+    ss.early.apply_changes(answer := first.poll_early(timeout=None), second, source="sums")
+    nothing = replace(answer, changes=answer.changes.slice(0, 0), final_up_to=(30, "a", 2))
+    ss.early.apply_changes(nothing, second, source="sums")
+    first.submit_event(20, "a", x=5)
+    assert fed(*pair) == [(5, "early"), (10, "early")]
+
+
 def test_what_does_not_follow_is_refused(pair: tuple[ss.Engine, ss.Engine]) -> None:
     first, second = pair
     before = first.savepoint()
