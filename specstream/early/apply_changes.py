@@ -37,8 +37,9 @@ _LAST = 2**62
 # How a row is told, which is nothing of the row.
 _TELLING = ("version", "change")
 
-# Timestamp as a number, source, sequence number, place.
-Key = tuple[int, Name, int, int]
+# Timestamp as a number, False for a row of a timer, source (of such a row None), sequence number,
+# place; in the order of the rows.
+Key = tuple[int, bool, Any, int, int]
 
 
 @dataclass(eq=False)
@@ -101,7 +102,7 @@ class _Link:
         self._change(engine, told, is_reset, changes.schema)
         for key, row in told.items():
             if row.change == "final":
-                self._rows[key].change, self._final = "final", key
+                self._rows[key].change, self._final = "final", max(key, self._final or key)
         self._version = version
         self._confirm(engine)
         if self.order_by == _TIME:
@@ -152,16 +153,19 @@ class _Link:
             for name in (_TIME, self.order_by)
         )
         rest = (changes[name].to_pylist() for name in ("source", "sequence", "n"))
-        keys = list(zip(times, *rest, strict=True))
+        of_event = changes["source"].is_valid().to_pylist()
+        keys = list(zip(times, of_event, *rest, strict=True))
         values = changes.select(names).to_pylist()
         rows = map(_Row, keys, at, values, changes["change"].to_pylist())
         told = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
-        first = next(iter(told.values()))
-        if self._final is not None and first.key <= self._final:
+        # A timer that was set for a time that has come fires behind events of that time.
+        final = self._final
+        late = [key for key in told if final and key <= (final if key[1] else final[:1])]
+        if late:
             raise InputError(
-                f"{_CALL}: a row of event {first.key[2]} of source {first.key[1]!r} is told as "
-                f"{first.change!r} and lies before one that was final: the engine has gone back "
-                "behind what it told as final. Make the next one anew as well"
+                f"{_CALL}: a row of event {late[0][3]} of source {late[0][2]!r} is told as "
+                f"{told[late[0]].change!r} and lies before one that was final: the engine has gone "
+                "back behind what it told as final. Make the next one anew as well"
             )
         return told
 
@@ -188,9 +192,13 @@ class _Link:
         for key, row in new.items():
             first.setdefault(row.time, key)
         for time, key in first.items():
-            behind = [at for at in self._by_time.get(time, ()) if at > key and at not in gone]
+            behind = {
+                at: told.get(at, known)
+                for at, known in self._by_time.get(time, {}).items()
+                if at > key and at not in gone and known.change != "final"
+            }
             gone.update(behind)
-            new |= {at: told.get(at, self._rows[at]) for at in behind}
+            new |= behind
 
         for key, row in told.items():
             if key in self._rows and key not in gone:
