@@ -78,8 +78,11 @@ def latest(
     full = [table for table in tables if table.num_rows] or tables[-1:]
     log = pa.concat_tables(full)
     version = log["version"]
-    order = [*((name, "ascending") for name in KEY), ("version", "ascending")]
-    log = log.take(pc.sort_indices(log, sort_keys=order))
+    # A row of a timer stands before those of the events of its time.
+    named = log.append_column("__of_event", log["source"].is_valid())
+    by_key = [KEY[0], "__of_event", *KEY[1:], "version"]
+    order = [(name, "ascending") for name in by_key]
+    log = log.take(pc.sort_indices(named, sort_keys=order))
     log = _last_of_each(log, KEY)
     log = log.filter(pc.not_equal(log["change"], "withdrawn"))
     newest = max([version >> ANSWER_BITS for version in told], default=0)

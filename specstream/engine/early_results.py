@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.conversion import order_values, time_at
-from specstream.columns.events import rows_to_table
+from specstream.columns.events import keys_with_firings, rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 from specstream.engine.early_statistics import EarlyCount
@@ -50,9 +50,11 @@ class EarlyAnswer:
     Attributes:
         changes: a table; of a pipeline with several sinks one for each, by its name. The columns of
             ``emits``; ``timestamp``, ``source`` and ``sequence`` of the event;
-            ``n``, the place among the rows of one event, from 0; ``version``, which rises from one
-            answer to the next; and ``change``. In the order of the keys, a row once at most. With
-            ``changes="upsert"``, ``change`` is "early" for a row that is new or has changed,
+            ``n``, the place among the rows of one event (for one sink), from 0; ``version``, which
+            rises from one answer to the next; and ``change``. In the order of the keys, a row once
+            at most. Rows of a timer have no source, and its number for a sequence number; they
+            stand before those of the events of its time. With ``changes="upsert"``, ``change`` is
+            "early" for a row that is new or has changed,
             "withdrawn" for one that is not there any more (with what it was), and "final" for one
             that will not change again, told before or not. With ``changes="retract"`` it is -1 for
             a row as it was told before and +1 for one as it is now; a row that becomes final
@@ -106,6 +108,8 @@ class EarlyResults:
         self._native = native
         self._emits = emits
         self._by_sink = by_sink
+        # Of a pipeline with several sinks columns are called sink.column, and the first says which.
+        self._has_sinks = any("." in name for name in emits.names)
         # By the runtime's edition: who took them may have been interrupted before he could say so.
         self._gathered: list[tuple[int, dict[str, _Told]]] = []
         self._nothing = _nothing(emits)
@@ -150,11 +154,12 @@ class EarlyResults:
             (self._up_to[1], self._up_to[1]),
         )
 
-    def go_back(self, is_final: Callable[[Name, int], bool]) -> None:
+    def go_back(self, is_final: Callable[[Name | None, int], bool]) -> None:
         """The state is another one, in which not all is final that was: it will be told anew.
 
         Args:
-            is_final: whether the event of a source with that sequence number is.
+            is_final: whether the event of a source with that sequence number is; or, where the
+                source is None, the timer of that number.
         """
 
         def still(told: _Told) -> _Told:
@@ -178,7 +183,7 @@ class EarlyResults:
 
     def gather(
         self,
-        keys: Callable[[Rows], KeyColumns],
+        keys: Callable[[npt.NDArray[np.int64]], dict[str, pa.Array]],
         name_of: Callable[[int], Name],
         of: pa.DataType,
     ) -> Any:
@@ -198,8 +203,17 @@ class EarlyResults:
             "news": (told.news, told.news_count),
         }
         rows = [self._native.words(first, count, width) for first, count in given.values()]
+        pairs = [
+            self._native.words(first, count, 2)
+            for first, count in (
+                (told.firings, told.firing_count),
+                (told.news_firings, told.news_firing_count),
+            )
+        ]
         # Of all of them at one go: of few rows it is the calls that take time.
-        whole = keys(np.concatenate([part[:, 0] for part in rows]))
+        whole = keys_with_firings(
+            np.concatenate([part[:, 0] for part in rows]), keys, np.concatenate(pairs)
+        )
         self._nothing = _nothing(self._emits, whole)
         parts, at = {}, 0
         for name, part in zip(given, rows, strict=True):
@@ -230,7 +244,7 @@ class EarlyResults:
         of_name = [_together([parts[name] for parts in gathered]) for name in _NAMES]
         whole = _together(of_name)
         counts = [len(told.rows) for told in of_name]
-        ids = _identities(whole, counts)
+        ids = _identities(whole, counts, 1 if self._has_sinks else None)
         void, kept, final, new = (
             slice(end - count, end) for count, end in zip(counts, np.cumsum(counts), strict=True)
         )
@@ -273,7 +287,7 @@ class EarlyResults:
         """A number for the event of each row, the same in all answers: by its key, as a revised one
         has another row number."""
         keys = _together(parts).keys
-        sources = keys["source"].dictionary_encode()
+        sources = keys["source"].dictionary_encode("encode")
         numbers = [
             self._sources.setdefault(name, len(self._sources))
             for name in sources.dictionary.to_pylist()
@@ -298,7 +312,9 @@ class EarlyResults:
         if len(at) > 1:
             is_weight = code.dtype == np.int8
             ties = {"change": pa.array(code[at])} if is_weight else {}
-            order = pa.table({**keys, "n": places, **ties})
+            # A timer comes before the events of its time.
+            of_event = {"timestamp": keys["timestamp"], "of_event": keys["source"].is_valid()}
+            order = pa.table({**of_event, **keys, "n": places, **ties})
             ordered = pa.compute.sort_indices(
                 order, sort_keys=[(name, "ascending") for name in order.column_names]
             )
@@ -338,28 +354,39 @@ def _pieces(array: Any) -> list[pa.Array]:
     return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
-def _identities(told: _Told, counts: list[int]) -> npt.NDArray[np.int64]:
+def _identities(told: _Told, counts: list[int], sink: int | None) -> npt.NDArray[np.int64]:
     """A number for each row, by its event and its place among those of the event, of parts with so
     many rows.
 
-    By the event's key, as a revised one has another row number.
+    By the event's key, as a revised one has another row number; and by its time, as the number of a
+    timer may be that of another one by now.
+
+    Args:
+        sink: the word that says which sink a row is for: of each they are counted anew.
     """
-    sources = np.asarray(told.keys["source"].dictionary_encode().indices)
-    sequences = np.asarray(told.keys["sequence"])
-    order = np.lexsort([sequences, sources])
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = (np.diff(sources[order]) != 0) | (np.diff(sequences[order]) != 0)
-    number = np.empty(len(order), np.int64)
-    number[order] = np.cumsum(begins)
-    # Those of one event lie one behind the other.
-    first = np.ones(len(number), np.bool_)
-    first[1:] = np.diff(number) != 0
-    ends = np.cumsum(counts)
-    first[ends[(ends < len(number))]] = True
-    starts = np.flatnonzero(first)
-    places = np.arange(len(number)) - np.repeat(starts, np.diff(starts, append=len(number)))
-    found: npt.NDArray[np.int64] = number * _PLACES + places
+    by = [
+        np.asarray(told.keys["sequence"]),
+        _numbers(told.keys["timestamp"]),
+        _numbers(told.keys["source"]),
+        *([] if sink is None else [told.rows[:, sink]]),
+    ]
+    part = np.repeat(np.arange(len(counts)), counts)
+    # Of one part they stay in order.
+    order = np.lexsort([part, *by])
+    is_other = np.ones(len(order), np.bool_)
+    is_other[1:] = np.any([np.diff(column[order]) != 0 for column in by], axis=0)
+    begins = is_other.copy()
+    begins[1:] |= np.diff(part[order]) != 0
+    starts = np.flatnonzero(begins)
+    places = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(is_other) * _PLACES + places
     return found
+
+
+def _numbers(keys: pa.Array) -> npt.NDArray[Any]:
+    """The same for the same."""
+    return np.asarray(keys.dictionary_encode("encode").indices)
 
 
 def _same(

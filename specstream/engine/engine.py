@@ -942,11 +942,6 @@ def _parts(
             f'execution={options.execution!r} calls no hooks; expected execution="ordered" with '
             "on_abort, on_commit or on_post_commit"
         )
-    if hooks and options.early:
-        raise ConfigurationError(
-            f"early=True: hooks are told of events that commit, and operator {name!r} applies them "
-            "before: leave on_abort, on_commit and on_post_commit out"
-        )
     if hooks and operator.has_timers:
         raise ConfigurationError(
             f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "

@@ -45,6 +45,7 @@ ABORT_REASONS = {
     "fault": lib.SS_ABORT_FAULT,
     "shadow": lib.SS_ABORT_SHADOW,
     "timer": lib.SS_ABORT_TIMER,
+    "revoked": lib.SS_ABORT_REVOKED,
 }
 
 

@@ -195,18 +195,11 @@ class Options:
 
 def no_early_results(operator: Operator) -> str | None:
     """Why an operator can have no early results, and what could; None: it can."""
-    layout = operator.layout
-    for found, problem, instead in (
-        (operator.event.phases, "is a pipeline with phases by time", 'phases="events"'),
-        (operator.has_timers, "has timers", "an operator without timers"),
-        (layout.goes_by_time, "has entries that expire", "containers without expire_after="),
-        (layout.operations, "has boosted fields", "plain fields or containers"),
-    ):
-        if found:
-            return (
-                f"{problem}, which early results do not know yet; expected {instead}, or an "
-                "engine without early="
-            )
+    if operator.event.phases:
+        return (
+            "is a pipeline with phases by time, of which nothing is known before a phase is whole; "
+            'expected phases="events", or an engine without early='
+        )
     # Of a pipeline with several sinks a column is called sink.column.
     emitted = {name.rpartition(".")[2] for name in operator.emits.names}
     for name in EARLY_COLUMNS:

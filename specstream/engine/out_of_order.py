@@ -418,13 +418,22 @@ class OutOfOrder:
             for at in range(segment.count - segment.not_applied, segment.count)
         }
 
-        def is_final(source: Name, sequence: int) -> bool:
+        def is_final(source: Name | None, sequence: int) -> bool:
+            if source is None:
+                return sequence < self._fired
             known = pending.sources.known(source)
             has_come = known is not None and sequence < known.next_sequence
             return has_come and (source, sequence) not in waiting
 
         if self._parts.options.early:
             self._early.go_back(is_final)
+
+    @property
+    def _fired(self) -> int:
+        """How many timers have fired, as the state says."""
+        if self._timers is None:
+            return 0
+        return int(self._committed.words[self._timers.offset + lib.SS_HEADER_FIRED])
 
     def _gather(self) -> Any:
         """With the turn: takes what early results have to tell."""

@@ -51,7 +51,8 @@ enum ss_abort_reason {
      * commute less than they were said to. */
     SS_ABORT_SHADOW = 10,
     SS_ABORT_TIMER = 11, /* a timer is due between its events */
-    SS_ABORT_REASONS = 12
+    SS_ABORT_REVOKED = 12, /* early results: an event came before it, and it has read what that changed */
+    SS_ABORT_REASONS = 13
 };
 
 /* How conflicts are found. */
@@ -472,6 +473,10 @@ struct ss_early_told {
     uint64_t final_count;
     const uint64_t *news; /* rows of events that were applied since, and are not final */
     uint64_t news_count;
+    const uint64_t *firings; /* number and time of timers, which rows name by place: INT64_MIN + i */
+    uint64_t firing_count;
+    const uint64_t *news_firings; /* which follow them: those of the news */
+    uint64_t news_firing_count;
     bool has_applied; /* then: the last event that is */
     struct ss_order_key applied_to;
     bool has_final;

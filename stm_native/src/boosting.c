@@ -648,7 +648,9 @@ void ss_boost_start(struct ss_engine *engine)
     const struct ss_job *job = &engine->job;
     if (boost == NULL)
         return;
-    bool boosting = job->mode == SS_MODE_SPECULATE || job->mode == SS_MODE_OPEN ||
+    /* With early results such events run in place only, and nobody needs the shadow. */
+    bool boosting = job->mode == SS_MODE_SPECULATE ||
+                    (job->mode == SS_MODE_OPEN && job->early_bytes == 0) ||
                     (job->mode == SS_MODE_ORDERED && job->horizon > 0);
     /* What the last job has left in the wait queue is not committed. */
     for (uint64_t i = 0; i < engine->ring_size; i++) {

@@ -16,6 +16,13 @@
  * So a transaction that is applied keeps its logs: what it read, with values; what it wrote; what it
  * overwrote; its rows. Deltas are applied again, to whatever is there by then.
  *
+ * Timers. One that is due before the next event fires in place, on the applied image, and so does
+ * an event of an operator with boosted fields: of neither there is a log of reads. What they have
+ * overwritten is kept, and so is what these words are now, for the final image; they are taken back like
+ * others, and never published again. The removal of an entry that has expired is such a unit, too. A timer
+ * has the key of its time, before all events of that time; or, where that has come already, that of
+ * what was applied last.
+ *
  * Containers. A removed entry is free when its removal is final: until then it could come back. The
  * index knows all entries that were ever taken, as it is but a hint. A transaction that is published
  * again gives its entries the stamps they had if nothing in the container has come or gone before it
@@ -45,6 +52,7 @@
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "turn.h"
 #include "value.h"
@@ -102,6 +110,8 @@ void ss_early_close(struct ss_engine *engine)
     free(early->kept.at);
     free(early->finals.at);
     free(early->news.at);
+    free(early->firings.at);
+    free(early->news_firings.at);
     engine->protocol = early->protocol;
     free(early);
     engine->early = NULL;
@@ -156,6 +166,12 @@ void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *
         early->untold = place;
 }
 
+static void leave(struct ss_early *early, const struct ss_applied *applied)
+{
+    early->bytes -= applied->bytes;
+    early->divided -= applied->divided;
+}
+
 struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place)
 {
     struct ss_applied **at = early->row + early->first + place;
@@ -165,8 +181,7 @@ struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place)
     else
         memmove(at, at + 1, (early->count - place - 1) * sizeof *at);
     early->count--;
-    early->bytes -= applied->bytes;
-    early->divided -= applied->divided;
+    leave(early, applied);
     if (place < early->untold)
         early->untold--;
     return applied;
@@ -187,58 +202,174 @@ static uint64_t rounded(uint64_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
-static void *copied(char **room, const void *from, uint64_t bytes)
+static void *placed(char **room, uint64_t bytes)
 {
     void *at = *room;
-    if (bytes > 0 && from != NULL)
-        memcpy(at, from, bytes);
     *room += rounded(bytes);
     return at;
 }
 
-struct ss_applied *ss_applied_new(const struct ss_transaction *transaction, struct ss_key first,
-                                  struct ss_key last, bool reruns)
+static void copy(void *to, const void *from, uint64_t bytes)
 {
-    bool raised = transaction->verdict != SS_COMPLETED;
-    uint64_t redo_count = raised ? 0 : transaction->redo_count;
-    uint64_t change_count = raised ? 0 : transaction->change_count;
-    uint64_t row_words = raised ? 0 : transaction->row_words;
-    uint64_t spans = transaction->span_count * sizeof *transaction->spans;
-    uint64_t reads = transaction->read_count * sizeof *transaction->reads;
-    uint64_t redo = redo_count * sizeof *transaction->redo;
-    uint64_t changes = change_count * sizeof *transaction->changes;
-    uint64_t given = change_count * sizeof(struct ss_given);
-    uint64_t rows = row_words * sizeof *transaction->rows;
-    uint64_t undo = raised ? 0 : undo_words(transaction) * sizeof(struct ss_undo);
-    uint64_t bytes = rounded(sizeof(struct ss_applied)) + rounded(spans) + rounded(reads) +
-                     rounded(redo) + rounded(changes) + rounded(given) + rounded(rows) +
-                     rounded(undo);
+    if (bytes > 0)
+        memcpy(to, from, bytes);
+}
+
+/* One with room for that many of each. */
+static struct ss_applied *allocate(const struct ss_applied *of, uint64_t undo_count)
+{
+    uint64_t spans = of->span_count * sizeof *of->spans;
+    uint64_t reads = of->read_count * sizeof *of->reads;
+    uint64_t redo = of->redo_count * sizeof *of->redo;
+    uint64_t changes = of->change_count * sizeof *of->changes;
+    uint64_t given = of->change_count * sizeof *of->given;
+    uint64_t rows = of->row_words * sizeof *of->rows;
+    uint64_t undo = undo_count * sizeof *of->undo;
+    uint64_t firing = of->firing == NULL ? 0 : sizeof *of->firing;
+    uint64_t bytes = rounded(sizeof *of) + rounded(spans) + rounded(reads) + rounded(redo) +
+                     rounded(changes) + rounded(given) + rounded(rows) + rounded(undo) +
+                     rounded(firing);
     struct ss_applied *applied = malloc(bytes);
     if (applied == NULL)
         return NULL;
     char *room = (char *)applied + rounded(sizeof *applied);
-    *applied = (struct ss_applied){
+    *applied = *of;
+    applied->bytes = bytes;
+    applied->spans = placed(&room, spans);
+    applied->reads = placed(&room, reads);
+    applied->redo = placed(&room, redo);
+    applied->changes = placed(&room, changes);
+    applied->given = placed(&room, given);
+    applied->rows = placed(&room, rows);
+    applied->undo = placed(&room, undo);
+    if (firing > 0) {
+        applied->firing = placed(&room, firing);
+        *applied->firing = *of->firing;
+    }
+    if (given > 0)
+        memset(applied->given, 0, given);
+    return applied;
+}
+
+/* Room for the word that says how far time has come. */
+static uint64_t clock_words(const struct ss_engine *engine)
+{
+    return ss_has_timers(engine) && ss_timers_clock_word(engine) != NULL;
+}
+
+struct ss_applied *ss_applied_new(const struct ss_engine *engine,
+                                  const struct ss_transaction *transaction, struct ss_key first,
+                                  struct ss_key last, bool reruns)
+{
+    bool raised = transaction->verdict != SS_COMPLETED;
+    struct ss_applied of = {
         .first = first,
         .last = last,
         .events = transaction->last - transaction->first,
-        .bytes = bytes,
-        .spans = copied(&room, transaction->spans, spans),
         .span_count = transaction->span_count,
-        .reads = copied(&room, transaction->reads, reads),
         .read_count = transaction->read_count,
-        .redo = copied(&room, transaction->redo, redo),
-        .redo_count = redo_count,
-        .delta_count = raised ? 0 : transaction->delta_count,
-        .changes = copied(&room, transaction->changes, changes),
-        .given = copied(&room, NULL, given),
-        .change_count = change_count,
-        .rows = copied(&room, transaction->rows, rows),
-        .row_words = row_words,
-        .undo = copied(&room, NULL, undo),
+        .least_timer = raised ? INT64_MAX : transaction->least_timer,
         .raised = raised,
         .reruns = reruns,
     };
-    memset(applied->given, 0, given);
+    if (!raised) {
+        of.redo_count = transaction->redo_count;
+        of.delta_count = transaction->delta_count;
+        of.change_count = transaction->change_count;
+        of.row_words = transaction->row_words;
+    }
+    struct ss_applied *applied = allocate(&of, raised ? 0 : undo_words(transaction) + clock_words(engine));
+    if (applied == NULL)
+        return NULL;
+    copy(applied->spans, transaction->spans, of.span_count * sizeof *of.spans);
+    copy(applied->reads, transaction->reads, of.read_count * sizeof *of.reads);
+    copy(applied->redo, transaction->redo, of.redo_count * sizeof *of.redo);
+    copy(applied->changes, transaction->changes, of.change_count * sizeof *of.changes);
+    copy(applied->rows, transaction->rows, of.row_words * sizeof *of.rows);
+    return applied;
+}
+
+/* An entry that a run in place has touched, as a change of it; false: it only has another key now. */
+static bool change_of(const uint64_t *state, uint64_t touched, struct ss_change *change)
+{
+    uint64_t entry = touched & UINT32_MAX;
+    bool is_there = ss_word_read(&state[entry + SS_STAMP_WORD]) != 0;
+    bool was_there = (touched & SS_WAS_THERE) != 0;
+    *change = (struct ss_change){.entry = (uint32_t)entry};
+    change->container = ss_touched_container(touched) & UINT32_C(0xfffffff);
+    change->kind = was_there ? SS_REMOVED : is_there ? SS_INSERTED : SS_INSERTED_IN_VAIN;
+    return !was_there || !is_there;
+}
+
+static void keep(struct ss_applied *applied, uint64_t *address)
+{
+    applied->undo[applied->undo_count++] = (struct ss_undo){address, ss_word_read(address)};
+}
+
+/* Time has come so far with it. */
+static void pass_time(struct ss_engine *engine, struct ss_applied *applied)
+{
+    if (!ss_has_timers(engine) || applied->raised || applied->of_time)
+        return;
+    if (clock_words(engine) > 0)
+        keep(applied, ss_timers_clock_word(engine));
+    ss_timers_pass(engine, applied->last.timestamp);
+}
+
+struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key first,
+                                       struct ss_key last, const struct ss_in_place *run)
+{
+    struct ss_engine *engine = worker->engine;
+    const struct ss_touched *touched = &worker->touched;
+    const struct ss_undo *undone = worker->run.undo_base;
+    const uint64_t *rows = engine->rows + engine->row_words;
+    uint64_t undo_count = run->word_count + (uint64_t)(worker->run.undo_top - undone);
+    struct ss_change change;
+    struct ss_applied of = {
+        .first = first,
+        .last = last,
+        .events = run->span != NULL,
+        .span_count = run->span != NULL,
+        .row_words = (uint64_t)(worker->run.emit_top - rows),
+        .firing = (struct ss_firing *)run->firing,
+        .least_timer = INT64_MAX,
+        .of_time = run->firing != NULL || run->expired,
+        .raised = run->raised,
+        .reruns = true,
+    };
+    for (uint64_t i = 0; i < touched->count; i++)
+        of.change_count += change_of(engine->state, touched->entries[i], &change);
+    undo_count += clock_words(engine);
+    of.redo_count = undo_count;
+    struct ss_applied *applied = allocate(&of, undo_count);
+    if (applied == NULL)
+        return NULL;
+    copy(applied->spans, run->span, of.span_count * sizeof *of.spans);
+    copy(applied->rows, rows, of.row_words * sizeof *of.rows);
+    copy(applied->undo, run->words, run->word_count * sizeof *of.undo);
+    applied->undo_count = run->word_count;
+    for (; undone != worker->run.undo_top; undone++)
+        applied->undo[applied->undo_count++] = *undone;
+    pass_time(engine, applied);
+    /* What its words are now is what they will be when it is final. */
+    applied->redo_count = applied->undo_count;
+    for (uint64_t i = 0; i < applied->undo_count; i++)
+        applied->redo[i] = (struct ss_write){
+            .word = (uint32_t)(applied->undo[i].address - engine->state),
+            .delta = SS_NO_DELTA,
+            .value = ss_word_read(applied->undo[i].address),
+        };
+    applied->change_count = 0;
+    for (uint64_t i = 0; i < touched->count; i++) {
+        if (!change_of(engine->state, touched->entries[i], &change))
+            continue;
+        const struct ss_container *of_it = &engine->keyed[change.container].of;
+        applied->given[applied->change_count] = (struct ss_given){
+            .stamp = ss_word_read(&engine->state[change.entry + SS_STAMP_WORD]),
+            .changes = ss_word_read(&engine->state[of_it->header + SS_HEADER_CHANGES]),
+        };
+        applied->changes[applied->change_count++] = change;
+    }
     return applied;
 }
 
@@ -268,11 +399,6 @@ bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied)
     struct ss_transaction transaction = seen(applied);
     return !applied->reruns && engine->protocol->validate(engine, &transaction) &&
            ss_delta_fits(engine, &transaction) && ss_changes_fit(engine, &transaction);
-}
-
-static void keep(struct ss_applied *applied, uint64_t *address)
-{
-    applied->undo[applied->undo_count++] = (struct ss_undo){address, ss_word_read(address)};
 }
 
 /* From one of a group, changes of one container one behind the other, to the first of the next one. */
@@ -327,6 +453,12 @@ static void publish_changes(struct ss_engine *engine, struct ss_applied *applied
     count_lent(engine, applied, false);
 }
 
+bool ss_applied_reserve(struct ss_engine *engine, const struct ss_applied *applied)
+{
+    /* An item for each entry that it inserts, and for each that it writes with an earlier time. */
+    return !ss_has_timers(engine) || ss_timers_reserve(engine, applied->redo_count + applied->change_count);
+}
+
 void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied)
 {
     assert(ss_turn_is_held(engine)); /* invariant 1 */
@@ -339,6 +471,9 @@ void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied)
     }
     ss_redo_publish(engine->state, &transaction);
     publish_changes(engine, applied);
+    pass_time(engine, applied);
+    if (ss_has_timers(engine))
+        ss_timers_note(engine, applied->undo, applied->undo + applied->undo_count, false);
 }
 
 void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied)
@@ -348,6 +483,22 @@ void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied)
     for (uint64_t i = applied->undo_count; i-- > 0;)
         ss_word_write(applied->undo[i].address, applied->undo[i].value);
     count_lent(engine, applied, true);
+}
+
+void ss_early_begin_back(struct ss_engine *engine)
+{
+    if (engine->early == NULL)
+        return;
+    /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
+    atomic_fetch_add_explicit(&engine->early->revocations, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+void ss_early_end_back(struct ss_engine *engine)
+{
+    /* Release: who sees it meets none of these words. */
+    if (engine->early != NULL)
+        atomic_fetch_add_explicit(&engine->early->revocations, 1, memory_order_release);
 }
 
 /* Entries are free: those that it has inserted, or those that it has removed. */
@@ -372,6 +523,26 @@ void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied)
     give_entries(engine, applied, true);
 }
 
+void ss_early_drop_firings(struct ss_engine *engine, uint64_t place)
+{
+    struct ss_early *early = engine->early;
+    struct ss_applied **row = early->row + early->first;
+    uint64_t kept = place;
+    for (uint64_t i = place; i < early->count; i++) {
+        struct ss_applied *applied = row[i];
+        if (!applied->of_time) {
+            row[kept++] = applied;
+            continue;
+        }
+        leave(early, applied);
+        early->untold = place < early->untold ? place : early->untold;
+        ss_applied_drop(engine, applied);
+        ss_early_void(engine, applied);
+        free(applied);
+    }
+    early->count = kept;
+}
+
 /* ---- runs that a revocation meets ---- */
 
 void ss_early_note_walk(struct ss_run *run)
@@ -387,7 +558,7 @@ bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *tr
 {
     if (engine->early == NULL || transaction->walked == 0)
         return false;
-    /* Pairs with the fence in revoke: whoever has met a word that was taken back sees that. */
+    /* Pairs with the fence in ss_early_begin_back: whoever has met a word that was taken back sees that. */
     atomic_thread_fence(memory_order_acquire);
     uint64_t now = atomic_load_explicit(&engine->early->revocations, memory_order_relaxed);
     return now % 2 != 0 || now + 1 != transaction->walked;
@@ -411,6 +582,35 @@ static bool append(struct ss_words *words, const uint64_t *from, uint64_t count)
     return true;
 }
 
+/* Rows that are to be told; those of a timer name it by its place among the firings that are. */
+static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
+                        uint64_t row_words, const struct ss_firing *firing)
+{
+    struct ss_early *early = engine->early;
+    bool is_news = words == &early->news;
+    struct ss_words *firings = is_news ? &early->news_firings : &early->firings;
+    uint64_t place = firings->count / 2 + (is_news ? early->firings.count / 2 : 0);
+    uint64_t first = words->count;
+    if (!append(words, rows, row_words))
+        return false;
+    if (firing == NULL || row_words == 0)
+        return true;
+    uint64_t known[] = {(uint64_t)firing->number, (uint64_t)firing->time};
+    if (!append(firings, known, 2)) {
+        words->count = first;
+        return false;
+    }
+    for (uint64_t row = first; row < words->count; row += engine->config.emit_words)
+        words->at[row] = (uint64_t)INT64_MIN + place;
+    return true;
+}
+
+static bool append_applied(struct ss_engine *engine, struct ss_words *words,
+                           const struct ss_applied *applied)
+{
+    return append_rows(engine, words, applied->rows, applied->row_words, applied->firing);
+}
+
 static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
 {
     uint64_t *final = engine->config.state;
@@ -429,41 +629,71 @@ static void finish_changes(struct ss_engine *engine, const struct ss_applied *ap
     }
 }
 
+/* In the final image. */
+static void finish_time(struct ss_engine *engine, const struct ss_applied *applied)
+{
+    if (clock_words(engine) == 0 || applied->raised || applied->of_time)
+        return;
+    /* With its sign turned: so the time of a new state, whose words are 0, is the least. */
+    uint64_t *clock = &engine->config.state[ss_timers_clock_word(engine) - engine->state];
+    uint64_t time = (uint64_t)applied->last.timestamp ^ UINT64_C(1) << 63;
+    if (time > ss_word_read(clock))
+        ss_word_write(clock, time);
+}
+
 bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_early *early = engine->early;
     struct ss_transaction transaction = seen(applied);
     assert(ss_turn_is_held(engine)); /* invariant 1 */
+    uint64_t width = engine->config.emit_words;
+    bool has_fired = applied->firing != NULL && applied->row_words > 0;
     if (!ss_rows_reserve(engine, applied->row_words) ||
-        (early->tells && !append(applied->told ? &early->kept : &early->finals, applied->rows,
-                                 applied->row_words)))
+        (has_fired && !ss_timers_keep_firing(engine, applied->firing)) ||
+        (early->tells &&
+         !append_applied(engine, applied->told ? &early->kept : &early->finals, applied)))
         return false;
+    uint64_t row = engine->row_words;
     ss_rows_append(engine, applied->rows, applied->row_words);
+    for (; has_fired && row < engine->row_words; row += width)
+        engine->rows[row] = (uint64_t)(INT64_MIN + applied->firing->number);
     ss_version_begin(engine);
     ss_redo_publish(engine->config.state, &transaction);
     finish_changes(engine, applied);
+    finish_time(engine, applied);
     ss_version_end(engine);
     give_entries(engine, applied, false);
-    early->has_final = true;
-    early->final = applied->last;
+    ss_count(&worker->statistics.timers, applied->firing != NULL);
+    if (!applied->of_time) {
+        early->has_final = true;
+        early->final = applied->last;
+    }
     ss_apply(worker, applied->raised ? 0 : applied->events);
     return true;
 }
 
-void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first)
+void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
+                         const struct ss_undo *end)
+{
+    for (const struct ss_undo *undo = first; undo != end; undo++)
+        ss_word_write(&engine->config.state[undo->address - engine->state],
+                      ss_word_read(undo->address));
+}
+
+void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
+                   const struct ss_firing *firing)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_early *early = engine->early;
-    for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++)
-        ss_word_write(&engine->config.state[undo->address - engine->state],
-                      ss_word_read(undo->address));
+    ss_early_copy_words(engine, worker->run.undo_base, end);
     for (uint64_t i = 0; i < engine->config.container_count; i++) {
         uint64_t used = engine->keyed[i].of.header + SS_HEADER_USED;
         if (engine->keyed[i].of.kind == SS_KEYED)
             ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
     }
-    if (early->tells && !append(&early->finals, engine->rows + first, engine->row_words - first))
+    if (early->tells && !append_rows(engine, &early->finals, engine->rows + first,
+                                     engine->row_words - first, firing))
         early->lost = true;
 }
 
@@ -528,7 +758,7 @@ void ss_budget_settle(struct ss_early *early)
 void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
 {
     struct ss_early *early = engine->early;
-    if (applied->told && !append(&early->voids, applied->rows, applied->row_words))
+    if (applied->told && !append_applied(engine, &early->voids, applied))
         early->lost = true;
 }
 
@@ -547,10 +777,10 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
         return told;
     told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
     early->tells = true;
-    early->news.count = 0;
+    early->news.count = early->news_firings.count = 0;
     for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
         const struct ss_applied *applied = ss_applied_at(early, i);
-        if (!applied->told && !append(&early->news, applied->rows, applied->row_words))
+        if (!applied->told && !append_applied(engine, &early->news, applied))
             early->lost = true;
     }
     told.no_memory = early->lost;
@@ -564,10 +794,18 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     told.news = early->news.at;
     told.news_count = early->news.count / width;
     told.has_final = early->has_final;
-    told.has_applied = early->has_final || early->applied > 0;
+    told.has_applied = early->has_final;
     told.final_to = told.applied_to = shown(early->final);
-    if (early->applied > 0)
-        told.applied_to = shown(ss_applied_at(early, early->applied - 1)->last);
+    for (uint64_t i = early->applied; i-- > 0;)
+        if (!ss_applied_at(early, i)->of_time) {
+            told.applied_to = shown(ss_applied_at(early, i)->last);
+            told.has_applied = true;
+            break;
+        }
+    told.firings = early->firings.at;
+    told.firing_count = early->firings.count / 2;
+    told.news_firings = early->news_firings.at;
+    told.news_firing_count = early->news_firings.count / 2;
     return told;
 }
 
@@ -583,6 +821,7 @@ void ss_engine_told_early(struct ss_engine *engine, bool news)
         early->untold = early->applied;
     early->edition++;
     early->voids.count = early->kept.count = early->finals.count = early->news.count = 0;
+    early->firings.count = 0;
 }
 
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)

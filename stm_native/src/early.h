@@ -39,10 +39,24 @@ struct ss_applied {
     uint64_t row_words;
     struct ss_undo *undo; /* what its words were before it was applied */
     uint64_t undo_count;
+    struct ss_firing *firing; /* it is a timer that has fired, and of no event; NULL: it is not */
+    int64_t least_timer;      /* the earliest that its events have set; INT64_MAX: none */
+    bool of_time; /* a firing, or the removal of what has expired: of no event, and never published again */
     bool raised;  /* it is applied as nothing, and raises when it is final */
     bool reruns;  /* its log does not tell all that it depends on */
     bool told;    /* somebody knows its rows */
     bool divided; /* an event has come that belongs between its own */
+    bool refused; /* on_commit has failed: so has its event */
+};
+
+/* What ran in place on the applied image. */
+struct ss_in_place {
+    const struct ss_undo *words; /* what these were before, and those of the run's undo log */
+    uint64_t word_count;
+    const struct ss_span *span; /* its one event; NULL: none */
+    const struct ss_firing *firing;
+    bool raised;
+    bool expired; /* an entry was removed, and nothing ran */
 };
 
 struct ss_words {
@@ -81,11 +95,14 @@ struct ss_early {
     bool tells;      /* somebody asks for early rows */
     bool has_final;
     bool lost; /* there was no memory for what is to be told */
+    bool fires_in_place; /* the next timer can fire only when all before it is final */
     struct ss_key final; /* of the last event that is */
     struct ss_words voids; /* rows that somebody knows, and that are no longer there */
     struct ss_words kept;   /* rows that somebody knows, and that are final */
     struct ss_words finals; /* likewise, which nobody knows yet */
     struct ss_words news;
+    struct ss_words firings; /* that rows of these are of: number and time of each */
+    struct ss_words news_firings; /* likewise, of the news */
     struct ss_early_figures figures;
     struct ss_budget budget;
 };
@@ -105,12 +122,22 @@ uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key);
 /* ---- with the turn ---- */
 
 /* What is kept of a run that holds; NULL: out of memory. */
-struct ss_applied *ss_applied_new(const struct ss_transaction *transaction, struct ss_key first,
+struct ss_applied *ss_applied_new(const struct ss_engine *engine,
+                                  const struct ss_transaction *transaction, struct ss_key first,
                                   struct ss_key last, bool reruns);
+/* The same of a run in place, which never holds; its rows are behind those of the job. NULL: out of
+ * memory. */
+struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key first,
+                                       struct ss_key last, const struct ss_in_place *run);
+/* Words of the applied image are about to go back, or have gone: a run that walks may meet both. */
+void ss_early_begin_back(struct ss_engine *engine);
+void ss_early_end_back(struct ss_engine *engine);
 /* Whether what one that was revoked has read and asked still stands. */
 bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied);
 /* Writes its words into the applied image. */
 void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied);
+/* Room for what publishing it adds elsewhere; false: out of memory. */
+bool ss_applied_reserve(struct ss_engine *engine, const struct ss_applied *applied);
 /* Takes them back: the later ones were taken back before. */
 void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied);
 /* It will never be published again: what it has taken is free. */
@@ -118,8 +145,12 @@ void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied);
 /* Writes its words into the owner's, and its rows to the output; false: out of memory, and nothing is
  * done. */
 bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
-/* An event ran in place, with nothing applied before it: its stores, and its rows from `first` on. */
-void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first);
+/* An event ran in place, or a timer, with nothing applied before it: its stores, and its rows from `first`
+ * on. */
+void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
+                   const struct ss_firing *firing);
+void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
+                         const struct ss_undo *end);
 
 /* A run is about to look at entries that it does not log, but for the number of the container's changes,
  * which may be the same again after a revocation. */
@@ -154,5 +185,7 @@ bool ss_early_reserve(struct ss_early *early);
 void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *applied);
 /* Takes one out of the row. */
 struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place);
+/* Takes out those of no event from a place on, which were revoked: they fire anew. */
+void ss_early_drop_firings(struct ss_engine *engine, uint64_t place);
 
 #endif

@@ -300,6 +300,8 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
         engine->job.horizon = 0;
         engine->job.chunk = job->count > 0 ? job->count : 1;
     }
+    if (job->early_bytes != 0 && config->operations > 0)
+        engine->job.horizon = 0;
     if (config->protocol == SS_PROTOCOL_EAGER && job->horizon > longest_eager_horizon)
         engine->job.horizon = longest_eager_horizon;
     if (!ss_containers_renew(engine))

@@ -94,7 +94,12 @@ static uint64_t insert_in_place(struct ss_run *run, struct ss_keyed *keyed, cons
         return SS_NOWHERE;
     }
     uint64_t entry = ss_entry_take_in_place(run, keyed);
-    assert(entry != SS_NOWHERE);
+    if (SS_UNLIKELY(entry == SS_NOWHERE)) {
+        /* What is removed is not free before that is final: it has to wait until then. */
+        assert(engine->early != NULL);
+        run->verdict = SS_LOG_FULL;
+        return SS_NOWHERE;
+    }
     if (SS_UNLIKELY(keyed->before != NULL))
         run->worker->touched.has_grown = true;
     for (uint64_t i = 0; i < words; i++)
@@ -122,7 +127,7 @@ static void remove_in_place(struct ss_run *run, struct ss_keyed *keyed, uint64_t
         ss_chain_add(state, &chain, entry);
         ss_entries_give(engine, keyed, &chain, 0);
     } else if (stamp <= run->worker->touched.first_stamp) {
-        ss_touch(run, keyed, entry);
+        ss_touch(run, keyed, entry, true);
     }
     count_in_place(run, keyed, hash, UINT64_MAX, next_stamp(engine, keyed));
 }

@@ -103,7 +103,7 @@ static uint64_t take_removed(const struct ss_run *run, const struct ss_keyed *ke
     for (uint64_t i = 0; i < touched->count; i++) {
         touched->cursor = touched->cursor + 1 < touched->count ? touched->cursor + 1 : 0;
         uint64_t entry = touched->entries[touched->cursor] & UINT32_MAX;
-        if (touched->entries[touched->cursor] >> 32 == container &&
+        if (ss_touched_container(touched->entries[touched->cursor]) == container &&
             ss_word_read(&run->state[entry]) == 0)
             return entry;
     }
@@ -131,7 +131,7 @@ uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed)
     if (entry == SS_NOWHERE)
         return take_removed(run, keyed); /* touched already; twice, and it would be given twice */
     if (keyed->undone)
-        ss_touch(run, keyed, entry);
+        ss_touch(run, keyed, entry, false);
     return entry;
 }
 
@@ -194,10 +194,34 @@ bool ss_touch_begin(struct ss_run *run)
     return true;
 }
 
-void ss_touch(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry)
+void ss_touch(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry, bool was_there)
 {
     struct ss_touched *touched = &run->worker->touched;
-    touched->entries[touched->count++] = (uint64_t)(keyed - run->keyed) << 32 | entry;
+    touched->entries[touched->count++] =
+        (uint64_t)(keyed - run->keyed) << 32 | entry | (was_there ? SS_WAS_THERE : 0);
+}
+
+static void forget(struct ss_worker *worker, bool undone)
+{
+    struct ss_touched *touched = &worker->touched;
+    struct ss_engine *engine = worker->engine;
+    for (uint64_t i = 0; touched->has_grown && i < engine->config.container_count; i++)
+        ss_index_settle(engine, &engine->keyed[i], undone);
+    touched->count = touched->cursor = 0;
+    touched->has_grown = false;
+    touched->event = -1;
+}
+
+void ss_touched_keep(struct ss_worker *worker)
+{
+    const struct ss_touched *touched = &worker->touched;
+    struct ss_engine *engine = worker->engine;
+    for (uint64_t i = 0; ss_has_timers(engine) && i < touched->count; i++) {
+        uint64_t entry = touched->entries[i] & UINT32_MAX;
+        if (ss_word_read(&engine->state[entry]) != 0)
+            ss_timers_push(engine, &engine->keyed[ss_touched_container(touched->entries[i])], entry);
+    }
+    forget(worker, false);
 }
 
 void ss_touched_settle(struct ss_worker *worker, bool undone)
@@ -207,10 +231,10 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
     uint64_t *state = engine->state;
     undone = undone && touched->event == worker->run.event;
     for (uint64_t i = 0; i < touched->count;) {
-        uint64_t container = touched->entries[i] >> 32;
+        uint64_t container = ss_touched_container(touched->entries[i]);
         struct ss_keyed *keyed = &engine->keyed[container];
         struct ss_chain chain = {0, 0, 0};
-        for (; i < touched->count && touched->entries[i] >> 32 == container; i++) {
+        for (; i < touched->count && ss_touched_container(touched->entries[i]) == container; i++) {
             uint64_t entry = touched->entries[i] & UINT32_MAX;
             if (ss_word_read(&state[entry]) == 0)
                 ss_chain_add(state, &chain, entry);
@@ -224,11 +248,7 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
                              __ATOMIC_RELEASE);
         ss_entries_give(engine, keyed, &chain, 0);
     }
-    for (uint64_t i = 0; touched->has_grown && i < engine->config.container_count; i++)
-        ss_index_settle(engine, &engine->keyed[i], undone);
-    touched->count = touched->cursor = 0;
-    touched->has_grown = false;
-    touched->event = -1;
+    forget(worker, undone);
 }
 
 /* ---- between jobs ---- */

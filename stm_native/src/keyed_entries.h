@@ -12,7 +12,7 @@ struct ss_worker;
 
 /* The entries that an event in place has taken or removed, of all containers. */
 struct ss_touched {
-    uint64_t *entries; /* container << 32 | first word */
+    uint64_t *entries; /* container << 32 | first word; and SS_WAS_THERE, before the event */
     uint64_t count;
     uint64_t capacity;
     uint64_t cursor;      /* where the search for a free one has ended */
@@ -20,6 +20,12 @@ struct ss_touched {
     uint64_t first_stamp; /* all stamps above it are of this event */
     bool has_grown;       /* an index was replaced */
 };
+
+#define SS_WAS_THERE (UINT64_C(1) << 63)
+static inline uint64_t ss_touched_container(uint64_t touched)
+{
+    return (touched & ~SS_WAS_THERE) >> 32;
+}
 
 /* Free entries, linked one to the next. All zeros: none. */
 struct ss_chain {
@@ -43,10 +49,12 @@ void ss_entries_give(struct ss_engine *engine, struct ss_keyed *keyed, struct ss
 /* An event in place begins, or goes on, to work on containers: those of the one before are settled.
  * False: no memory for one more entry that is touched. */
 bool ss_touch_begin(struct ss_run *run);
-void ss_touch(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry);
+void ss_touch(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry, bool was_there);
 /* The last event of a range in place that has worked on containers is over. `undone`: that event's
  * stores have been taken back, if it is the one at which the range has ended. */
 void ss_touched_settle(struct ss_worker *worker, bool undone);
+/* The same, but no entry is free: whoever has asked gives them later. */
+void ss_touched_keep(struct ss_worker *worker);
 
 /* No job runs: all entries that are not there are free. Returns how many are. */
 uint64_t ss_entries_renew(struct ss_engine *engine, struct ss_keyed *keyed, uint64_t *last_stamp);

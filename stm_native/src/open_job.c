@@ -47,8 +47,10 @@
 #include "delta.h"
 #include "early.h"
 #include "engine.h"
+#include "fault.h"
 #include "hooks.h"
 #include "keyed_changes.h"
+#include "keyed_entries.h"
 #include "now.h"
 #include "parking.h"
 #include "processor.h"
@@ -60,6 +62,7 @@
 #include "timers.h"
 #include "transaction.h"
 #include "turn.h"
+#include "undo_log.h"
 #include "watchdog.h"
 #include "worker.h"
 
@@ -353,8 +356,50 @@ enum early_step {
     EARLY_APPLY,     /* a transaction that has run is */
     EARLY_RUN,       /* events that are pending are */
     EARLY_DISSOLVE,  /* what was revoked behind a barrier is given up: it may wait for long */
+    EARLY_FIRE,      /* a timer that is due before what comes next */
+    EARLY_FIRE_IN_PLACE, /* likewise, where everything before it is final */
     EARLY_IN_PLACE   /* what cannot run otherwise is, and everything before it is final */
 };
+
+/* Up to which time timers fire before what comes next; false: none does. `final`: only those that
+ * nothing can come before. */
+static bool timers_time(const struct ss_engine *engine, enum next next, struct ss_key key, bool final,
+                        int64_t *time)
+{
+    const struct ss_queue *queue = &engine->queue;
+    bool is_first = next != NEXT_NOBODY && is_safe(queue, key);
+    bool counts = is_first || (next != NEXT_NOBODY && !final && !ss_is_held(engine->early, key.timestamp));
+    int64_t clock = ss_timers_clock(engine);
+    *time = INT64_MIN;
+    /* That the input has ended is something else: then those fire that were never due. */
+    if (queue->has_frontier && !is_first)
+        *time = queue->frontier.timestamp == INT64_MAX ? queue->reached : queue->frontier.timestamp;
+    if (counts && key.timestamp > *time)
+        *time = key.timestamp;
+    if (counts && clock > *time)
+        *time = clock;
+    return (counts || queue->has_frontier) && ss_timers_next(engine->timers) <= *time;
+}
+
+/* True: a timer comes next, and this is what becomes of it. */
+static bool timer_is_next(const struct ss_engine *engine, enum next next, struct ss_key key,
+                          bool has_room, enum early_step *step)
+{
+    const struct ss_early *early = engine->early;
+    int64_t time;
+    if (!ss_has_timers(engine) || !timers_time(engine, next, key, false, &time))
+        return false;
+    bool is_final = early->count == 0 && !engine->queue.failed &&
+                    timers_time(engine, next, key, true, &time);
+    *step = EARLY_NOTHING;
+    if (is_final)
+        *step = EARLY_FIRE_IN_PLACE;
+    else if (!early->fires_in_place)
+        *step = has_room ? EARLY_FIRE : EARLY_NOTHING;
+    else if (early->applied < early->count)
+        *step = EARLY_DISSOLVE;
+    return true;
+}
 
 /* With the mutex. */
 static enum early_step early_step(const struct ss_engine *engine)
@@ -370,9 +415,12 @@ static enum early_step early_step(const struct ss_engine *engine)
     /* An event that has failed keeps others from being final, and from nothing else. */
     if (!queue->failed && early->applied > 0 && is_decided(queue, ss_applied_at(early, 0)))
         return EARLY_FINISH;
+    bool has_room = early->bytes < early->limit || early->applied < early->count;
+    enum early_step step;
+    if (timer_is_next(engine, next, key, has_room, &step))
+        return step;
     if (next == NEXT_REVOKED)
         return EARLY_REPUBLISH;
-    bool has_room = early->bytes < early->limit || early->applied < early->count;
     if (next != NEXT_NOBODY && ss_is_held(early, key.timestamp) && !is_safe(queue, key))
         return EARLY_NOTHING;
     if (next == NEXT_PENDING) {
@@ -394,11 +442,13 @@ static enum early_step early_step(const struct ss_engine *engine)
     return has_room ? EARLY_APPLY : EARLY_NOTHING;
 }
 
+static bool timers_are_due(const struct ss_engine *engine);
+
 /* Nothing runs that is to be applied, and nobody has anything to do. */
 static bool early_is_settled(const struct ss_engine *engine)
 {
     struct ss_key key;
-    if (early_step(engine) != EARLY_NOTHING)
+    if (early_step(engine) != EARLY_NOTHING || timers_are_due(engine))
         return false;
     return next_unapplied(engine, &key) != NEXT_ACTIVE ||
            status_of(active_at(engine, 0)) == SS_FINISHED;
@@ -429,7 +479,8 @@ static const struct ss_span *first_span(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
     const struct ss_early *early = engine->early;
-    const struct ss_span *first = early->count > 0 ? ss_applied_at(early, 0)->spans : NULL;
+    const struct ss_span *first =
+        early->count > 0 && !ss_applied_at(early, 0)->of_time ? ss_applied_at(early, 0)->spans : NULL;
     if (queue->pending_count > 0 && (first == NULL || starts_before(queue->pending, first)))
         first = queue->pending;
     if (queue->active_count > 0) {
@@ -443,6 +494,9 @@ static bool head_is_safe(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
     if (engine->early != NULL) {
+        if (engine->early->count > 0 && ss_applied_at(engine->early, 0)->of_time &&
+            is_safe(queue, ss_applied_at(engine->early, 0)->last))
+            return true;
         const struct ss_span *first = first_span(engine);
         if (first == NULL)
             return false;
@@ -518,6 +572,15 @@ static bool timers_are_due(const struct ss_engine *engine)
     return time == INT64_MAX ? !queue->has_ended : next <= time;
 }
 
+/* With early results: all that fires before the end has, and all that was is final. */
+static bool end_is_due(const struct ss_engine *engine)
+{
+    struct ss_key key;
+    return engine->early->count == 0 && timers_are_due(engine) &&
+           engine->queue.frontier.timestamp == INT64_MAX &&
+           next_unapplied(engine, &key) == NEXT_NOBODY && early_step(engine) == EARLY_NOTHING;
+}
+
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
 static void refresh(struct ss_engine *engine)
 {
@@ -535,7 +598,7 @@ static void refresh(struct ss_engine *engine)
     } else if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
         work |= WORK_ADVANCE;
     bool timers = timers_are_due(engine);
-    if (timers)
+    if (engine->early == NULL ? timers : end_is_due(engine))
         work |= WORK_ADVANCE;
     /* Release: the watchdog and who asks for progress look without the mutex, and see the head's
      * slot as it is now. The same holds for the next one. */
@@ -649,7 +712,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
         most = plain_chunk;
     if (engine->early != NULL) {
-        most = engine->early->singly > 0 ? 1 : engine->job.chunk;
+        most = engine->early->singly > 0 || engine->boost != NULL ? 1 : engine->job.chunk;
         engine->early->singly -= engine->early->singly > 0;
     }
     assert(queue->unused_count > 0);
@@ -869,13 +932,27 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
     pthread_mutex_unlock(&queue->mutex);
 }
 
+/* With the mutex: what was due has fired, or not all. */
+static void leave_timers(struct ss_worker *worker, uint64_t before)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    if (engine->failed) {
+        queue->failed = true;
+        queue->failed_row = SS_NO_ROW_FOR_TIMER;
+        engine->failed = false;
+    }
+    queue->has_moved = queue->has_moved || worker->statistics.timers != before;
+    queue->has_rows = engine->row_words > 0;
+}
+
 /* Fires what is due at the frontier. False: nothing has, or not all. */
 static bool fire_at_frontier(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
-    bool due = timers_are_due(engine);
+    bool due = engine->early == NULL ? timers_are_due(engine) : end_is_due(engine);
     int64_t time = queue->frontier.timestamp;
     int64_t reached = queue->reached;
     pthread_mutex_unlock(&queue->mutex);
@@ -892,13 +969,7 @@ static bool fire_at_frontier(struct ss_worker *worker)
     pthread_mutex_lock(&queue->mutex);
     if (fired == SS_FIRED && time == INT64_MAX)
         queue->has_ended = queue->frontier.timestamp == time;
-    if (engine->failed) {
-        queue->failed = true;
-        queue->failed_row = SS_NO_ROW_FOR_TIMER;
-        engine->failed = false;
-    }
-    queue->has_moved = queue->has_moved || worker->statistics.timers != before;
-    queue->has_rows = engine->row_words > 0;
+    leave_timers(worker, before);
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
     return fired == SS_FIRED;
@@ -920,7 +991,12 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
     const struct ss_transaction spans = {.spans = applied->spans,
                                          .span_count = applied->span_count};
     queue->claimed_spans -= applied->span_count;
-    give_back(queue, &spans, false);
+    queue->failed = queue->failed || applied->refused;
+    give_back(queue, &spans, applied->refused);
+    if (applied->refused) {
+        engine->early->has_final = true;
+        engine->early->final = applied->last;
+    }
     ss_applied_drop(engine, applied);
     ss_early_void(engine, applied);
     free(applied);
@@ -928,7 +1004,7 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
 
 /* Takes back all that are applied behind the earliest event that is not, or behind the first one that is
  * divided, and it as well. */
-static void revoke(struct ss_engine *engine)
+static void take_back(struct ss_engine *engine)
 {
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
@@ -950,16 +1026,23 @@ static void revoke(struct ss_engine *engine)
                                        (uint64_t)ss_applied_at(early, place)->first.timestamp);
     early->figures.passes += place < early->applied;
     early->figures.revoked += early->applied - place;
+    /* Whether a timer is still due is known again when it is known what comes next. */
+    while (place > 0 && ss_applied_at(early, place - 1)->of_time)
+        place--;
     pthread_mutex_unlock(&queue->mutex);
-    /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
-    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    ss_early_begin_back(engine);
     for (uint64_t i = early->applied; i-- > place;)
         ss_applied_revoke(engine, ss_applied_at(early, i));
-    /* Release: who sees it meets none of these words. */
-    atomic_fetch_add_explicit(&early->revocations, 1, memory_order_release);
+    ss_early_end_back(engine);
+    for (uint64_t i = place; ss_has_timers(engine) && i < early->applied; i++) {
+        const struct ss_applied *applied = ss_applied_at(early, i);
+        ss_timers_note(engine, applied->undo, applied->undo + applied->undo_count, true);
+    }
     pthread_mutex_lock(&queue->mutex);
     early->applied = place;
+    early->fires_in_place = false;
+    if (ss_has_timers(engine))
+        ss_early_drop_firings(engine, place);
     for (uint64_t i = place; i < early->count && early->divided > 0;) {
         if (ss_applied_at(early, i)->divided)
             dissolve_applied(engine, i);
@@ -972,10 +1055,34 @@ static void revoke(struct ss_engine *engine)
     early->figures.nanoseconds += (uint64_t)(ss_now() - since);
 }
 
+static bool timer_comes_first(const struct ss_engine *engine, int64_t time)
+{
+    if (!ss_has_timers(engine))
+        return false;
+    int64_t clock = ss_timers_clock(engine);
+    return ss_timers_next(engine->timers) <= (time > clock ? time : clock);
+}
+
+/* Whether one is due between the events of a transaction, once those before it have fired. */
+static bool timer_divides(const struct ss_engine *engine, const struct ss_applied *applied)
+{
+    return applied->events > 1 && (timer_comes_first(engine, applied->last.timestamp) ||
+                                   applied->least_timer <= applied->last.timestamp);
+}
+
+/* The event is to run again. */
+static void tell_revoked(struct ss_worker *worker, const struct ss_applied *applied)
+{
+    ss_count(&worker->statistics.aborts[SS_ABORT_REVOKED], 1);
+    ss_count(&worker->statistics.reruns, 1);
+    ss_tell_abort(worker->engine, applied->spans[0].first, SS_ABORT_REVOKED);
+}
+
 /* Publishes again, up to the next event that is to be run, as far as they hold. */
-static void republish(struct ss_engine *engine)
+static void republish(struct ss_worker *worker)
 {
     enum { AT_ONCE = 256 };
+    struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key until = {0, 0, 0};
@@ -994,9 +1101,15 @@ static void republish(struct ss_engine *engine)
     }
     pthread_mutex_unlock(&queue->mutex);
     for (; holds && place < end; place += holds) {
-        holds = ss_applied_holds(engine, ss_applied_at(early, place));
+        struct ss_applied *applied = ss_applied_at(early, place);
+        if (timer_comes_first(engine, applied->first.timestamp))
+            break;
+        holds = ss_applied_holds(engine, applied) && !timer_divides(engine, applied) &&
+                ss_applied_reserve(engine, applied);
         if (holds)
-            ss_applied_publish(engine, ss_applied_at(early, place));
+            ss_applied_publish(engine, applied);
+        else
+            tell_revoked(worker, applied);
     }
     pthread_mutex_lock(&queue->mutex);
     early->figures.republished += place - early->applied;
@@ -1007,6 +1120,23 @@ static void republish(struct ss_engine *engine)
     early->figures.nanoseconds += (uint64_t)(ss_now() - since);
 }
 
+/* The on_commit hook is asked about the first of the row; false: it wants it to run again, or has failed. */
+static bool is_welcome(struct ss_worker *worker, struct ss_applied *applied)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t row = applied->spans[0].first;
+    enum ss_answer answer = ss_ask_commit(engine, row, applied->rows, applied->row_words);
+    if (answer == SS_PROCEED)
+        return true;
+    applied->refused = answer == SS_FAIL;
+    if (answer == SS_RUN_AGAIN) {
+        ss_count(&worker->statistics.aborts[SS_ABORT_HOOK], 1);
+        ss_count(&worker->statistics.reruns, 1);
+        ss_tell_abort(engine, row, SS_ABORT_HOOK);
+    }
+    return false;
+}
+
 /* The first ones of the row are final. False: out of memory. */
 static bool finish_first(struct ss_worker *worker)
 {
@@ -1015,11 +1145,26 @@ static bool finish_first(struct ss_worker *worker)
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     uint64_t count = 0, done = 0;
-    while (count < early->applied && count < AT_ONCE &&
+    uint64_t most = engine->hooks.kinds == 0 ? AT_ONCE : 1;
+    struct ss_applied *first = ss_applied_at(early, 0);
+    if (first->of_time && first->raised) {
+        /* As it will never fire otherwise, it is fired once more, to be heard of. */
+        divide(early, first);
+        take_back(engine);
+        early->fires_in_place = true;
+        return true;
+    }
+    while (count < early->applied && count < most &&
            is_decided(queue, ss_applied_at(early, count)) &&
-           !(count > 0 && ss_applied_at(early, count - 1)->raised))
+           !(count > 0 && ss_applied_at(early, count - 1)->raised) &&
+           !(ss_applied_at(early, count)->of_time && ss_applied_at(early, count)->raised))
         count++;
     pthread_mutex_unlock(&queue->mutex);
+    if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)) && !first->raised && !is_welcome(worker, first)) {
+        pthread_mutex_lock(&queue->mutex);
+        divide(early, first); /* it runs again, or has failed; in any case it is taken back first */
+        return true;
+    }
     while (done < count && ss_applied_finish(worker, ss_applied_at(early, done)))
         done++;
     pthread_mutex_lock(&queue->mutex);
@@ -1034,6 +1179,12 @@ static bool finish_first(struct ss_worker *worker)
         }
         for (uint64_t i = 0; i < applied->span_count && !applied->raised; i++)
             applied->spans[i].segment->left -= applied->spans[i].last - applied->spans[i].first;
+        if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)) && !applied->raised) {
+            worker->committed_row = applied->spans[0].first;
+            worker->committed_segment = applied->spans[0].segment;
+            worker->committed_segment->untold++;
+            queue->untold++;
+        }
         free(applied);
     }
     queue->has_moved = true;
@@ -1067,16 +1218,71 @@ static bool run_holds(struct ss_engine *engine, struct ss_transaction *transacti
 static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_transaction *transaction,
                                        bool reruns)
 {
-    struct ss_applied *applied =
-        ss_applied_new(transaction, first_key(transaction), last_key(transaction), reruns);
+    struct ss_applied *applied = ss_applied_new(engine, transaction, first_key(transaction),
+                                                last_key(transaction), reruns);
     if (applied == NULL)
         return NULL;
+    if (!ss_applied_reserve(engine, applied)) {
+        free(applied);
+        return NULL;
+    }
     if (applied->raised)
         engine->protocol->roll_back(engine, transaction);
     else
         transaction->change_count = 0; /* its entries are the other's */
     ss_applied_publish(engine, applied);
     return applied;
+}
+
+/* Operations on boosted fields leave no log: their event runs in place on the applied image, and is
+ * taken back by what it has overwritten. False: it was to stop. */
+static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transaction,
+                        struct ss_applied **applied)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    struct ss_span *span = &transaction->spans[0];
+    uint64_t row_words = engine->row_words;
+    assert(transaction->span_count == 1 && span->last - span->first == 1);
+    /* Relaxed: as in run_range_in_place. */
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+    /* Dekker with stop: the flag is down before we look who asked. */
+    atomic_thread_fence(memory_order_seq_cst);
+    transaction->verdict = run->verdict = SS_COMPLETED;
+    if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+        return false;
+    ss_use_segment(run, span->segment);
+    run->emit_top = run->emit_mark = engine->rows + row_words;
+    run->emit_end = engine->rows + engine->row_capacity;
+    transaction->least_timer = INT64_MAX;
+    if (ss_has_timers(engine))
+        engine->timers->until = INT64_MIN; /* one event: nothing follows that it has to stop for */
+    ss_touched_settle(worker, false);
+    ss_call(worker, SS_PLAIN, span->first, span->last);
+    engine->row_words = row_words;
+    transaction->verdict = run->verdict;
+    bool is_complete = run->verdict == SS_COMPLETED;
+    if (!is_complete) {
+        ss_early_begin_back(engine);
+        ss_undo_roll_back(run);
+        ss_early_end_back(engine);
+        ss_touched_settle(worker, true);
+        run->emit_top = engine->rows + row_words;
+    }
+    if (is_complete || run->verdict == SS_RAISED)
+        *applied = ss_applied_in_place(worker, first_key(transaction), last_key(transaction),
+                                       &(struct ss_in_place){.span = span, .raised = !is_complete});
+    if (is_complete && *applied == NULL) {
+        ss_early_begin_back(engine);
+        ss_undo_roll_back(run);
+        ss_early_end_back(engine);
+        ss_touched_settle(worker, true);
+    } else if (is_complete) {
+        ss_touched_keep(worker);
+    }
+    return run->verdict != SS_KILLED;
 }
 
 /* The worker runs the head when it has given the turn back: an event may take long, or never end, and
@@ -1106,15 +1312,23 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
-    bool holds = run_holds(engine, transaction, &reruns);
+    bool boosts = engine->boost != NULL;
+    bool holds = boosts ? run_boosted(worker, transaction, &applied)
+                        : run_holds(engine, transaction, &reruns);
     bool raised = transaction->verdict == SS_RAISED;
     bool fits = transaction->verdict == SS_COMPLETED || (raised && transaction->last == 1);
-    if (holds && fits)
+    /* Timers that are due between its events fire there. */
+    bool divides = holds && fits && ss_has_timers(engine) && ss_timers_divide(engine, transaction);
+    fits = fits && !divides;
+    if (boosts)
+        ; /* applied, or not */
+    else if (holds && fits)
         applied = make_applied(engine, transaction, reruns);
-    else if (!holds)
+    else if (!holds || divides)
         ss_drop(worker, transaction,
-                transaction->verdict == SS_COMPLETED || raised ? SS_ABORT_CONFLICT
-                                                               : ss_reason_of(transaction->verdict));
+                divides                                          ? SS_ABORT_TIMER
+                : transaction->verdict == SS_COMPLETED || raised ? SS_ABORT_CONFLICT
+                                                                 : ss_reason_of(transaction->verdict));
     /* Of a barrier the log is kept; what it has taken is not. */
     if (applied == NULL)
         engine->protocol->roll_back(engine, transaction);
@@ -1147,8 +1361,8 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
         queue->failed = true;
         queue->failed_row = SS_NO_ROW_FOR_MEMORY;
     }
-    if (dissolved || (holds && (fits || raised))) {
-        if (raised && !fits)
+    if (dissolved || (holds && (fits || raised || divides)) || (boosts && !holds)) {
+        if ((raised || divides) && !fits)
             early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
         dissolve(engine, position, SS_WAITING);
     } else if (holds) {
@@ -1169,6 +1383,8 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     bool done = ss_run_in_place(worker, transaction, transaction->number);
     ss_count(&worker->statistics.commits, done);
     note_final(engine->early, transaction);
+    if (ss_has_timers(engine))
+        ss_timers_copy_clock(engine);
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
     pthread_mutex_lock(&engine->queue.mutex);
     const struct ss_queue *queue = &engine->queue;
@@ -1176,6 +1392,50 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
         engine->early->has_final = true;
         engine->early->final = key_at(queue->failed_segment, queue->failed_row);
     }
+}
+
+/* Fires the next timer that is due, or removes what has expired. With the mutex. */
+static void fire_next(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    struct ss_early *early = engine->early;
+    struct ss_key key = {0, 0, 0}, after = {INT64_MIN, INT64_MIN, INT64_MIN};
+    struct ss_applied *applied = NULL;
+    int64_t time;
+    enum next next = next_unapplied(engine, &key);
+    if (!timers_time(engine, next, key, false, &time))
+        return;
+    if (early->applied > 0)
+        after = ss_applied_at(early, early->applied - 1)->last;
+    else if (early->has_final)
+        after = early->final;
+    bool has_place = ss_early_reserve(early);
+    pthread_mutex_unlock(&queue->mutex);
+    enum ss_fired_early fired =
+        has_place ? ss_timers_fire_early(worker, time, after, &applied) : SS_FIRED_LATER;
+    pthread_mutex_lock(&queue->mutex);
+    early->fires_in_place = fired == SS_FIRED_LATER;
+    if (applied != NULL)
+        ss_early_insert(early, early->applied++, applied);
+}
+
+/* The same where everything before it is final. */
+static void fire_in_place(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    struct ss_key key = {0, 0, 0};
+    uint64_t before = worker->statistics.timers;
+    int64_t time;
+    enum next next = next_unapplied(engine, &key);
+    bool due = timers_time(engine, next, key, true, &time);
+    pthread_mutex_unlock(&queue->mutex);
+    if (due)
+        ss_timers_at(worker, time);
+    pthread_mutex_lock(&queue->mutex);
+    engine->early->fires_in_place = false;
+    leave_timers(worker, before);
 }
 
 /* With the turn: one step; false: there is none. */
@@ -1197,10 +1457,10 @@ static bool advance_early(struct ss_worker *worker)
             step = EARLY_NOTHING;
         break;
     case EARLY_REVOKE:
-        revoke(engine);
+        take_back(engine);
         break;
     case EARLY_REPUBLISH:
-        republish(engine);
+        republish(worker);
         break;
     case EARLY_APPLY:
     case EARLY_RUN:
@@ -1212,7 +1472,7 @@ static bool advance_early(struct ss_worker *worker)
         transaction = step == EARLY_RUN ? form(engine, SS_RUNNING) : active_at(engine, 0);
         if (transaction == NULL)
             step = EARLY_NOTHING;
-        else if (step == EARLY_RUN)
+        else if (step == EARLY_RUN && engine->boost == NULL)
             run_next(worker, transaction);
         else
             apply(worker, transaction);
@@ -1223,6 +1483,14 @@ static bool advance_early(struct ss_worker *worker)
         break;
     case EARLY_IN_PLACE:
         apply_in_place(worker, active_at(engine, 0));
+        break;
+    case EARLY_FIRE:
+        if (full && early->applied < early->count)
+            dissolve_applied(engine, early->count - 1);
+        fire_next(worker);
+        break;
+    case EARLY_FIRE_IN_PLACE:
+        fire_in_place(worker);
         break;
     }
     refresh(engine);
@@ -1259,7 +1527,10 @@ static void advance(struct ss_worker *worker)
         if (committed && ss_reader_comes_first(engine))
             return;
         if (SS_UNLIKELY(engine->early != NULL)) {
-            if (!advance_early(worker))
+            bool moved = advance_early(worker);
+            if (worker->runs_next >= 0 || worker->committed_row >= 0)
+                return;
+            if (!moved && (!ss_has_timers(engine) || !fire_at_frontier(worker)))
                 return;
             continue;
         }
@@ -1419,7 +1690,7 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
     int64_t row = segment->first;
     for (uint64_t i = first > 0 ? first - 1 : 0; i < end; i++) {
         struct ss_applied *applied = ss_applied_at(early, i);
-        if (applied->events == 1)
+        if (applied->events <= 1)
             continue;
         while (row < segment->last && ss_is_before(key_at(segment, row), applied->first))
             row++;
@@ -1436,8 +1707,11 @@ static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
     assert(segment->is_tentative && segment->last - segment->first == 1);
     segment->is_withdrawn = true;
     uint64_t place = ss_applied_before(early, key);
-    if (place < early->count && ss_applied_at(early, place)->spans[0].segment == segment)
+    if (place < early->count && !ss_applied_at(early, place)->of_time &&
+        ss_applied_at(early, place)->spans[0].segment == segment)
         divide(early, ss_applied_at(early, place)); /* as a late event would */
+    else if (early->applied > 0 && ss_applied_at(early, early->applied - 1)->of_time)
+        divide(early, ss_applied_at(early, early->applied - 1)); /* it may have fired for this event */
     for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
         if (ss_is_before(key, first_key(active_at(engine, place))))
             break;

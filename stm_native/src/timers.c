@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "early.h"
 #include "engine.h"
 #include "fault.h"
 #include "keyed.h"
@@ -188,14 +189,26 @@ static void pop(struct ss_timers *timers)
         sink(timers, 0, last);
 }
 
-/* Leaves out what is no longer set. */
+static int in_order(const void *left, const void *right)
+{
+    const struct ss_due *a = left, *b = right;
+    if (is_before(a, b) || is_before(b, a))
+        return is_before(a, b) ? -1 : 1;
+    return a->entry < b->entry ? -1 : a->entry > b->entry;
+}
+
+/* Leaves out what is no longer set; and, where a revocation may have brought it twice, one of two. */
 static void sweep(struct ss_engine *engine)
 {
     struct ss_timers *timers = engine->timers;
+    struct ss_due *heap = timers->heap;
     uint64_t kept = 0;
+    if (engine->early != NULL)
+        qsort(heap, timers->count, sizeof *heap, in_order);
     for (uint64_t i = 0; i < timers->count; i++)
-        if (is_set(engine, &timers->heap[i]))
-            timers->heap[kept++] = timers->heap[i];
+        if (is_set(engine, &heap[i]) &&
+            (engine->early == NULL || kept == 0 || in_order(&heap[kept - 1], &heap[i]) != 0))
+            heap[kept++] = heap[i];
     timers->count = kept;
     for (uint64_t i = kept / 2; i-- > 0;)
         sink(timers, i, timers->heap[i]);
@@ -393,16 +406,12 @@ void ss_timers_close(struct ss_engine *engine)
     free(engine->timers);
 }
 
-bool ss_timers_renew(struct ss_engine *engine)
+/* Makes the heap of the entries; there is room. */
+static void collect(struct ss_engine *engine)
 {
     struct ss_timers *timers = engine->timers;
-    if (timers == NULL)
-        return true;
     const uint64_t *state = engine->state;
-    timers->count = timers->aside_count = timers->end = 0;
-    timers->latest = INT64_MIN;
-    if (!ss_timers_reserve(engine, entries_of(engine)))
-        return false;
+    timers->count = 0;
     for (uint64_t at = 0; at < engine->config.container_count; at++) {
         const struct ss_container *of = &engine->keyed[at].of;
         if (!goes_by_time(&engine->keyed[at]))
@@ -419,6 +428,18 @@ bool ss_timers_renew(struct ss_engine *engine)
         }
     }
     tell_next(timers);
+}
+
+bool ss_timers_renew(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    if (timers == NULL)
+        return true;
+    timers->count = timers->aside_count = timers->end = 0;
+    timers->latest = INT64_MIN;
+    if (!ss_timers_reserve(engine, entries_of(engine)))
+        return false;
+    collect(engine);
     return true;
 }
 
@@ -614,11 +635,14 @@ static bool expire(struct ss_worker *worker, const struct ss_due *item)
 {
     struct ss_undo undos[MOST_UNDOS];
     ss_touched_settle(worker, false);
-    if (take_out(worker, item, undos) < 0) {
+    int taken = take_out(worker, item, undos);
+    if (taken < 0) {
         fail_before(worker);
         return false;
     }
     ss_touched_settle(worker, false);
+    if (SS_UNLIKELY(worker->engine->early != NULL))
+        ss_early_copy_words(worker->engine, undos, undos + taken);
     return true;
 }
 
@@ -637,6 +661,29 @@ static bool expire_aside(struct ss_worker *worker, int64_t time)
     return true;
 }
 
+/* What is known of a timer that is about to fire, and the one row that it is. */
+static void describe(struct ss_engine *engine, const struct ss_due *item)
+{
+    struct ss_timers *timers = engine->timers;
+    const struct ss_keyed *keyed = container_of(engine, item);
+    int64_t clock = clock_of(engine);
+    timers->firing = (struct ss_firing){
+        .number = (int64_t)ss_word_read(header_word(engine, SS_HEADER_FIRED)),
+        .time = item->at > clock ? item->at : clock,
+        .at = item->at,
+        .clock = clock,
+        .stamp = item->stamp,
+        .container = item->container,
+    };
+    for (uint64_t i = 0; i < keyed->of.key_words; i++)
+        timers->firing.key[i] = ss_word_read(&engine->state[item->entry + SS_KEY_WORD + i]);
+    timers->row[0] = timers->firing.time;
+    timers->row[1] = INT64_MIN;
+    timers->row[2] = item->at;
+    memcpy(&timers->row[3], timers->firing.key, sizeof timers->firing.key);
+    timers->row[SS_TIMER_PLACE] = item->rank - 1;
+}
+
 /* Fires the first of the heap. */
 static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
 {
@@ -644,28 +691,12 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     struct ss_timers *timers = engine->timers;
     struct ss_run *run = &worker->run;
     const struct ss_keyed *keyed = container_of(engine, &item);
-    const uint64_t *state = engine->state;
-    int64_t clock = clock_of(engine);
     struct ss_undo undos[MOST_UNDOS];
+    uint64_t rows = engine->row_words;
 
-    timers->firing = (struct ss_firing){
-        .number = (int64_t)ss_word_read(header_word(engine, SS_HEADER_FIRED)),
-        .time = item.at > clock ? item.at : clock,
-        .at = item.at,
-        .clock = clock,
-        .stamp = item.stamp,
-        .container = item.container,
-    };
+    describe(engine, &item);
     if (!expire_aside(worker, timers->firing.time))
         return SS_FIRING_ENDED;
-    for (uint64_t i = 0; i < keyed->of.key_words; i++)
-        timers->firing.key[i] = ss_word_read(&state[item.entry + SS_KEY_WORD + i]);
-    timers->row[0] = timers->firing.time;
-    timers->row[1] = INT64_MIN;
-    timers->row[2] = item.at;
-    memcpy(&timers->row[3], timers->firing.key, sizeof timers->firing.key);
-    timers->row[SS_TIMER_PLACE] = item.rank - 1;
-
     ss_touched_settle(worker, false);
     int taken = reserve_firing(timers) ? take_out(worker, &item, undos) : -1;
     if (taken < 0) {
@@ -695,6 +726,11 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     ss_word_write(header_word(engine, SS_HEADER_FIRED), (uint64_t)timers->firing.number + 1);
     pass(engine, timers->firing.time);
     ss_count(&worker->statistics.timers, 1);
+    if (SS_UNLIKELY(engine->early != NULL)) {
+        ss_early_copy_words(engine, undos, undos + taken);
+        ss_early_copy(worker, end, rows, &timers->firing);
+        ss_timers_copy_clock(engine);
+    }
     if (run->verdict == SS_COMPLETED)
         return SS_FIRED;
     fail(worker, run->verdict == SS_NO_MEMORY);
@@ -848,4 +884,171 @@ void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transa
 void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row)
 {
     pass(engine, time_at(times, row));
+}
+
+/* ---- early results (early.c) ---- */
+
+int64_t ss_timers_clock(const struct ss_engine *engine)
+{
+    return clock_of(engine);
+}
+
+uint64_t *ss_timers_clock_word(const struct ss_engine *engine)
+{
+    return engine->timers->keyed == NULL ? NULL : header_word(engine, SS_HEADER_CLOCK);
+}
+
+void ss_timers_copy_clock(struct ss_engine *engine)
+{
+    static const uint64_t words[] = {SS_HEADER_CLOCK, SS_HEADER_FIRED};
+    for (int i = 0; engine->timers->keyed != NULL && i < 2; i++) {
+        const uint64_t *word = header_word(engine, words[i]);
+        ss_word_write(&engine->config.state[word - engine->state], ss_word_read(word));
+    }
+}
+
+void ss_timers_pass(struct ss_engine *engine, int64_t time)
+{
+    engine->timers->end = 0;
+    pass(engine, time);
+}
+
+/* The container that goes by time and has the word in one of its entries; NULL: none has. */
+static const struct ss_keyed *container_with(const struct ss_engine *engine, uint64_t word)
+{
+    for (uint64_t i = 0; i < engine->config.container_count; i++) {
+        const struct ss_container *of = &engine->keyed[i].of;
+        if (goes_by_time(&engine->keyed[i]) && word >= of->region &&
+            word < of->region + of->room * of->entry_words)
+            return &engine->keyed[i];
+    }
+    return NULL;
+}
+
+void ss_timers_note(struct ss_engine *engine, const struct ss_undo *first, const struct ss_undo *end,
+                    bool taken_back)
+{
+    struct ss_timers *timers = engine->timers;
+    for (const struct ss_undo *undo = first; undo != end; undo++) {
+        uint64_t word = (uint64_t)(undo->address - engine->state);
+        const struct ss_keyed *keyed = container_with(engine, word);
+        if (keyed == NULL)
+            continue;
+        uint64_t at = (word - keyed->of.region) % keyed->of.entry_words;
+        uint64_t entry = word - at;
+        bool is_time = at == keyed->of.entry_words - 1;
+        /* A later time it finds when the earlier one has come. */
+        bool is_earlier = is_time && (taken_back || (int64_t)ss_word_read(undo->address) < (int64_t)undo->value);
+        if ((at != SS_STAMP_WORD && !is_earlier) || ss_word_read(&engine->state[entry]) == 0)
+            continue;
+        if (timers->count + timers->aside_count == timers->capacity) {
+            /* Never more entries than there were, and each of them had an item. */
+            collect(engine);
+            return;
+        }
+        ss_timers_push(engine, keyed, entry);
+    }
+}
+
+/* It has not fired. */
+static void unfire(struct ss_worker *worker, const struct ss_due *item, const struct ss_undo *undos,
+                   int count)
+{
+    ss_early_begin_back(worker->engine);
+    ss_undo_roll_back(&worker->run);
+    put_back(worker, undos, count);
+    ss_early_end_back(worker->engine);
+    ss_touched_settle(worker, true);
+    ss_timers_push(worker->engine, container_of(worker->engine, item), item->entry);
+}
+
+static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
+                                      struct ss_applied **applied)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    struct ss_run *run = &worker->run;
+    struct ss_undo undos[MOST_UNDOS + 2];
+    const struct ss_due *due = next_due(engine, time, 0);
+    if (due == NULL)
+        return SS_FIRED_NOTHING;
+    struct ss_due item = *due;
+    /* Relaxed: as in fire_all. */
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+    /* Dekker with stop: the flag is down before we look who asked. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+        return SS_FIRED_NOTHING;
+    if (item.rank != 0)
+        describe(engine, &item);
+    timers->until = INT64_MIN; /* nothing follows that it has to stop for */
+    ss_touched_settle(worker, false);
+    int taken = take_out(worker, &item, undos);
+    if (taken < 0)
+        return SS_FIRED_LATER;
+    pop(timers);
+    run->undo_top = run->undo_base;
+    run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+    if (item.rank != 0)
+        run_timer(worker);
+    uint32_t verdict = run->verdict;
+    if (verdict != SS_COMPLETED && verdict != SS_RAISED && verdict != SS_FAULTED) {
+        unfire(worker, &item, undos, taken);
+        return verdict == SS_KILLED ? SS_FIRED_NOTHING : SS_FIRED_LATER;
+    }
+    if (verdict != SS_COMPLETED) {
+        ss_early_begin_back(engine);
+        ss_undo_roll_back(run);
+        ss_early_end_back(engine);
+        run->emit_top = run->emit_mark;
+    }
+    int all = taken;
+    if (item.rank != 0) {
+        uint64_t *fired = header_word(engine, SS_HEADER_FIRED);
+        uint64_t *clock = header_word(engine, SS_HEADER_CLOCK);
+        undos[all++] = (struct ss_undo){fired, ss_word_read(fired)};
+        ss_word_write(fired, ss_word_read(fired) + 1);
+        undos[all++] = (struct ss_undo){clock, ss_word_read(clock)};
+        pass(engine, timers->firing.time);
+    }
+    struct ss_key key = {item.at, INT64_MIN, timers->firing.number};
+    if (item.rank == 0)
+        key.sequence = INT64_MIN;
+    key = ss_is_before(key, after) ? after : key;
+    *applied = ss_applied_in_place(
+        worker, key, key,
+        &(struct ss_in_place){.words = undos,
+                              .word_count = (uint64_t)all,
+                              .firing = item.rank != 0 ? &timers->firing : NULL,
+                              .raised = verdict != SS_COMPLETED,
+                              .expired = item.rank == 0});
+    if (*applied == NULL) {
+        for (int i = all; i-- > taken;)
+            ss_word_write(undos[i].address, undos[i].value);
+        unfire(worker, &item, undos, taken);
+        return SS_FIRED_LATER;
+    }
+    ss_touched_keep(worker);
+    return SS_FIRED_ONE;
+}
+
+enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
+                                         struct ss_applied **applied)
+{
+    struct ss_timers *timers = worker->engine->timers;
+    struct ss_firing last = timers->firing;
+    enum ss_fired_early fired = fire_early(worker, time, after, applied);
+    if (timers->failed)
+        timers->firing = last; /* somebody is still to hear of that one */
+    return fired;
+}
+
+bool ss_timers_keep_firing(struct ss_engine *engine, const struct ss_firing *firing)
+{
+    if (!reserve_firing(engine->timers))
+        return false;
+    engine->timers->firings[engine->timers->firing_count++] = *firing;
+    return true;
 }

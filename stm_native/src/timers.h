@@ -8,7 +8,9 @@
 
 #include "processor.h"
 #include "specstream.h"
+#include "transaction.h"
 
+struct ss_applied;
 struct ss_config;
 struct ss_engine;
 struct ss_keyed;
@@ -106,5 +108,30 @@ enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transa
 bool ss_timers_divide(const struct ss_engine *engine, const struct ss_transaction *transaction);
 /* No event before that time comes any more, or none at all (INT64_MAX). */
 enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time);
+
+/* ---- early results, with the turn ---- */
+
+enum ss_fired_early {
+    SS_FIRED_NOTHING, /* nothing is due, or the job ends */
+    SS_FIRED_ONE,     /* and this is what it has done */
+    SS_FIRED_LATER    /* it can be fired only when all before it is final */
+};
+
+/* Of the events and firings so far; INT64_MIN: there were none. */
+int64_t ss_timers_clock(const struct ss_engine *engine);
+/* Of the applied image; NULL: there is none. */
+uint64_t *ss_timers_clock_word(const struct ss_engine *engine);
+/* What follows a firing or an event in place, with nothing applied before it. */
+void ss_timers_copy_clock(struct ss_engine *engine);
+/* An event of that time is applied. */
+void ss_timers_pass(struct ss_engine *engine, int64_t time);
+/* Words of the applied image have changed, or changed back: what is due when. */
+void ss_timers_note(struct ss_engine *engine, const struct ss_undo *first, const struct ss_undo *end,
+                    bool taken_back);
+/* Fires the first that is due by then, or removes what has expired; `after`: what was applied last. */
+enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
+                                         struct ss_applied **applied);
+/* One that has emitted rows is final; false: out of memory. */
+bool ss_timers_keep_firing(struct ss_engine *engine, const struct ss_firing *firing);
 
 #endif
