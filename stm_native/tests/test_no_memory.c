@@ -158,9 +158,7 @@ static uint64_t load(struct ss_run *run, enum ss_variant variant, uint64_t word)
 static bool count(struct ss_run *run, enum ss_variant variant, uint64_t seed)
 {
     const uint64_t operands[SS_OPERANDS] = {0, seed};
-    if (is_early) /* which has no boosted structures */
-        store(run, variant, BOOSTED, load(run, variant, BOOSTED) + seed);
-    else if (run->speculative)
+    if (run->speculative)
         ss_boost(run, 0, operands);
     else if (store(run, variant, BOOSTED, ss_load(run, BOOSTED) + seed) && run->boosting)
         ss_boost_follow(run, 0, operands, 0);
