@@ -87,6 +87,7 @@ bit memory_fails = 1;
 bit sleeps[WORKERS];
 byte long_runs;
 bit listens;
+byte came; /* events */
 bit answered; /* who waits for early results has got all */
 
 #define IS_SAFE(event) ((event) < frontier)
@@ -806,12 +807,14 @@ proctype source()
 {
     byte mine;
     do
-    :: atomic {
+    :: came < EVENTS || MAY_MOVE || (tentative[0] && !withdrawn[0]) ->
+       atomic {
            select (mine : 0 .. EVENTS - 1);
            if
            :: where[mine] == ABSENT ->
               d_step {
                   where[mine] = PENDING;
+                  came++;
                   with_mutex_over()
               }
            :: where[mine] != ABSENT && mine == frontier && MAY_MOVE ->
@@ -936,7 +939,8 @@ proctype poll_early()
        give_turn();
        resume();
        if
-       :: settled -> settled = 0; !is_settled || failed != NOBODY || ALL_OVER
+       :: settled -> settled = 0;
+          !is_settled || failed != NOBODY || ALL_OVER || (came == EVENTS && !answered)
        :: else
        fi;
        if

@@ -59,6 +59,7 @@ static const struct ss_container containers[] = {
     {SS_KEYED, EXPIRING_HEADER, EXPIRING_REGION, ROOM, LIMIT, 1, 3, EXPIRES, 0},
 };
 static bool goes_by_time;
+static bool is_boosted = true;
 static bool is_early; /* the open job has early results */
 static uint64_t lost_timers; /* for what they did there was no memory */
 
@@ -158,7 +159,9 @@ static uint64_t load(struct ss_run *run, enum ss_variant variant, uint64_t word)
 static bool count(struct ss_run *run, enum ss_variant variant, uint64_t seed)
 {
     const uint64_t operands[SS_OPERANDS] = {0, seed};
-    if (run->speculative)
+    if (!is_boosted)
+        store(run, variant, BOOSTED, load(run, variant, BOOSTED) + seed);
+    else if (run->speculative)
         ss_boost(run, 0, operands);
     else if (store(run, variant, BOOSTED, ss_load(run, BOOSTED) + seed) && run->boosting)
         ss_boost_follow(run, 0, operands, 0);
@@ -384,8 +387,8 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
                                .emit_words = EMITTED, .threads = THREADS, .locks = 1,
                                .read_limit = 3000, .redo_limit = 2400, .emit_limit = 3 * ROWS,
                                .element_limit = 1 << 14,
-                               .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
-                               .boosted_end = ALL,
+                               .protocol = protocol, .operations = is_boosted, .boosted_first = BOOSTED,
+                               .boosted_end = is_boosted ? ALL : BOOSTED,
                                .containers = containers,
                                .container_count = goes_by_time ? 3 : 1,
                                .timers = goes_by_time ? 1 + TIMERS : 0};
@@ -394,7 +397,8 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
     struct ss_engine *engine = ss_engine_new(&config);
     if (engine == NULL)
         return NULL;
-    ss_engine_set_operation(engine, 0, &operation);
+    if (is_boosted)
+        ss_engine_set_operation(engine, 0, &operation);
     ss_engine_set_entry(engine, SS_PLAIN, run_plain);
     ss_engine_set_entry(engine, SS_TRANSACTIONAL, run_transactional);
     ss_engine_set_entry(engine, SS_EAGER, run_eager);
@@ -661,7 +665,10 @@ int main(void)
     all_in_turn("eager, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
     is_early = true;
     all_in_turn("value, early", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
-    all_in_turn("eager, early, nothing ahead", SS_PROTOCOL_EAGER, 0, SS_MODE_OPEN);
+    is_boosted = false;
+    all_in_turn("value, early, not boosted", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
+    all_in_turn("eager, early, not boosted, nothing ahead", SS_PROTOCOL_EAGER, 0, SS_MODE_OPEN);
+    is_boosted = true;
     is_early = false;
     goes_by_time = true;
     all_in_turn("a plain job by time", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
