@@ -781,9 +781,9 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
         const struct ss_applied *applied = ss_applied_at(early, i);
         if (!applied->told && !append_applied(engine, &early->news, applied))
-            early->lost = true;
+            told.no_memory = true; /* until the next time */
     }
-    told.no_memory = early->lost;
+    told.no_memory = told.no_memory || early->lost;
     told.edition = early->edition;
     told.voids = early->voids.at;
     told.void_count = early->voids.count / width;
