@@ -1179,6 +1179,7 @@ static bool finish_first(struct ss_worker *worker)
     for (uint64_t at = 0; at < done; at++) {
         struct ss_applied *applied = ss_early_remove(early, 0);
         queue->claimed_spans -= applied->span_count;
+        ss_count(&worker->statistics.commits, !applied->of_time);
         if (applied->raised) {
             queue->failed = true;
             queue->failed_segment = applied->spans[0].segment;
@@ -1196,7 +1197,6 @@ static bool finish_first(struct ss_worker *worker)
     }
     queue->has_moved = true;
     queue->has_rows = engine->row_words > 0;
-    ss_count(&worker->statistics.commits, done);
     if (done < count)
         fail_for_memory(queue);
     return done == count;
