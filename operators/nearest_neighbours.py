@@ -16,21 +16,29 @@ from specstream.declarations.options import integer
 __all__ = ["nearest_neighbours"]
 
 _INFINITY = math.inf
+_MOST = 1_400_000_000  # points of three words each, of the less than 2**32 that a state has
 
 
 def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.Operator:
-    """The ``k`` nearest earlier points of each point in the unit square.
+    """The ``k`` nearest earlier points of each point in the unit square, among those around it.
 
     Events have two columns ``x`` and ``y``, floats in [0, 1). For each event up to ``k`` rows
     ``(neighbour, distance, rank)`` are emitted: the sequence number of an earlier event, its
-    Euclidean distance, and 1 for the nearest, 2 for the next and so on. Of equally distant points
-    the earlier one comes first. Then the point itself is put into its bucket; a full bucket
-    forgets its oldest point.
+    Euclidean distance, and 1 for the nearest, 2 for the next and so on. Points are compared by the
+    squares of their distances; of equal ones the one with the lower number comes first. Then the
+    point itself is put into its bucket; a full bucket forgets its oldest point.
+
+    Only the point's own bucket and the up to eight around it are looked at. So a neighbour closer
+    than 1 / grid is always found, unless its bucket has forgotten it; one farther away than two
+    diagonals of a bucket never is, and a point with none around it emits nothing. Take a coarse
+    grid where points are few.
+
+    Where events are submitted (``engine.submit``), each source counts its own: give it one source,
+    or a number may stand for several points.
 
     Args:
         grid: buckets along each axis, 1 to 1000; a bucket is 1 / grid wide.
-        per_bucket: points kept in a bucket, 1 to 65536; all buckets together keep less than
-            2**32.
+        per_bucket: points kept in a bucket, 1 to 65536; all buckets together keep at most 1.4e9.
         k: neighbours to find, 1 to 65536.
 
     State: ``xs``, ``ys`` (float64) and ``ids`` (int64), each (grid * grid, per_bucket), bucket
@@ -56,10 +64,10 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     grid = _checked("grid", grid, 1, 1000)
     per_bucket = _checked("per_bucket", per_bucket, 1, 2**16)
     k = _checked("k", k, 1, 2**16)
-    if grid * grid * per_bucket >= 2**32:
+    if grid * grid * per_bucket > _MOST:
         raise ss.ConfigurationError(
             f"nearest_neighbours: grid={grid} and per_bucket={per_bucket} make "
-            f"{grid * grid * per_bucket} points; expected less than 2**32: use a coarser grid"
+            f"{grid * grid * per_bucket} points; expected at most {_MOST}: use a coarser grid"
         )
 
     class NeighbourState(ss.State):

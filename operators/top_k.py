@@ -36,8 +36,9 @@ def top_k(
     """The ``k`` most frequent items: an event whose item is or becomes one of them is forwarded.
 
     Events have one column ``item``. Rows emitted are ``(item, count)``: at most one per event, with
-    the item's new count. A count is exact from the moment the item enters the list, up to the
-    error of the estimate with which it entered. Items outside of the list emit nothing.
+    the item's new count. An item enters the list when its estimate is larger than the least count
+    there, and takes the first place that has it. A count is exact from then on, up to the error of
+    that estimate. Items outside of the list emit nothing.
 
     Args:
         k: length of the list, 1 to 65536.
@@ -51,6 +52,7 @@ def top_k(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
+        DeclarationError: the state would take 2**32 words or more.
 
     >>> import specstream as ss
     >>> from specstream.operators import top_k

@@ -13,6 +13,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
+from specstream.declarations.containers import MOST_IN_KEY, lifetime
 from specstream.declarations.options import integer
 
 __all__ = ["distinct"]
@@ -28,7 +29,7 @@ def distinct(
 
     Args:
         columns: of an event, ``{name: type}``; they are emitted as they came.
-        key: the column, or several, by which events are the same; no float, and none that may be
+        key: the column, or up to 8, by which events are the same; no float, and none that may be
             null.
         forget_after: how long after it was forwarded a key counts as seen: a duration such as
             ``"1 hour"``, or an integer in the unit of the order column, which is needed then. The
@@ -38,8 +39,9 @@ def distinct(
     State: ``seen``, the set of keys, which are tuples of the key's columns.
 
     Raises:
-        ConfigurationError: an argument has a value that it cannot have. DeclarationError: a column
-        has a type that none can have, or ``forget_after`` is no duration.
+        ConfigurationError: an argument has a value that it cannot have.
+        DeclarationError: a column has a type that none can have, or ``limit`` makes a state of
+            2**32 words or more.
 
     Where a table begins at earlier times than the one before has ended, keys that have expired stay
     forgotten. Take ``watermark=`` in Spark, so that events come in the order of their times.
@@ -57,8 +59,9 @@ def distinct(
     """
     columns = columns_of("distinct: columns", columns)
     names = tuple(columns)
-    key = key_of("distinct: key", key, columns)
+    key = key_of("distinct: key", key, columns, most=MOST_IN_KEY)
     limit = integer("distinct: limit", limit, 1, 2**31)
+    lifetime("distinct: forget_after", forget_after, ss.ConfigurationError)
     kept = tuple(kept_as(columns[name]) for name in key)
 
     class DistinctState(ss.State):

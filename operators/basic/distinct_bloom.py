@@ -42,9 +42,10 @@ def distinct_bloom(
         capacity: keys of a filter, 1 to 2**26.
         error: share of new keys that may be dropped, 1e-6 to 0.5.
 
-    State: ``bits``, two rows of words, together 22 bits for each key of the capacity for 0.01; and
-    ``forwarded``, the number of keys that were put in. An event conflicts with one before it that
-    has changed a word that it reads, or has emptied a filter, once in ``capacity``.
+    State: ``bits``, two rows of words, together 22 bits for each key of the capacity for 0.01, and
+    256 at least; and ``forwarded``, the number of keys that were put in. An event conflicts with
+    one before it that has changed a word that it reads, or has emptied a filter, once in
+    ``capacity``.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -63,8 +64,9 @@ def distinct_bloom(
     capacity = integer("distinct_bloom: capacity", capacity, 1, 2**26)
     error = number("distinct_bloom: error", error, 1e-6, 0.5, "a number from 1e-6 to 0.5")
     # Each of the two may be wrong half as often. The best number of bits leaves half of them unset.
-    size = math.ceil(capacity * -math.log(error / 2.0) / math.log(2.0) ** 2)
-    bits_of_key = max(1, round(size / capacity * math.log(2.0)))
+    bits_of_key = max(1, round(-math.log2(error / 2.0)))
+    # That goes by averages, which are none of a few bits; so there is a word of them at least.
+    size = max(64, math.ceil(capacity * -math.log(error / 2.0) / math.log(2.0) ** 2))
 
     class BloomState(ss.State):
         bits = ss.array(np.uint64, (2, size // 64 + 1))

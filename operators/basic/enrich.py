@@ -12,6 +12,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
+from specstream.declarations.containers import MOST_IN_ENTRY, MOST_IN_KEY
 from specstream.declarations.options import integer, one_of, refused
 
 __all__ = ["enrich"]
@@ -33,9 +34,9 @@ def enrich(
 
     Args:
         event: columns of the input ``event``, ``{name: type}``.
-        table: columns of the input ``table``; besides the key they have other names than those of
-            the event, and none may be null.
-        key: the column, or several, that both have; no float, and none that may be null.
+        table: columns of the input ``table``, up to 31; besides the key they have other names than
+            those of the event, and none may be null.
+        key: the column, or up to 8, that both have; no float, and none that may be null.
         missing: what becomes of an event whose key the table has not: ``"drop"``, it emits
             nothing; ``"null"``, the columns of the table are null; ``"raise"``, KeyError.
         limit: keys that are kept at most, 1 to 2**31; one more raises OverflowError.
@@ -44,7 +45,8 @@ def enrich(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: a column has a type that none can have.
+        DeclarationError: a column has a type that none can have, or ``limit`` makes a state of
+            2**32 words or more.
 
     >>> import specstream as ss
     >>> from specstream.operators.basic import enrich
@@ -65,7 +67,7 @@ def enrich(
     """
     event = columns_of("enrich: event", event)
     table = columns_of("enrich: table", table)
-    key_of("enrich: key", key, table)
+    key_of("enrich: key", key, table, most=MOST_IN_KEY)
     key = key_of("enrich: key", key, event)
     for name in key:
         if ss.nullable(event[name]) != ss.nullable(table[name]):
@@ -73,12 +75,15 @@ def enrich(
     own = tuple(event)
     added = tuple(name for name in table if name not in key)
     for name in added:
-        if name in event or ss.nullable(table[name]) == table[name]:
-            raise refused(
-                "enrich: table", table, f"{name!r} to be no column of the event, and never null"
-            )
+        if name in event:
+            expected = f"{name!r} to be no column of the event, or of the key: rename it"
+            raise refused("enrich: table", table, expected)
+        if ss.nullable(table[name]) == table[name]:
+            raise refused("enrich: table", table, f"columns without nulls: {name!r} is nullable")
     if not added:
         raise refused("enrich: table", table, "a column besides the key")
+    if len(table) > MOST_IN_ENTRY:
+        raise refused("enrich: table", table, f"at most {MOST_IN_ENTRY} columns")
     missing = one_of("enrich: missing", missing, ("drop", "null", "raise"))
     limit = integer("enrich: limit", limit, 1, 2**31)
     kept_key = tuple(kept_as(event[name]) for name in key)

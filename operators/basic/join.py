@@ -30,8 +30,8 @@ def join(
 
     It is a vertex of a :class:`specstream.Pipeline` with the inputs ``left`` and ``right``. Rows
     emitted have the columns of both. For an event that comes, the other window is gone through from
-    the oldest to the latest event. Where both inputs have an event in a phase, the two are compared
-    as well.
+    the oldest to the latest event. Where both inputs have an event in a phase, the left one comes
+    first, and the two are compared as well.
 
     Args:
         left: a class of records, whose fields are the columns of the input ``left``.
@@ -52,7 +52,8 @@ def join(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: a class of records has fields that none can have.
+        DeclarationError: a class of records has fields that none can have, or ``limit`` makes a
+            state of 2**32 words or more.
 
     An event takes time in proportion to the other window, whatever matches, and what it has read
     there conflicts with every event of that input. Where what matches is equality with the latest
@@ -120,8 +121,8 @@ def join(
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         if by_time:
-            _forget(state.lefts, state.left_times, event.timestamp - left_window)
-            _forget(state.rights, state.right_times, event.timestamp - right_window)
+            _forget(state.lefts, state.left_times, event.timestamp, left_window)
+            _forget(state.rights, state.right_times, event.timestamp, right_window)
         if event.changed("left"):
             one = left(*tuple(getattr(event.left, name) for name in left_names))
             for other in state.rights:
@@ -148,8 +149,11 @@ def join(
     return process
 
 
-def _forget(kept: Any, times: Any, before: Any) -> None:
+def _forget(kept: Any, times: Any, now: Any, window: Any) -> None:
     """Inside an operator: what is older than the window leaves it."""
+    before = now - window
+    if before > now:  # it has wrapped: no time is that long ago
+        return
     while times and times[0] < before:
         times.popleft()
         kept.popleft()

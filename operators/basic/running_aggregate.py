@@ -11,6 +11,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, columns_of, kept_as, key_of
+from specstream.declarations.containers import MOST_IN_KEY
 from specstream.declarations.options import integer, refused
 
 __all__ = ["running_aggregate"]
@@ -45,11 +46,12 @@ def running_aggregate(
     For each event one row is emitted: the columns of the key, and ``count``, ``sum``, ``mean``,
     ``min``, ``max`` and ``variance`` of all values of this key so far, the event's included. The
     variance is that of a sample, with count - 1 in the denominator, and null for the first value of
-    a key. The sum goes from the first value to the last, as ``sum`` does.
+    a key. The sum is that of ``+``, from the first value to the last, without the compensation of
+    rounding errors that Python's ``sum`` has from 3.12 on.
 
     Args:
-        key: the columns by which values are grouped, ``{name: type}``; no float, and none that may
-            be null.
+        key: the columns by which values are grouped, ``{name: type}``, up to 8; no float, and none
+            that may be null.
         value: the column of the values, a float.
         limit: keys that are kept at most, 1 to 2**31; one more raises OverflowError.
 
@@ -59,7 +61,8 @@ def running_aggregate(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
-        DeclarationError: a column has a type that none can have.
+        DeclarationError: a column has a type that none can have, or ``limit`` makes a state of
+            2**32 words or more.
 
     The operator raises ValueError for a value that is NaN, infinite, or beyond 1e150, whose
     square is not a float.
@@ -75,7 +78,7 @@ def running_aggregate(
     a 2 5.0 2.5 1.0 4.0 4.5
     """
     key = columns_of("running_aggregate: key", key)
-    names = key_of("running_aggregate: key", tuple(key), key)
+    names = key_of("running_aggregate: key", tuple(key), key, most=MOST_IN_KEY)
     value = column_name("running_aggregate: value", value, key)
     if not _EMITTED.keys().isdisjoint(key):
         raise refused("running_aggregate: key", key, f"no column named as one of {list(_EMITTED)}")
@@ -94,7 +97,7 @@ def running_aggregate(
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         x = getattr(event, value)
         if not abs(x) <= _LARGEST:
-            raise ValueError(f"value {x} is not a number from -1e150 to 1e150")
+            raise ValueError(f"{value} {x} is not a number from -1e150 to 1e150")
         this = tuple(getattr(event, name) for name in names)
         one = state.aggregates.get(this)
         if one is None:

@@ -34,7 +34,8 @@ def bank_transfers(account: type = str, digits: int = 2) -> ss.Operator:
 
     State: ``balances``, a dict by account, and the sums ``deposited`` and ``withdrawn``, all in
     units of the last digit: cents, with two digits. The sum of the balances is the difference of
-    the two. No event reads these, so that events conflict over their own accounts only.
+    the two, which wrap where they leave 64 bits. No event reads them, so that events conflict over
+    their own accounts only.
 
     The operator raises ValueError for an amount that is not positive and for a payment with neither
     payer nor payee, and OverflowError where a balance would not fit into 64 bits.

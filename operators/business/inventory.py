@@ -46,7 +46,9 @@ def inventory(hold: int, item: type = str) -> ss.Operator:
 
     The operator raises ValueError for another action, a quantity that is not positive, what an
     action needs and is null, and a reservation whose number is in use; and OverflowError where what
-    there is of an item would not fit into 64 bits.
+    is available of an item would not fit into 64 bits. What is held is not counted: where more than
+    2**62 of an item come, a reservation may find no room for what it gives back, and its timer
+    raises, and leaves it held.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

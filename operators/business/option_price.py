@@ -41,8 +41,8 @@ def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> s
     State: none. An event draws ``paths * dates / 2`` normal numbers.
 
     The operator raises ValueError for a spot or strike that is not positive, a volatility or time
-    that is negative, and for all that is not finite; and OverflowError where a path leaves the
-    floats.
+    that is negative, and for all that is not finite; and OverflowError where a path, or the square
+    of what it pays, leaves the floats.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -105,6 +105,9 @@ def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> s
             mean += deviation / (pair + 1)
             squares += deviation * (value - mean)
         discount = math.exp(-rate * years)
-        emit(discount * mean, discount * math.sqrt(squares / (pairs * (pairs - 1))))
+        error = discount * math.sqrt(squares / (pairs * (pairs - 1)))
+        if not error < _INFINITY:
+            raise OverflowError("option_price: the squares of the payoffs leave the floats")
+        emit(discount * mean, error)
 
     return process

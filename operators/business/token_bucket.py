@@ -53,7 +53,8 @@ def token_bucket(
     when it would be full; an event of its key soon after that may run twice.
 
     The operator raises ValueError for a negative cost, and for a request before the last one of its
-    key, as a later batch may have; with ``submit``, or ``watermark=`` in Spark, there is none.
+    key, as a later batch may have; with ``submit``, or ``watermark=`` in Spark, there is none. If
+    its bucket has gone by then, it finds a full one instead.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

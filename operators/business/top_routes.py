@@ -39,7 +39,8 @@ def top_routes(
     routes the one with the latest trip comes first. When other routes are on the list after an
     event, or in another order, the whole list is emitted, rows ``(rank, start, end, trips)``: rank
     from 1 on, and cells as ``"column.row"``, "1.1" in the north-west. Trips that begin or end
-    outside of the grid are left out, and so are those with a NaN.
+    outside of the grid are left out, and so are those with a NaN: as if they had not come, so that
+    the list stays as it was though their time is later.
 
     Args:
         window: units of ``event.timestamp``, 1 to 2**61; the default is half an hour of timestamps

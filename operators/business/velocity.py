@@ -20,6 +20,7 @@ from specstream.declarations.options import integer, refused
 __all__ = ["velocity"]
 
 _MOST = 2**63 - 1
+_LARGEST = Decimal(_MOST)
 
 
 def velocity(
@@ -53,7 +54,8 @@ def velocity(
 
     The operator raises ValueError for a negative amount and for a payment before the last one of
     its card, as a later batch may have (with ``submit``, or ``watermark=`` in Spark, there is
-    none); and OverflowError where the amounts within a window do not fit into 64 bits.
+    none; a card that is forgotten by then begins anew instead); and OverflowError where the amounts
+    within a window do not fit into 64 bits.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -146,5 +148,6 @@ def _units(amount: object, digits: int) -> int:
     raise refused(
         "velocity: most_amount",
         amount,
-        f"an int or Decimal of at least 0 with at most {digits} digits after the point, or None",
+        f"an int or Decimal from 0 to {_LARGEST.scaleb(-digits)} with at most {digits} digits "
+        "after the point, or None",
     )

@@ -50,10 +50,10 @@ def k_nearest(
         cells: of the grid along each axis, 1 to 1000.
         per_cell: points that a cell keeps; one more and it forgets its oldest. All cells together
             keep less than 2**28 numbers (of each point its features).
-        low: where the grid begins, on both axes.
-        high: where it ends. Points outside of it belong to the cells at its edge: the answer is no
-            other, but where there are many of these the search is slower and they are forgotten
-            sooner.
+        low: where the grid begins, on both axes; -1e100 to 1e100.
+        high: where it ends, likewise, above ``low``. Points outside of it belong to the cells at
+            its edge: the answer is no other, but where there are many of these the search is slower
+            and they are forgotten sooner.
 
     State: ``points`` (cells * cells * per_cell, features), of which each cell has ``per_cell``
     rows; ``labels`` and ``ids`` (sequence numbers) of these points; and ``counts`` (cells * cells),
@@ -84,7 +84,9 @@ def k_nearest(
     k = integer("k_nearest: k", k, 1, 1024)
     cells = integer("k_nearest: cells", cells, 1, 1000)
     rows = cells if n > 1 else 1
-    per_cell = integer("k_nearest: per_cell", per_cell, 1, (2**28 - 1) // (cells * rows * n))
+    most = (2**28 - 1) // (cells * rows * n)
+    bound = f", as {cells * rows} cells of points of {n} features hold less than 2**28 numbers"
+    per_cell = integer("k_nearest: per_cell", per_cell, 1, most, bound)
     expected = "a number from -1e100 to 1e100"
     low = float(number("k_nearest: low", low, -1e100, 1e100, expected))
     high = float(number("k_nearest: high", high, -1e100, 1e100, expected))

@@ -134,7 +134,7 @@ def linear_regression(
             left = triangle[i, n + 1]
             for j in range(i + 1, n + 1):
                 left -= triangle[i, j] * weights[j]
-            # What was forgotten down to nothing has no say.
-            weights[i] = left / triangle[i, i] if triangle[i, i] != 0.0 else 0.0
+            # What was forgotten down to nothing has no say; a little above that the digits go.
+            weights[i] = left / triangle[i, i] if triangle[i, i] > 1e-290 else 0.0
 
     return process

@@ -118,6 +118,8 @@ def naive_bayes(
         if known is None:
             return
         count = state.counts.get(known, 0) + 1
+        if count == 1 and len(state.counts) == classes:
+            raise OverflowError(f"naive_bayes: one more class than classes={classes}")
         state.counts[known] = count
         for i in range(n):
             moments = state.moments.get((known, i))

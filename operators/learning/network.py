@@ -148,9 +148,12 @@ def _checked(layers: Any, features: int) -> tuple[list[int], np.ndarray]:
         if len(pair) != 2:
             raise refused(option, layer, "a pair: weights and biases")
         try:
-            weights, biases = (np.asarray(one, np.float64) for one in pair)
+            given = [np.asarray(one) for one in pair]
+            if any(one.dtype.kind not in "biufO" for one in given):
+                raise TypeError
+            weights, biases = (one.astype(np.float64) for one in given)
         except (TypeError, ValueError):
-            raise refused(option, layer, "arrays of numbers") from None
+            raise refused(option, layer, "arrays of real numbers") from None
         if weights.ndim != 2 or weights.shape[0] != sizes[-1]:
             raise ss.ConfigurationError(
                 f"{option}: weights of the shape {weights.shape}; expected ({sizes[-1]}, outputs), "

@@ -35,8 +35,10 @@ def bollinger_bands(
     is that of all values of the window (divided by their number, not by one less). ``side`` is 1
     where the value is above the upper band, -1 below the lower one, and else 0.
 
-    A NaN or an infinity makes the bands of the ``n`` windows that hold it NaN, and no later ones.
-    An event takes constant time, but each ``n``-th of a key a time that grows with ``n``.
+    A NaN or an infinity makes the bands of the ``n`` windows that hold it NaN, their mean NaN or
+    infinite, and no later ones; values beyond 1e150, whose squares leave the floats, may as well
+    make bands NaN or infinite. An event takes constant time, but each ``n``-th of a key a time that
+    grows with ``n``.
 
     Args:
         n: values in a window, 2 to 65536.
@@ -73,7 +75,8 @@ def bollinger_bands(
         "bollinger_bands: key", key, "key", taken=("lower", "mean", "upper", "side")
     )
     value = column_name("bollinger_bands: value", value, (keyed,))
-    limit = integer("bollinger_bands: limit", limit, 1, (2**28 - 1) // n)
+    bound = f", as limit * n is less than 2**28, and n={n}"
+    limit = integer("bollinger_bands: limit", limit, 1, (2**28 - 1) // n, bound)
 
     class Newest(ss.Record):
         count: int = 0
@@ -122,7 +125,8 @@ def bollinger_bands(
         newest.count += 1
 
         if count >= min_periods:
-            band = k * math.sqrt(squares / count)
+            # What has left the floats may be less than 0.
+            band = k * math.sqrt(squares / count) if squares >= 0.0 else math.nan
             side = 1 if x > mean + band else -1 if x < mean - band else 0
             emit(key, mean - band, mean, mean + band, side)
 

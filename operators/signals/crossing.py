@@ -62,7 +62,8 @@ def crossing(
     short = integer("crossing: short", short, 1, long - 1)
     keyed, key = named_column("crossing: key", key, "key", taken=("up", "short", "long"))
     value = column_name("crossing: value", value, (keyed,))
-    limit = integer("crossing: limit", limit, 1, (2**28 - 1) // long)
+    bound = f", as limit * long is less than 2**28, and long={long}"
+    limit = integer("crossing: limit", limit, 1, (2**28 - 1) // long, bound)
 
     class CrossingState(ss.State):
         short_windows = ss.dict(key, Window, limit=limit)

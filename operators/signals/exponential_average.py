@@ -102,8 +102,14 @@ def exponential_average(
         else:
             weight = 0.5 ** ((average.newest - event.timestamp) / half_life)
 
+        # From the heavier of the two, so that a large mean that has almost no weight leaves no
+        # rounding error of its own size.
+        older = average.weight
         average.weight += weight
-        mean = average.mean + (x - average.mean) * (weight / average.weight)
+        if weight > older:
+            mean = x + (average.mean - x) * (older / average.weight)
+        else:
+            mean = average.mean + (x - average.mean) * (weight / average.weight)
         if not math.isfinite(mean):
             raise ValueError(f"exponential_average: {value}={x} makes the mean {mean}")
         average.mean = mean

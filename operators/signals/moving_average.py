@@ -36,8 +36,8 @@ def moving_average(
 
     A mean is wrong by at most ``n * 2**-53`` times the mean of the absolute values (to first
     order), however long the stream. A NaN or an infinity makes the means of the ``n`` windows that
-    hold it NaN or infinite, and no later one. An event takes constant time, but each ``n``-th of a
-    key a time that grows with ``n``.
+    hold it NaN or infinite, and no later one; values may as well whose sum leaves the floats. An
+    event takes constant time, but each ``n``-th of a key a time that grows with ``n``.
 
     Args:
         n: values in a window, 1 to 65536.
@@ -70,7 +70,8 @@ def moving_average(
     min_periods = integer("moving_average: min_periods", min_periods, 1, n, " or None")
     keyed, key = named_column("moving_average: key", key, "key", taken=("mean",))
     value = column_name("moving_average: value", value, (keyed,))
-    limit = integer("moving_average: limit", limit, 1, (2**28 - 1) // n)
+    bound = f", as limit * n is less than 2**28, and n={n}"
+    limit = integer("moving_average: limit", limit, 1, (2**28 - 1) // n, bound)
 
     class MovingAverageState(ss.State):
         windows = ss.dict(key, Window, limit=limit)

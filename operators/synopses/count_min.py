@@ -44,6 +44,7 @@ def count_min(
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
+        DeclarationError: the state would take 2**32 words or more.
 
     >>> import specstream as ss
     >>> from specstream.operators.synopses import count_min

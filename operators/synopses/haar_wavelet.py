@@ -30,7 +30,8 @@ def haar_wavelet(block: int = 1024, k: int = 32, value: str = "value") -> ss.Ope
     ``(block, index, coefficient)`` are emitted, the largest absolute value first, of equal ones the
     lower index; coefficients that are 0 are left out. Blocks count from 0. Index 0 is the sum of
     all values over sqrt(block). Index 2**j + i is the sum of the first half of the i-th of 2**j
-    equal parts of the block minus that of its second half, over sqrt(block / 2**j).
+    equal parts of the block minus that of its second half, over sqrt(block / 2**j). These hold up
+    to rounding: what would be 0, or equal, may differ from that in the last bits.
 
     Args:
         block: values of a block, a power of two, 2 to 2**20.

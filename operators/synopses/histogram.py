@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
 from specstream.declarations.options import integer, number, refused
@@ -23,7 +25,7 @@ def histogram(
     Args:
         low: lower bound of the bins, -1e300 to 1e300.
         high: upper bound, likewise, and above ``low``.
-        bins: bins between them, 1 to 2**24.
+        bins: bins between them, 1 to 2**24, each at least as wide as neighbouring floats are apart.
         every: events from one output to the next, 1 to 2**31.
         value: name of the column ``value``.
 
@@ -51,6 +53,9 @@ def histogram(
     if low >= high:
         raise refused("histogram: high", high, f"a number above low={low}")
     bins = integer("histogram: bins", bins, 1, 2**24)
+    if (high - low) / bins < math.ulp(max(abs(low), abs(high))):
+        expected = f"fewer: from low={low} to high={high} there are not as many floats"
+        raise refused("histogram: bins", bins, expected)
     every = integer("histogram: every", every, 1, 2**31)
     value = column_name("histogram: value", value)
     span = high - low

@@ -103,7 +103,7 @@ def quantiles(
                     break
             step = abs(at - buckets)
             size = middle * factor ** (step + first - 1) if step > 0 else 0.0
-            emit(probability, size if at > buckets else -size)
+            emit(probability, size if at >= buckets else -size)
 
     return process
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -95,47 +95,50 @@ def checked_sink(option: str, found: object) -> None:
         )
 
 
-def of_pipeline(name: str) -> str:
+def of_pipeline(name: str, option: str = "to") -> str:
     """How a message calls the sink that ``to=`` has for a sink of a pipeline.
 
     >>> of_pipeline("audit")
     "to={'audit': ...}"
     """
-    return f"to={{{name!r}: ...}}"
+    return f"{option}={{{name!r}: ...}}"
 
 
-def check_to(operator: Operator, to: To) -> None:
+def check_to(operator: Operator, to: object, option: str = "to", *, each: bool = True) -> None:
     """Whether ``to=`` has a sink for each output of an operator.
+
+    Args:
+        operator: what runs.
+        to: what was given.
+        option: as which it was.
+        each: False: for one of them will do.
 
     Raises:
         ConfigurationError: it has not, or one more; names it, and those that there are.
     """
     names = operator.sinks
+    give = f"give {option}={{" + ", ".join(f'"{name}": sink' for name in names) + "}"
     if not isinstance(to, Mapping):
         if len(names) > 1:
             raise ConfigurationError(
-                f"pipeline {operator.name!r} has the sinks {', '.join(names)}, and to= is one for "
-                f"all of them, {shown(to)}: give {_each(names)}"
+                f"pipeline {operator.name!r} has the sinks {', '.join(names)}, and {option}= is "
+                f"one for all of them, {shown(to)}: {give}"
             )
         return
     if not names:
         raise ConfigurationError(
-            f"operator {operator.name!r} has one output, and to= has sinks by name "
+            f"operator {operator.name!r} has one output, and {option}= has sinks by name "
             f"({', '.join(map(str, to)) or 'none'}), as for a pipeline: give the sink itself"
         )
-    missing = [name for name in names if name not in to]
+    missing = [name for name in names if name not in to] if each or not to else []
     unknown = [name for name in to if name not in names]
     if missing or unknown:
         told = [f"nothing for its sink {missing[0]!r}"] if missing else []
         told += [f"a sink for {unknown[0]!r}, which is none of its own"] if unknown else []
         raise ConfigurationError(
-            f"pipeline {operator.name!r}: to= has {' and '.join(told)}; it has the sinks "
-            f"{', '.join(names)}: give {_each(names)}"
+            f"pipeline {operator.name!r}: {option}= has {' and '.join(told)}; it has the sinks "
+            f"{', '.join(names)}: {give}" + ("" if each else ", or some of them")
         )
-
-
-def _each(names: Iterable[str]) -> str:
-    return "to={" + ", ".join(f'"{name}": sink' for name in names) + "}"
 
 
 def is_sink(found: object) -> bool:

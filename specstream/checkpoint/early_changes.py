@@ -15,19 +15,28 @@ sink may have seen, in a file that is replaced, durably, before it sees the firs
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.checkpoint.delivery import check_to, of_pipeline
 from specstream.checkpoint.store import Store
 from specstream.declarations.options import refused
 from specstream.engine.early_results import EarlyAnswer
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, SnapshotError, SpecstreamError
+from specstream.pipelines.tables import by_sink, of_sinks
 
-__all__ = ["EarlyChanges", "EarlySink", "KeepingSink", "check_early", "checked_early_sink"]
+__all__ = [
+    "EarlyChanges",
+    "EarlySink",
+    "EarlyTo",
+    "KeepingSink",
+    "check_early",
+    "checked_early_sink",
+]
 
 # In the checkpoint.
 INCARNATION = "incarnation"
@@ -45,15 +54,19 @@ class KeepingSink(Protocol):
 
 
 EarlySink = Callable[[pa.Table, int], object] | KeepingSink
+# One, or one for each sink of a pipeline that somebody wants early, by its name.
+EarlyTo = EarlySink | Mapping[str, EarlySink]
+# Names the sink of what has one output.
+_ONLY = ""
 
 
-def checked_early_sink(found: object) -> None:
+def checked_early_sink(option: str, found: object) -> None:
     """Looks whether changes can be given to it.
 
     Raises:
-        ConfigurationError: they cannot.
+        ConfigurationError: they cannot; names the option.
 
-    >>> checked_early_sink("/data/early")
+    >>> checked_early_sink("early_to", "/data/early")
     Traceback (most recent call last):
     specstream.errors.ConfigurationError: early_to='/data/early'; expected a sink such as \
 ss.spark.early_delta_sink(path), any function (pyarrow.Table, batch_id), or an object with \
@@ -61,14 +74,16 @@ apply(answer, batch_id)
     """
     if not (callable(found) or callable(getattr(found, "apply", None))):
         raise refused(
-            "early_to",
+            option,
             found,
             "a sink such as ss.spark.early_delta_sink(path), any function "
             "(pyarrow.Table, batch_id), or an object with apply(answer, batch_id)",
         )
 
 
-def check_early(engine: Engine, *, watermark: object, checkpoint: object) -> None:
+def check_early(
+    engine: Engine, early_to: EarlyTo, *, watermark: object, checkpoint: object
+) -> None:
     """Whether a stream with ``early_to=`` has what that needs.
 
     Raises:
@@ -89,12 +104,7 @@ def check_early(engine: Engine, *, watermark: object, checkpoint: object) -> Non
             f"early_to= gets early results, and the engine of {engine.name!r} was made without: "
             "make it with ss.Engine(..., early=True)"
         )
-    if len(engine.operator.sinks) > 1:
-        raise ConfigurationError(
-            f"early_to= is one sink, and pipeline {engine.name!r} has the sinks "
-            f"{', '.join(engine.operator.sinks)}: early results of it come from poll_early of an "
-            "engine that is fed without foreach_batch"
-        )
+    check_to(engine.operator, early_to, "early_to", each=False)
 
 
 class EarlyChanges:
@@ -102,20 +112,20 @@ class EarlyChanges:
 
     Args:
         engine: restored to where the checkpoint ends; what it has told before is void.
-        sink: gets the changes.
+        early_to: gets the changes.
         store: where the incarnation is kept.
 
     Raises:
         SnapshotError: the incarnation that was kept cannot be read.
     """
 
-    def __init__(self, engine: Engine, sink: EarlySink, store: Store) -> None:
+    def __init__(self, engine: Engine, early_to: EarlyTo, store: Store) -> None:
         self._engine = engine
-        self._sink = sink
+        self._sinks = early_to if isinstance(early_to, Mapping) else {_ONLY: early_to}
         self._store = store
         self._kept = self._read()
-        # Of a batch, and not None until a sink may have to get it again.
-        self._answer: tuple[int, EarlyAnswer] | None = None
+        # Of a batch, by sink; and not None until the sinks may have to get them again.
+        self._answers: tuple[int, dict[str, EarlyAnswer]] | None = None
         engine.durable.begin_early(self._kept + 1)
 
     def _read(self) -> int:
@@ -139,59 +149,78 @@ class EarlyChanges:
         Returns:
             Those that are final, for the record.
         """
+        answers = self._poll()
+        self._answers = batch_id, answers
+        finals = {
+            name: answer.changes.filter(pc.equal(answer.changes["change"], "final"))
+            for name, answer in answers.items()
+        }
+        return finals[_ONLY] if _ONLY in finals else of_sinks(finals)
+
+    def _poll(self) -> dict[str, EarlyAnswer]:
         answer = self._engine.poll_early(timeout=None)
-        self._answer = batch_id, answer
-        return answer.changes.filter(pc.equal(answer.changes["change"], "final"))
+        changes = answer.changes if isinstance(answer.changes, Mapping) else {_ONLY: answer.changes}
+        return {name: dataclasses.replace(answer, changes=changes[name]) for name in self._sinks}
 
     def roll_back(self) -> None:
         """The engine has been put back: what it has told since is void."""
-        self._answer = None
+        self._answers = None
         self._engine.durable.begin_early(0)
 
     def deliver(self, batch_id: int, finals: pa.Table | None) -> None:
-        """Gives the sink what a recorded batch has for it, perhaps again.
+        """Gives the sinks what a recorded batch has for them, perhaps again.
 
         Args:
             batch_id: the batch.
             finals: what :meth:`take` returned; None: it was run without ``early_to=``.
 
         Raises:
-            Exception: what the sink raised, with a note that names it.
+            Exception: what a sink raised, with a note that names it. Those behind it get nothing.
         """
-        if self._answer is None or self._answer[0] != batch_id:
-            self._answer = batch_id, self._told_anew(finals)
-        answer = self._answer[1]
+        if self._answers is None or self._answers[0] != batch_id:
+            self._answers = batch_id, self._told_anew(finals)
         incarnation = self._engine.durable.incarnation
         if incarnation > self._kept:
             self._store.write(INCARNATION, [b"", str(incarnation).encode()], batch_id)
             self._kept = incarnation
+        for name, answer in self._answers[1].items():
+            option = of_pipeline(name, "early_to") if name else "early_to="
+            self._give(option, self._sinks[name], answer, batch_id)
+
+    def _give(self, option: str, sink: EarlySink, answer: EarlyAnswer, batch_id: int) -> None:
         try:
-            if callable(apply := getattr(self._sink, "apply", None)):
+            if callable(apply := getattr(sink, "apply", None)):
                 apply(answer, batch_id)
             else:
-                assert callable(self._sink)
-                self._sink(answer.changes, batch_id)
+                assert callable(sink)
+                sink(answer.changes, batch_id)
         except SpecstreamError:  # says itself what becomes of the batch
             raise
         except Exception as error:
             error.add_note(
-                f"raised by the sink early_to= of operator {self._engine.name!r}, batch "
+                f"raised by the sink {option} of operator {self._engine.name!r}, batch "
                 f"{batch_id}; the batch is recorded, and its changes come again when the query is "
                 "started again"
             )
             raise
 
-    def _told_anew(self, finals: pa.Table | None) -> EarlyAnswer:
+    def _told_anew(self, finals: pa.Table | None) -> dict[str, EarlyAnswer]:
         """The changes of a batch that was run by another process, or before a restart."""
-        answer = self._engine.poll_early(timeout=None)
-        if finals is None or not finals.num_rows:
-            return answer
-        changes = answer.changes
-        if changes.num_rows:
-            # The operator may have been given other columns since.
-            changes = pa.concat_tables([finals, changes], promote_options="permissive")
-        else:
-            changes = finals
-        last = finals.slice(finals.num_rows - 1).to_pylist()[0]
-        up_to = last["timestamp"], last["source"], last["sequence"]
-        return dataclasses.replace(answer, changes=changes, final_up_to=answer.final_up_to or up_to)
+        told = None if finals is None else by_sink(finals)
+        before = told if isinstance(told, Mapping) else {_ONLY: told}
+        return {name: _behind(before.get(name), answer) for name, answer in self._poll().items()}
+
+
+def _behind(finals: pa.Table | None, answer: EarlyAnswer) -> EarlyAnswer:
+    """An answer that says first what has become final before."""
+    if finals is None or not finals.num_rows:
+        return answer
+    changes = answer.changes
+    if changes.num_rows:
+        # The operator may have been given other columns since.
+        changes = pa.concat_tables([finals, changes], promote_options="permissive")
+    else:
+        changes = finals
+    last = finals.slice(finals.num_rows - 1).to_pylist()[0]
+    up_to = last["timestamp"], last["source"], last["sequence"]
+    return dataclasses.replace(answer, changes=changes, final_up_to=answer.final_up_to or up_to)

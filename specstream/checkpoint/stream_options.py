@@ -14,7 +14,7 @@ from specstream.checkpoint.delivery import (
     checked_sink,
     of_pipeline,
 )
-from specstream.checkpoint.early_changes import EarlySink, check_early, checked_early_sink
+from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.options import flag, function, integer
@@ -50,22 +50,22 @@ class StreamOptions:
     sources: Iterable[Name] = ()
     late: Late | None = None
     late_to: Sink | None = None
-    early_to: EarlySink | None = None
+    early_to: EarlyTo | None = None
 
     def __post_init__(self) -> None:
         column("order_by", self.order_by)
         column("source", self.source)
-        if isinstance(self.to, Mapping):
-            for name, sink in self.to.items():
-                checked_sink(f"to[{name!r}]", sink)
-            object.__setattr__(self, "to", dict(self.to))
-        else:
-            checked_sink("to", self.to)
+        for option, check in (("to", checked_sink), ("early_to", checked_early_sink)):
+            given = getattr(self, option)
+            if isinstance(given, Mapping):
+                for name, sink in given.items():
+                    check(f"{option}[{name!r}]", sink)
+                object.__setattr__(self, option, dict(given))
+            elif option == "to" or given is not None:
+                check(option, given)
         for option in ("rejected_rows_to", "late_to"):
             if getattr(self, option) is not None:
                 checked_sink(option, getattr(self, option))
-        if self.early_to is not None:
-            checked_early_sink(self.early_to)
         if self.migrate is not None:
             function("migrate", self.migrate, "a function from the old fields' values to new ones")
         if self.watermark is not None:
@@ -105,7 +105,7 @@ class StreamOptions:
             )
         self._check_event_time()
         if self.early_to is not None:
-            check_early(engine, watermark=self.watermark, checkpoint=self.checkpoint)
+            check_early(engine, self.early_to, watermark=self.watermark, checkpoint=self.checkpoint)
         if engine.operator.event.phases and self.watermark is None:
             time = "" if self.order_by else "order_by=, the column of the event time, and "
             raise ConfigurationError(
@@ -113,14 +113,12 @@ class StreamOptions:
                 f"in two: give {time}watermark= (specstream run: --watermark)"
             )
         check_to(engine.operator, self.to)
-        to = self.to if isinstance(self.to, Mapping) else {}
         check_apart(
             {
-                **{of_pipeline(name): sink for name, sink in to.items()},
-                "to=": None if isinstance(self.to, Mapping) else self.to,
+                **_by_option("to", self.to),
                 "late_to=": self.late_to,
                 "rejected_rows_to=": self.rejected_rows_to,
-                "early_to=": self.early_to,
+                **_by_option("early_to", self.early_to),
             }
         )
 
@@ -130,10 +128,14 @@ class StreamOptions:
         Of a pipeline with several sources the events' own column names their sources, and of one
         with one sink that may be given by its name.
         """
-        to = self.to
-        if isinstance(to, Mapping) and len(operator.sinks) == 1:
-            (to,) = to.values()
-        return replace(self, source=operator.source_column(self.source), to=to)
+        to, early_to = self.to, self.early_to
+        if len(operator.sinks) == 1:
+            if isinstance(to, Mapping):
+                (to,) = to.values()
+            if isinstance(early_to, Mapping):
+                (early_to,) = early_to.values()
+        source = operator.source_column(self.source)
+        return replace(self, source=source, to=to, early_to=early_to)
 
     def _check_keep(self) -> None:
         if self.keep_batches and self.checkpoint is None:
@@ -168,3 +170,10 @@ class StreamOptions:
                 "idle_timeout, sources, late and late_to are about events that wait for a "
                 "watermark: give watermark= as well, or leave them out"
             )
+
+
+def _by_option(option: str, given: object) -> dict[str, object]:
+    """What an option gives, by what a message calls it."""
+    if isinstance(given, Mapping):
+        return {of_pipeline(name, option): sink for name, sink in given.items()}
+    return {f"{option}=": given}

@@ -25,7 +25,7 @@ def columns_of(option: str, given: object) -> dict[str, Any]:
     Raises:
         ConfigurationError: it is no such mapping, or has no column.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(n, str) for n in given):
         raise refused(option, given, 'the columns by their names, {"user": str, "price": float}')
     return dict(given)
 
@@ -79,6 +79,7 @@ def key_of(
     columns: Mapping[str, Any],
     kinds: Collection[Kind] = ("int", "bool", "str"),
     least: int = 1,
+    most: int | None = None,
 ) -> tuple[str, ...]:
     """The names of the columns that are the key; one may be given as it is.
 
@@ -88,15 +89,20 @@ def key_of(
         columns: of the events.
         kinds: that a column of the key may have.
         least: columns of a key.
+        most: likewise; None: any number.
 
     Raises:
         ConfigurationError: there is no such column, or it can be no part of a key.
     """
     among = f"of {', '.join(columns)}"
     expected = f"the name of a column that may be a key, or several different ones, {among}"
+    if isinstance(given, set | frozenset):  # in another order in the next process
+        raise refused(option, given, "a list of them, in an order")
     names = (given,) if isinstance(given, str) else items(option, given, expected)
     if len(names) < least or len(set(map(str, names))) < len(names):
         raise refused(option, given, expected)
+    if most is not None and len(names) > most:
+        raise refused(option, given, f"at most {most} columns")
     for name in names:
         if not isinstance(name, str) or name not in columns:
             raise refused(option, given, expected)

@@ -16,12 +16,12 @@ from specstream.declarations.durations import described_duration, nanoseconds
 from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
 from specstream.declarations.options import integer
 from specstream.declarations.records import is_record, record_fields, record_named
-from specstream.errors import DeclarationError
+from specstream.errors import DeclarationError, SpecstreamError
 
 __all__ = [
-    "KEYED",
-    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
-    "shape_of",
+    *("KEYED", "MOST_IN_ENTRY", "MOST_IN_KEY"),
+    *("Container", "ContainerKind", "Declared", "Shape", "lifetime", "record_shape"),
+    *("shape_named", "shape_of"),
 ]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
@@ -30,6 +30,8 @@ KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.
 SLACK = 2**16
+MOST_IN_KEY: int = lib.SS_MOST_KEY_WORDS
+MOST_IN_ENTRY: int = lib.SS_MOST_ENTRY_WORDS - 1  # of a dict, key and value
 _KEYS = ("int", "str", "bool")
 _VALUES = ("int", "float", "bool", "str")
 
@@ -214,34 +216,43 @@ class Declared:
         if self.capacity is not None:
             most = f", which is its limit={limit}"
             integer(f"{what}: capacity", self.capacity, 1, limit, most, DeclarationError)
-        expires, is_duration = _lifetime(self.expires, f"{what}: expire_after")
+        expires, is_duration = lifetime(f"{what}: expire_after", self.expires)
         made = Container(
             *(self.kind, key, value, limit, maxlen),
             expires=expires,
             is_duration=is_duration,
             full=self.full,
         )
-        if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
+        if key.words > MOST_IN_KEY or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
             raise DeclarationError(
                 f"{what} has {key.words} parts in a key and {value.words} in a value; expected at "
-                f"most {lib.SS_MOST_KEY_WORDS} in a key and {lib.SS_MOST_ENTRY_WORDS - 1} in both"
+                f"most {MOST_IN_KEY} in a key and {MOST_IN_ENTRY} in both"
             )
         return made
 
 
-def _lifetime(given: object, option: str) -> tuple[int, bool]:
-    """After how long entries expire, and whether that is in nanoseconds."""
+def lifetime(
+    option: str, given: object, error: type[SpecstreamError] = DeclarationError
+) -> tuple[int, bool]:
+    """After how long entries expire, and whether that is in nanoseconds; None: they do not.
+
+    Raises:
+        error: it is neither a duration nor an integer, or none above zero.
+
+    >>> lifetime("expire_after", "1 second"), lifetime("expire_after", 60)
+    ((1000000000, True), (60, False))
+    """
     if given is None:
         return 0, False
     if isinstance(given, str | datetime.timedelta):
         # A description is read without pandas.
         described = described_duration(given) if isinstance(given, str) else None
-        length = described or nanoseconds(option, given, DeclarationError)
+        length = described or nanoseconds(option, given, error)
         if length <= 0:
-            raise DeclarationError(f"{option}={given!r}; expected a duration above zero")
+            raise error(f"{option}={given!r}; expected a duration above zero")
         return length, True
     other = ', in the unit of event.timestamp, or a duration such as "1 hour"'
-    return integer(option, given, 1, 2**62, other, DeclarationError), False
+    return integer(option, given, 1, 2**62, other, error), False
 
 
 def shape_named(name: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 from specstream.errors import InputError
 
-__all__ = ["KEY", "latest"]
+__all__ = ["KEY", "check_changes", "latest"]
 
 # Of a row, in whatever version.
 KEY = ["timestamp", "source", "sequence", "n"]
-_CHANGES = ("early", "withdrawn", "final")
+_CALL = "ss.early.latest"
 
 
 def latest(
@@ -61,7 +61,7 @@ def latest(
     if isinstance(changes, (pa.Table, EarlyAnswer)):
         changes = [changes]
     if not isinstance(changes, Iterable):
-        raise InputError(_no_table("changes", changes))
+        raise InputError(_no_table(_CALL, "changes", changes))
     given = list(changes)
     tables = [one.changes if isinstance(one, EarlyAnswer) else one for one in given]
     # A reset may come without rows: then it is the answer that says so.
@@ -69,7 +69,7 @@ def latest(
     by = _names(by)
     for number, table in enumerate(tables):
         which = f"changes[{number}]" if len(tables) > 1 else "changes"
-        _check(table, which, by)
+        check_changes(_CALL, table, which, by)
     if not tables:
         raise InputError(
             "ss.early.latest: expected a table of poll_early, or several of them; there is none"
@@ -102,26 +102,43 @@ def _names(by: object) -> list[str]:
     return list(names)
 
 
-def _no_table(which: str, value: object) -> str:
-    return (
-        f"ss.early.latest: {which} is of type {type(value).__name__}; expected a table, as "
-        "poll_early(...).changes is one"
-    )
+def _no_table(call: str, which: str, value: object) -> str:
+    expected = "a table, as poll_early(...).changes is one"
+    if isinstance(value, Mapping) and value:
+        sink = next(iter(value))
+        expected = (
+            f"that of one sink: dataclasses.replace(answer, changes=answer.changes[{sink!r}])"
+        )
+    return f"{call}: {which} is of type {type(value).__name__}; expected {expected}"
 
 
-def _check(table: object, which: str, by: Sequence[str]) -> None:
+def check_changes(
+    call: str, table: object, which: str, columns: Sequence[str], option: str = "by"
+) -> None:
+    """Whether a table has changes, told with ``changes="upsert"``.
+
+    Args:
+        call: whose argument it is.
+        table: what was given.
+        which: names it.
+        columns: that it is to have beside those of changes.
+        option: that names them.
+
+    Raises:
+        InputError: it is none, or has no such column.
+    """
     if not isinstance(table, pa.Table):
-        raise InputError(_no_table(which, table))
-    for name in (*KEY, "version", "change", *by):
+        raise InputError(_no_table(call, which, table))
+    for name in (*KEY, "version", "change", *columns):
         if name not in table.column_names:
             raise InputError(
-                f"ss.early.latest: {which} has no column {name!r} (it has "
+                f"{call}: {which} has no column {name!r} (it has "
                 f"{', '.join(table.column_names)}); expected the changes of poll_early"
-                + (", and by= one of its columns" if name in by else "")
+                + (f", and {option}= one of its columns" if name in columns else "")
             )
     if not pa.types.is_string(table["change"].type):
         raise InputError(
-            f'ss.early.latest: {which} was told with changes="retract", whose rows add up; '
+            f'{call}: {which} was told with changes="retract", whose rows add up; '
             'expected changes="upsert"'
         )
 

@@ -49,7 +49,8 @@ class Statistics:
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
             "reordered" (one came that belongs between those of a chunk). "hook": ``on_commit``
-            asked for it. "timer": one was due between the events of a chunk.
+            asked for it. "timer": one was due between the events of a chunk. "revoked": of early
+            results, an earlier event came and changed what this one had read.
         reruns: runs that took the place of a dropped one.
         head_aborts: runs that began as the head and were dropped for a conflict; always 0.
         parks: times a worker went to sleep inside a batch.

@@ -16,7 +16,7 @@ from specstream.columns.tables import as_table, no_column
 from specstream.errors import InputError
 from specstream.pipelines.plan import SINK, SOURCE, Plan
 
-__all__ = ["by_sink", "events_table"]
+__all__ = ["by_sink", "events_table", "of_sinks"]
 
 
 def events_table(
@@ -125,3 +125,19 @@ def by_sink(table: pa.Table) -> Any:
         made = {one: of[one] for one in keys} | {name: of[inside] for name, inside in own.items()}
         tables[sink] = pa.table(made)
     return tables
+
+
+def of_sinks(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The tables of sinks as one, of which :func:`by_sink` makes them again.
+
+    >>> tables = {"a": pa.table({"x": [7, 8]}), "b": pa.table({"x": ["one"]})}
+    >>> by_sink(of_sinks(tables)) == tables
+    True
+    """
+    made = [
+        of.rename_columns([f"{sink}.{name}" for name in of.column_names]).append_column(
+            SINK, pa.array([sink] * of.num_rows, pa.string())
+        )
+        for sink, of in tables.items()
+    ]
+    return pa.concat_tables(made, promote_options="default")

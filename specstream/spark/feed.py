@@ -346,7 +346,8 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             :class:`~specstream.engine.early_results.EarlyAnswer`, and so ``reset``, ``void_below``
             and ``final_up_to``. Changes come at least once: a batch that comes again brings its
             changes again, or, after a restart, its final rows and all that is applied by then, with
-            ``reset``. Versions rise across restarts.
+            ``reset``. Versions rise across restarts. Of a pipeline with several sinks a dict of
+            such sinks by name, for some of them or for all.
 
     Returns:
         The callback.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks commit.pml: what must hold, and that each planted defect is found. Exits 1 if anything is not
-# as expected.
+# Checks commit.pml and early.pml: what must hold, and that each planted defect is found. Exits 1 if
+# anything is not as expected.
 #
 #     check.sh                          all of them
-#     check.sh 'READER NO_FENCE_PARK'   the one with these macros
+#     check.sh 'READER NO_FENCE_PARK'   the one with these macros; those that begin with EARLY are early.pml's
 set -u
 cd "$(dirname "$0")" || exit 1
 for tool in spin gcc timeout; do
@@ -12,7 +12,7 @@ for tool in spin gcc timeout; do
         exit 1
     }
 done
-model=$PWD/commit.pml
+models=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -48,6 +48,34 @@ ok|READER NO_WAKE_IN_LEND|harmless: the lent head is IN_PLACE, so nobody who wak
 ok|READER WAKE_BEFORE_RELEASE|harmless: who released looks at the head itself
 assert|READER ASSERT_NOBODY_SLEEPS_BESIDE_WORK|the price of no wake-up at each commit: a sleeper beside work until the turn is released
 ok|READER ASSERT_NOBODY_SLEEPS_BESIDE_WORK WAKE_AT_COMMIT|with a wake-up at each commit it is not paid
+ok|EARLY|early results: three events come in any order
+ok|EARLY HORIZON=0|nothing is claimed: whoever has the turn forms the head
+ok|EARLY HORIZON=2|horizon 2
+ok|EARLY WORKERS=3 EVENTS=2|three workers
+ok|EARLY TENTATIVE|the first event is confirmed or withdrawn
+ok|EARLY BARRIER POLL|the second event can only run in place, and a reader looks
+ok|EARLY ROOM=1|one applied transaction fits into the region
+ok|EARLY ROOM=2 BARRIER|two do, and one event can only run in place
+ok|EARLY POLL|somebody waits for what is final
+ok|EARLY EVENTS=2 POLL_EARLY RAISES|somebody waits for what is applied; events raise when they are final
+ok|EARLY EVENTS=2 POLL_EARLY NO_FRONTIER|and gets all of it without a frontier
+ok|EARLY EVENTS=2 TENTATIVE POLL_EARLY|what is withdrawn is not there any more for who waits
+ok|EARLY EVENTS=2 POLL RAISES NO_MEMORY|one request of memory fails
+assert|EARLY FINAL_BEFORE_FRONTIER|final, though an earlier event may come
+assert|EARLY TENTATIVE TENTATIVE_IS_FINAL|final, though it may be withdrawn
+assert|EARLY REVOKED_IS_FINAL|final passes applied: what was revoked becomes final
+assert|EARLY LATE_NOT_REVOKED|a late event is applied behind what belongs after it
+assert|EARLY TAKEN_BACK_IN_ORDER|the first one is taken back first
+assert|EARLY REVOKED_IS_FORGOTTEN|what was revoked is not applied again
+sleep|EARLY TENTATIVE DISSOLVED_IS_APPLIED|what is withdrawn while it is being applied stays
+sleep|EARLY SETTLES_IN_SECRET|who ends a run does not work out what there is to do
+sleep|EARLY FRONTIER_IN_SECRET|who moves the frontier does not
+sleep|EARLY NO_WAKE_FOR_NEW_WORK|nor wakes anybody for it
+sleep|EARLY NO_WAKE_AFTER_RELEASE|others sleep while whoever had the turn runs the head
+sleep|EARLY RUNS_WITH_THE_TURN|the head runs with the turn held: what comes meanwhile waits for its end
+assert|EARLY EVENTS=2 POLL_EARLY SETTLED_TOO_SOON|early results are told while the head runs
+sleep|EARLY EVENTS=2 POLL_EARLY NO_FRONTIER SETTLED_NOT_TOLD|only what becomes final wakes who waits
+assert|EARLY EVENTS=2 POLL RAISES NO_MEMORY FAILURE_FORGOTTEN|no memory takes the place of an event that has failed
 LIST
 }
 
@@ -55,7 +83,8 @@ LIST
 check() {
     local number=$1 expected=$2 macros=$3 about=$4 directory=$work/$1 mode="-DSAFETY" run="" got
     mkdir "$directory" && cd "$directory" || return
-    local options=()
+    local options=() model=$models/commit.pml
+    [[ $macros == EARLY* ]] && model=$models/early.pml
     for macro in $macros; do options+=("-D$macro"); done
     [[ $macros == *PROGRESS* ]] && mode="-DNFAIR=3" run="-a -f"
     # shellcheck disable=SC2086

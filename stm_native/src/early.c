@@ -16,6 +16,13 @@
  * So a transaction that is applied keeps its logs: what it read, with values; what it wrote; what it
  * overwrote; its rows. Deltas are applied again, to whatever is there by then.
  *
+ * Timers. One that is due before the next event fires in place, on the applied image, and so does
+ * an event of an operator with boosted fields: of neither there is a log of reads. What they have
+ * overwritten is kept, and so is what these words are now, for the final image; they are taken back like
+ * others, and never published again. The removal of an entry that has expired is such a unit, too. A timer
+ * has the key of its time, before all events of that time; or, where that has come already, that of
+ * what was applied last.
+ *
  * Containers. A removed entry is free when its removal is final: until then it could come back. The
  * index knows all entries that were ever taken, as it is but a hint. A transaction that is published
  * again gives its entries the stamps they had if nothing in the container has come or gone before it
@@ -774,9 +781,9 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
         const struct ss_applied *applied = ss_applied_at(early, i);
         if (!applied->told && !append_applied(engine, &early->news, applied))
-            early->lost = true;
+            told.no_memory = true; /* until the next time */
     }
-    told.no_memory = early->lost;
+    told.no_memory = told.no_memory || early->lost;
     told.edition = early->edition;
     told.voids = early->voids.at;
     told.void_count = early->voids.count / width;

@@ -723,6 +723,14 @@ static void look_ahead(struct ss_engine *engine, uint64_t position)
                                  queue->active + queue->active_first, position);
 }
 
+/* With the mutex. An event that has failed is heard of first: with early results others run meanwhile. */
+static void fail_for_memory(struct ss_queue *queue)
+{
+    if (!queue->failed)
+        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
+    queue->failed = true;
+}
+
 /* Forms the transaction of the least pending events; NULL: out of memory. */
 static struct ss_transaction *form(struct ss_engine *engine, enum ss_status status)
 {
@@ -739,8 +747,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     uint64_t slot = queue->unused[queue->unused_first % queue->slots];
     struct ss_transaction *transaction = &engine->ring[slot];
     if (!take_events(engine, transaction, place, most)) {
-        queue->failed = true;
-        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
+        fail_for_memory(queue);
         return NULL;
     }
     queue->unused_first = (queue->unused_first + 1) % queue->slots;
@@ -1198,6 +1205,7 @@ static bool finish_first(struct ss_worker *worker)
     for (uint64_t at = 0; at < done; at++) {
         struct ss_applied *applied = ss_early_remove(early, 0);
         queue->claimed_spans -= applied->span_count;
+        ss_count(&worker->statistics.commits, !applied->of_time);
         if (applied->raised) {
             queue->failed = true;
             queue->failed_segment = applied->spans[0].segment;
@@ -1216,11 +1224,8 @@ static bool finish_first(struct ss_worker *worker)
     }
     queue->has_moved = true;
     queue->has_rows = engine->row_words > 0;
-    ss_count(&worker->statistics.commits, done);
-    if (done < count) {
-        queue->failed = true;
-        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
-    }
+    if (done < count)
+        fail_for_memory(queue);
     return done == count;
 }
 
@@ -1333,6 +1338,11 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     struct ss_early *early = engine->early;
     struct ss_applied *applied = NULL;
     bool reruns;
+    if (!ss_early_reserve(early)) {
+        fail_for_memory(queue);
+        dissolve(engine, position_of(engine, transaction), SS_WAITING);
+        return;
+    }
     /* As if it ran: who wants it dissolved tells us so, and does not do it. */
     ss_set_status(transaction, transaction->number, SS_RUNNING);
     /* Relaxed: as in claim. */
@@ -1366,7 +1376,7 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     bool dissolved = atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
     uint64_t position = position_of(engine, transaction);
     queue->dissolving -= dissolved;
-    if (applied != NULL && ss_early_reserve(early)) {
+    if (applied != NULL) {
         applied->divided = dissolved;
         early->divided += dissolved;
         ss_early_insert(early, early->applied++, applied);
@@ -1379,15 +1389,8 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
             active_at(engine, 0)->barrier = false;
         return;
     }
-    if (applied != NULL) {
-        ss_applied_revoke(engine, applied);
-        ss_applied_drop(engine, applied);
-        free(applied);
-    }
-    if (holds && fits) { /* but there is no memory for it */
-        queue->failed = true;
-        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
-    }
+    if (holds && fits) /* but there is no memory for it */
+        fail_for_memory(queue);
     if (dissolved || (holds && (fits || raised || divides)) || (boosts && !holds)) {
         if ((raised || divides) && !fits)
             early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */

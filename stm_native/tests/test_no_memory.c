@@ -4,7 +4,11 @@
  * the second, and so on to the last, once, or from there on for a while. An engine that cannot be made
  * or a job that cannot start says so. A run in place whose undo log, output or buffer cannot grow
  * fails by the name of its event, which leaves no trace, and all others are applied: the state and the
- * rows are those of the sequential run without the events that failed. */
+ * rows are those of the sequential run without the events that failed.
+ *
+ * With early results events run as they come, and late ones take back others meanwhile. Where there is no
+ * memory for a transaction, its log or its rows, the job says so and goes on when somebody has heard of
+ * it; what was told of events that are not final adds up in the end, or the job says that it does not. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,6 +59,8 @@ static const struct ss_container containers[] = {
     {SS_KEYED, EXPIRING_HEADER, EXPIRING_REGION, ROOM, LIMIT, 1, 3, EXPIRES, 0},
 };
 static bool goes_by_time;
+static bool is_boosted = true;
+static bool is_early; /* the open job has early results */
 static uint64_t lost_timers; /* for what they did there was no memory */
 
 static uint64_t state[EVERYTHING];
@@ -153,7 +159,9 @@ static uint64_t load(struct ss_run *run, enum ss_variant variant, uint64_t word)
 static bool count(struct ss_run *run, enum ss_variant variant, uint64_t seed)
 {
     const uint64_t operands[SS_OPERANDS] = {0, seed};
-    if (run->speculative)
+    if (!is_boosted)
+        store(run, variant, BOOSTED, load(run, variant, BOOSTED) + seed);
+    else if (run->speculative)
         ss_boost(run, 0, operands);
     else if (store(run, variant, BOOSTED, ss_load(run, BOOSTED) + seed) && run->boosting)
         ss_boost_follow(run, 0, operands, 0);
@@ -379,8 +387,8 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
                                .emit_words = EMITTED, .threads = THREADS, .locks = 1,
                                .read_limit = 3000, .redo_limit = 2400, .emit_limit = 3 * ROWS,
                                .element_limit = 1 << 14,
-                               .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
-                               .boosted_end = ALL,
+                               .protocol = protocol, .operations = is_boosted, .boosted_first = BOOSTED,
+                               .boosted_end = is_boosted ? ALL : BOOSTED,
                                .containers = containers,
                                .container_count = goes_by_time ? 3 : 1,
                                .timers = goes_by_time ? 1 + TIMERS : 0};
@@ -389,7 +397,8 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
     struct ss_engine *engine = ss_engine_new(&config);
     if (engine == NULL)
         return NULL;
-    ss_engine_set_operation(engine, 0, &operation);
+    if (is_boosted)
+        ss_engine_set_operation(engine, 0, &operation);
     ss_engine_set_entry(engine, SS_PLAIN, run_plain);
     ss_engine_set_entry(engine, SS_TRANSACTIONAL, run_transactional);
     ss_engine_set_entry(engine, SS_EAGER, run_eager);
@@ -486,6 +495,120 @@ static void run_open(struct ss_engine *engine, int64_t horizon)
         continue;
 }
 
+/* ---- early results ---- */
+
+/* Four events a time, of which late ones take back others; some are tentative, and one of these is
+ * withdrawn. */
+enum { EARLY_STEP = 4, WITHDRAWN = 9, CONFIRMED = 21 };
+static uint64_t told[EVENTS]; /* rows that are told and not taken back, of each event */
+static uint64_t told_final[EVENTS];
+static bool no_telling; /* there was no memory for what is to be told */
+
+static void add_told(uint64_t *rows, const uint64_t *from, uint64_t count, uint64_t by)
+{
+    for (uint64_t i = 0; i < count; i++)
+        rows[from[i * EMITTED]] += by;
+}
+
+static uint64_t rows_of(int64_t event)
+{
+    return is_large(seeds[event]) ? ROWS : 1;
+}
+
+/* With the turn: what is told adds up. */
+static void take_told(struct ss_engine *engine)
+{
+    struct ss_early_told now = ss_engine_tell_early(engine);
+    CHECK(!now.no_memory || refused > 0);
+    no_telling = now.no_memory;
+    if (no_telling)
+        return; /* which is asked for again */
+    add_told(told, now.voids, now.void_count, UINT64_MAX);
+    add_told(told, now.kept, now.kept_count, UINT64_MAX);
+    add_told(told_final, now.kept, now.kept_count, 1);
+    add_told(told_final, now.finals, now.final_count, 1);
+    if (now.is_whole)
+        add_told(told, now.news, now.news_count, 1);
+    ss_engine_told_early(engine, now.is_whole);
+}
+
+/* Waits until everything that has come is applied, or final; looks, and goes on after a failure. */
+static void settle_early(struct ss_engine *engine, bool final)
+{
+    for (bool settled = false; !settled;) {
+        if (final)
+            ss_engine_await(engine, 50);
+        else
+            ss_engine_await_early(engine, 50);
+        ss_engine_take_turn(engine);
+        struct ss_outcome outcome = ss_engine_outcome(engine);
+        struct ss_early_told now = ss_engine_tell_early(engine);
+        settled = !outcome.failed && now.is_settled && (!final || ss_engine_is_settled(engine));
+        failures += outcome.failed;
+        CHECK(!outcome.failed || refused > 0);
+        if (outcome.failed && outcome.failed_row >= 0) {
+            CHECK(outcome.no_memory && outcome.fault.signal == 0);
+            CHECK(is_large(seeds[outcome.failed_row]));
+            has_failed[outcome.failed_row] = true;
+        } else if (outcome.failed) {
+            CHECK(outcome.failed_row == SS_NO_ROW_FOR_MEMORY && !outcome.no_memory);
+        }
+        take_told(engine);
+        ss_engine_release_turn(engine);
+        if (outcome.failed)
+            ss_engine_resume(engine, outcome.failed_row);
+    }
+}
+
+static void run_early(struct ss_engine *engine, int64_t horizon)
+{
+    static struct ss_segment segments[EVENTS];
+    void *columns[] = {times, seeds, keys};
+    struct ss_job job = {.chunk = CHUNK, .horizon = horizon, .mode = SS_MODE_OPEN,
+                         .early_bytes = UINT64_MAX};
+    while (!ss_engine_start(engine, &job))
+        CHECK(refused > 0);
+    memset(told, 0, sizeof told);
+    memset(told_final, 0, sizeof told_final);
+    no_telling = false;
+    ss_engine_take_turn(engine);
+    take_told(engine); /* from now on it is kept */
+    ss_engine_release_turn(engine);
+    for (int64_t step = EARLY_STEP; step-- > 0;) {
+        for (int64_t event = step; event < EVENTS; event += EARLY_STEP) {
+            segments[event] =
+                (struct ss_segment){.columns = columns,
+                                    .first = event,
+                                    .last = event + 1,
+                                    .left = 1,
+                                    .is_tentative = event == WITHDRAWN || event == CONFIRMED};
+            while (!ss_engine_submit(engine, &segments[event]))
+                CHECK(refused > 0);
+        }
+        settle_early(engine, false);
+    }
+    ss_engine_withdraw(engine, &segments[WITHDRAWN]);
+    has_failed[WITHDRAWN] = true; /* as if */
+    settle_early(engine, false);
+    ss_engine_confirm(engine, &segments[CONFIRMED]);
+    ss_engine_advance(engine, (struct ss_frontier){EVENTS / 2, 0});
+    settle_early(engine, true);
+    ss_engine_advance(engine, (struct ss_frontier){EVENTS, 0});
+    settle_early(engine, true);
+    ss_engine_take_turn(engine);
+    struct ss_outcome outcome = ss_engine_outcome(engine);
+    model_events(&outcome, 0, EVENTS, true);
+    check_keys(engine);
+    for (int64_t event = 0; event < EVENTS && !no_telling; event++)
+        CHECK(told[event] == 0 && told_final[event] == (has_failed[event] ? 0 : rows_of(event)));
+    for (int64_t event = 0; event < EVENTS; event++)
+        CHECK(segments[event].left == 0);
+    ss_engine_release_turn(engine);
+    ss_engine_stop(engine);
+    while (!ss_engine_wait(engine, 50))
+        continue;
+}
+
 /* One case; true: as many requests as that were not made. */
 static bool live(enum ss_protocol_kind protocol, int64_t horizon, enum ss_mode mode,
                  uint64_t request, uint64_t requests)
@@ -502,6 +625,8 @@ static bool live(enum ss_protocol_kind protocol, int64_t horizon, enum ss_mode m
     struct ss_engine *engine = open_engine(protocol);
     if (engine == NULL) {
         CHECK(refused > 0);
+    } else if (mode == SS_MODE_OPEN && is_early) {
+        run_early(engine, horizon);
     } else if (mode == SS_MODE_OPEN) {
         run_open(engine, horizon);
     } else {
@@ -538,6 +663,13 @@ int main(void)
     all_in_turn("eager", SS_PROTOCOL_EAGER, 3, SS_MODE_SPECULATE);
     all_in_turn("value, open", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
     all_in_turn("eager, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
+    is_early = true;
+    all_in_turn("value, early", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
+    is_boosted = false;
+    all_in_turn("value, early, not boosted", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
+    all_in_turn("eager, early, not boosted, nothing ahead", SS_PROTOCOL_EAGER, 0, SS_MODE_OPEN);
+    is_boosted = true;
+    is_early = false;
     goes_by_time = true;
     all_in_turn("a plain job by time", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
     all_in_turn("value by time", SS_PROTOCOL_VALUE, 3, SS_MODE_SPECULATE);

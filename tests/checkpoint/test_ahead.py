@@ -94,7 +94,9 @@ def run(home: Path, crash: str | None) -> int:
     ).returncode
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [*STEPS[::2], *(pytest.param(step, marks=pytest.mark.long) for step in STEPS[1::2])]
+)
 def test_killed_at_any_step_nothing_is_lost_or_done_twice(step: str, tmp_path: Path) -> None:
     assert run(tmp_path, f"{step}@2") == -signal.SIGKILL
     assert (tmp_path / "crashes").read_text() == f"{step}@2\n"

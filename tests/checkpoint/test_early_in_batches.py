@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from early_streams import KEY, WATERMARK, chain, events, oracle, told_rows
+from early_streams import KEY, WATERMARK, chain, events, forked, oracle, told_rows
 from fed import Fed
 
 import specstream as ss
@@ -277,19 +277,77 @@ def test_what_early_results_need_is_said(
         Fed(engine, **given)
 
 
-def test_a_pipeline_with_several_sinks_is_refused(tmp_path: Path) -> None:
-    p = ss.Pipeline("two")
-    chained = p.add(chain, p.source("events", {"x": int, "weight": float, "origin": str}))
-    p.sink("one", chained)
-    p.sink("other", chained)
+@pytest.mark.parametrize("names", [("all", "some"), ("some",)])
+def test_each_sink_of_a_pipeline_has_its_changes(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Through restarts, and where one has its changes and the next one fails."""
+    batches = events(np.random.default_rng(2), 8, ROWS)
+    logs = {name: Log() for name in names}
+    final: dict[str, dict[int, pa.Table]] = {"all": {}, "some": {}}
+    options: Any = {
+        "order_by": "time",
+        "source": "origin",
+        "watermark": WATERMARK,
+        "checkpoint": tmp_path / "recorded",
+    }
+
+    def begin() -> Fed:
+        engine = ss.Engine(forked(), threads=1, early=True)
+        to = {
+            name: lambda rows, n, had=had: had.__setitem__(n, rows) for name, had in final.items()
+        }
+        return Fed(engine, to=to, early_to=logs, **options)
+
+    fed = begin()
+    for number, batch in enumerate(batches):
+        fails = {2: "before", 4: "after", 6: "before"}.get(number)
+        if fails is not None:
+            logs[names[-1]].fails = fails
+            with pytest.raises(OSError, match=r"not there|gone") as caught:
+                fed.send(number, batch)
+            assert f"early_to={{{names[-1]!r}: ...}} of" in caught.value.__notes__[0]
+            logs[names[-1]].fails = None
+        if number in (4, 5, 6):  # with the batch on the way, or not
+            fed.close()
+            fed = begin()
+        fed.send(number, batch)
+        expected = forked().run_sequential(
+            pa.concat_tables(batches[: number + 1]), order_by="time", source="origin", keys=True
+        )
+        for name, log in logs.items():
+            check_versions(log)
+            stands = ss.early.latest(log.answers)
+            rows = expected.output[name]
+            names_of = [one for one in rows.column_names if one != "sequence"]
+            assert stands.select(names_of).to_pylist() == rows.select(names_of).to_pylist()
+    fed.runner.finish()
+    fed.close()
+    for name, log in logs.items():
+        stands = ss.early.latest(log.answers)
+        assert set(stands["change"].to_pylist()) == {"final"}
+        output = pa.concat_tables(final[name].values())
+        assert stands.num_rows > 10
+        assert stands.select(output.column_names).equals(output)
+
+
+@pytest.mark.parametrize(
+    ("early_to", "message"),
+    [
+        (Log(), r'has the sinks all, some, and early_to= is one .*: give early_to=\{"all": sink'),
+        ({"som": Log()}, r"early_to= has a sink for 'som', .* give .*sink\}, or some of them"),
+        ({}, r"early_to= has nothing for its sink 'all'"),
+        ({"some": "early/"}, r"early_to\['some'\]='early/'; expected a sink such as"),
+        ({"some": print}, r"to=\{'all': ...\} and early_to=\{'some': ...\} are the same sink"),
+    ],
+)
+def test_sinks_that_do_not_fit_are_named(tmp_path: Path, early_to: Any, message: str) -> None:
     with (
-        ss.Engine(p, early=True) as engine,
-        pytest.raises(ss.ConfigurationError, match=r"early_to= is one sink, .* one, other"),
+        ss.Engine(forked(), early=True) as engine,
+        pytest.raises(ss.ConfigurationError, match=message),
     ):
         Fed(
             engine,
-            to={"one": lambda rows, n: None, "other": lambda rows, n: None},
-            early_to=Log(),
+            to={"all": print, "some": repr},
+            early_to=early_to,
             order_by="time",
             watermark=5,
             checkpoint=tmp_path / "recorded",

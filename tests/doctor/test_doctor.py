@@ -216,6 +216,7 @@ def main():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WITH)
 def test_nobody_reads_what_it_prints(way: str) -> None:
     """The pipe holds less than what is printed, and its other end is closed."""
@@ -228,6 +229,7 @@ def test_nobody_reads_what_it_prints(way: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WITH)
 def test_there_is_no_standard_output(way: str) -> None:
     done = subprocess.run(
@@ -238,6 +240,7 @@ def test_there_is_no_standard_output(way: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WITH)
 def test_standard_output_is_full(way: str) -> None:
     with open("/dev/full", "w") as full:
@@ -253,6 +256,7 @@ def test_standard_output_is_full(way: str) -> None:
     assert "standard output: No space left on device" in line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 @pytest.mark.parametrize("way", WITH)
 def test_what_cannot_be_shown_is_escaped(way: str, encoding: str) -> None:
@@ -284,6 +288,7 @@ def interrupted(command: list[str], line: str, **environment: str) -> tuple[int,
     return process.returncode, told.strip(), rest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WITH)
 def test_interrupted_while_it_waits(way: str, tmp_path: Path) -> None:
     (tmp_path / "waiting_module.py").write_text(WAITING_MODULE)

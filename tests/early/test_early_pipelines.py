@@ -150,3 +150,14 @@ def test_a_tentative_event_of_one_of_several_sources_is_revised() -> None:
             engine.revise("ticks", 7, version=3, weight=1.0)
         with pytest.raises(ss.InputError, match="changes no column"):
             engine.revise("ticks", 7, version=3)
+
+
+def test_phases_by_time_are_refused() -> None:
+    p = ss.Pipeline("desk", phases="time")
+    p.sink("moves", p.add(moves, p.source("ticks", {"symbol": str, "price": float})))
+    with pytest.raises(ss.ConfigurationError) as caught:
+        ss.Engine(p, early=True)
+    assert str(caught.value) == (
+        "early=True: operator 'desk' is a pipeline with phases by time, of which nothing is known "
+        'before a phase is whole; expected phases="events", or an engine without early='
+    )

@@ -28,6 +28,7 @@ from specstream.operators.basic import distinct, distinct_bloom, enrich, join, r
 
 VISIT: dict[str, Any] = {"user": str, "page": int, "price": float}
 NUMBER: dict[str, Any] = {"n": int}
+NINE: dict[str, Any] = {f"n{i}": int for i in range(9)}
 
 
 def visits(count: int, seed: int = 1) -> pa.Table:
@@ -170,6 +171,12 @@ def test_distinct_bloom_drops_few_new_keys(error: float) -> None:
         numbers = np.random.default_rng(seed).permutation(40_000) * (spread // 40_000)
         dropped = 1.0 - len(forwarded(bloom(2000, error), numbers)) / 40_000
         assert 0.2 * error < dropped < error
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 10, 25])
+def test_distinct_bloom_of_few_keys_drops_no_more(capacity: int) -> None:
+    numbers = np.random.default_rng(9).permutation(10_000)
+    assert 1.0 - len(forwarded(bloom(capacity, 0.5), numbers)) / 10_000 < 0.5
 
 
 # ---- streams ----
@@ -337,6 +344,21 @@ def test_join_finds_each_pair_once_at_the_edges_of_windows(
         if 0 <= at - time <= left or 0 < time - at <= right
     ]
     assert sorted(found["size"].to_pylist()) == sorted(expected)
+
+
+def test_join_by_time_goes_to_the_ends_of_the_integers() -> None:
+    least, most = -(2**63), 2**63 - 1
+    day = {
+        "orders": {"time": [least, 0, most], "symbol": ["A"] * 3, "limit": [1.0, 2.0, 3.0]},
+        "quotes": {
+            "time": [least, -1, 2**62, most],
+            "symbol": ["A"] * 4,
+            "price": [0.0] * 4,
+            "size": [1] * 4,
+        },
+    }
+    output = market(left_window=2**62, right_window=0).run_sequential(day, order_by="time").output
+    assert output["limit"].to_pylist() == [1.0, 2.0, 3.0]
 
 
 def test_join_compares_two_events_of_one_phase() -> None:
@@ -529,6 +551,8 @@ def test_running_aggregate_refuses_values_that_would_stay_in_every_row(wrong: fl
     run = ss.testing.check(BY_KEY, table)
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.output["mean"].to_pylist() == [1.0, 1.5]
+    with pytest.raises(ValueError, match=r"^paid .* is not a number from -1e150 to 1e150"):
+        running_aggregate({"key": str}, "paid").run_sequential({"key": ["a"], "paid": [wrong]})
 
 
 def test_running_aggregate_of_the_largest_values_is_finite() -> None:
@@ -571,6 +595,18 @@ def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
         ),
         (lambda: distinct({"n": ss.nullable(int)}, "n"), "distinct: key='n'; .*without nulls"),
         (lambda: distinct(VISIT, 5), "distinct: key=5; expected the name of a column"),
+        (lambda: distinct(VISIT, {"user"}), "distinct: key={'user'}; expected a list of them"),
+        (lambda: distinct({1: int}, 1), "distinct: columns={1: .*}; expected the columns by their"),
+        (lambda: distinct(NINE, list(NINE)), "distinct: key=.*; expected at most 8 columns"),
+        (lambda: running_aggregate(NINE), "running_aggregate: key=.*; expected at most 8 columns"),
+        (lambda: enrich(NINE, {**NINE, "x": int}, list(NINE)), "enrich: key=.*at most 8 columns"),
+        (
+            lambda: enrich(NUMBER, {**NUMBER, **{f"x{i}": int for i in range(31)}}, "n"),
+            "enrich: table=.*; expected at most 31 columns",
+        ),
+        (lambda: distinct(NUMBER, "n", 0), "distinct: forget_after=0; expected an integer from 1"),
+        (lambda: distinct(NUMBER, "n", "soon"), "distinct: forget_after='soon' is no duration"),
+        (lambda: distinct(NUMBER, "n", "-1 s"), "distinct: forget_after='-1 s'; .*above zero"),
         (lambda: distinct(VISIT, "user", limit=0), "distinct: limit=0"),
         (lambda: bloom(0, 0.1), "distinct_bloom: capacity=0; expected an integer from 1"),
         (lambda: bloom(5, 0.6), "distinct_bloom: error=0.6; expected a number from 1e-6 to 0.5"),
@@ -599,7 +635,7 @@ def test_operators_with_functions_and_names_of_columns_can_be_shipped() -> None:
         (lambda: enrich(SALE, SALE, "item"), "enrich: table=.*'count' to be no column"),
         (
             lambda: enrich(SALE, {"item": str, "x": ss.nullable(int)}, "item"),
-            "enrich: table=.*'x' .* never null",
+            "enrich: table=.*columns without nulls: 'x' is nullable",
         ),
         (lambda: enrich(SALE, ITEM, "item", limit=0), "enrich: limit=0"),
         (lambda: running_aggregate({}), "running_aggregate: key={}; expected the columns"),

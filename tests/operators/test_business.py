@@ -141,6 +141,13 @@ def test_bank_transfers_raise_before_a_balance_leaves_64_bits() -> None:
     assert run.state.deposited == 2**63 - 1
 
 
+def test_what_was_deposited_and_withdrawn_wraps() -> None:
+    table = {"payer": [None, "a"] * 2, "payee": ["a", None] * 2, "amount": [2**63 - 1] * 4}
+    run = bank_transfers(digits=0).run_sequential(table)
+    assert run.output["accepted"].to_pylist() == [True] * 4
+    assert (run.state.deposited, run.state.withdrawn) == (-2, -2)
+
+
 # ---- token bucket ----
 
 REQUEST = {"key": pa.string(), "cost": pa.int64(), "time": pa.int64()}
@@ -225,6 +232,13 @@ def test_buckets_take_no_request_before_their_last() -> None:
         engine.process({"key": ["a"], "cost": [1], "time": [5]}, order_by="time")
         with pytest.raises(ValueError, match="token_bucket: request at 4; the last was at 5"):
             engine.process({"key": ["a"], "cost": [1], "time": [4]}, order_by="time")
+
+
+def test_a_late_request_of_a_forgotten_bucket_finds_a_full_one() -> None:
+    with ss.Engine(token_bucket(capacity=1, refill=1, per=4)) as engine:
+        engine.process({"key": ["a", "b"], "cost": [1, 1], "time": [0, 9]}, order_by="time")
+        late = {"key": ["a", "a"], "cost": [1, 1], "time": [-5, -5]}
+        assert engine.process(late, order_by="time")["allowed"].to_pylist() == [True, False]
 
 
 # ---- velocity ----
@@ -648,6 +662,22 @@ def test_a_reservation_in_use_is_not_made_again_and_one_that_ended_is() -> None:
     assert dict(run.state.timers) == {1: 20}
 
 
+def test_what_a_reservation_gives_back_may_find_no_room() -> None:
+    most = 2**63 - 1
+    table = {
+        "action": ["receive", "reserve", "receive", "cancel", "receive"],
+        "item": ["a"] * 5,
+        "reservation": [None, 1, None, 1, None],
+        "quantity": [most, most, 1, None, 1],
+        "time": [0, 0, 1, 2, 10],
+    }
+    run = inventory(hold=10).run_sequential(table, order_by="time", on_error="skip")
+    assert [(row, str(error)) for row, error in run.raised] == [
+        (row, "inventory: what there is of an item leaves 64 bits") for row in (3, None)
+    ]
+    assert (dict(run.state.available), dict(run.state.held)) == ({"a": 2}, {1: ("a", most)})
+
+
 # ---- option price ----
 
 QUOTE = ["spot", "strike", "rate", "volatility", "years"]
@@ -741,6 +771,14 @@ def test_an_option_without_chance_costs_its_payoff() -> None:
     assert output[1]["price"] == pytest.approx(10, rel=1e-12)
 
 
+def test_an_option_whose_error_is_no_float_has_no_price() -> None:
+    huge = {"spot": 1e300, "strike": 1.0, "rate": 0.0, "volatility": 1.0, "years": 1.0}
+    run = option_price(paths=8).run_sequential([huge], on_error="skip")
+    assert [(type(error), str(error)) for _, error in run.raised] == [
+        (OverflowError, "option_price: the squares of the payoffs leave the floats")
+    ]
+
+
 # ---- top routes ----
 
 TRIP = ["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"]
@@ -823,6 +861,14 @@ def test_top_routes_of_new_york_within_half_an_hour() -> None:
         (2, at_square, at_park, 1),
         (1, at_park, at_park, 1),
     ]
+
+
+def test_a_trip_outside_of_the_grid_is_as_if_it_had_not_come() -> None:
+    inside, outside = (0.0, 0.0, 1.0, 0.0), (math.nan, 0.0, 0.0, 0.0)
+    events = [(*inside, 0), (*outside, 40), (*inside, 41)]  # with a window of 30
+    operator = top_routes(30, 3, 3, 0, 0, 1, 1)
+    output = operator.run_sequential(trips_of(events), order_by="time").output
+    assert rows(output) == [(1, "1.1", "2.1", 1)]
 
 
 def test_top_routes_take_no_trip_before_the_last() -> None:
@@ -959,6 +1005,11 @@ def test_players_outside_of_the_board_do_not_conflict() -> None:
         (velocity, {"window": 5, "most_amount": Decimal("0.001")}, "at most 2 digits"),
         (velocity, {"window": 5, "most_amount": Decimal("nan")}, "velocity: most_amount="),
         (velocity, {"window": 5, "most_amount": -1}, "velocity: most_amount=-1"),
+        (
+            velocity,
+            {"window": 5, "most_amount": 10, "digits": 18},
+            "most_amount=10; expected an int or Decimal from 0 to 9.223372036854775807 with",
+        ),
         (velocity, {"window": 5, "most_events": 1, "card": None}, "velocity: card=None"),
     ],
 )

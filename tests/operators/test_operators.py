@@ -308,12 +308,16 @@ def test_nearest_neighbours_raises_for_points_outside(outside: float, horizon: i
         ({"grid": 10.0}, "grid=10.0"),
         ({"per_bucket": 0}, "per_bucket=0"),
         ({"k": 0}, "k=0"),
-        ({"grid": 1000, "per_bucket": 5000}, "make 5000000000 points.*coarser grid"),
+        ({"grid": 1000, "per_bucket": 1401}, "make 1401000000 points.*coarser grid"),
     ],
 )
 def test_nearest_neighbours_refuses_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         nearest_neighbours(**arguments)
+
+
+def test_nearest_neighbours_can_be_declared_with_as_many_points_as_it_says() -> None:
+    assert nearest_neighbours(grid=1000, per_bucket=1400).name == "nearest_neighbours"
 
 
 def test_top_k_takes_the_name_of_its_column() -> None:

@@ -91,6 +91,16 @@ def test_wrong_options_are_refused(factory: Callable[..., ss.Operator], options:
         factory(**options)
 
 
+@pytest.mark.parametrize("factory", [moving_average, bollinger_bands, crossing])
+def test_windows_for_which_the_usual_limit_is_too_much_say_so(
+    factory: Callable[..., ss.Operator],
+) -> None:
+    name = "long" if factory is crossing else "n"
+    message = f"limit=.* from 1 to 4095, as limit . {name} is less than 2..28, and {name}=65536"
+    with pytest.raises(ss.ConfigurationError, match=message):
+        factory(**{name: 2**16})
+
+
 BY_KEY: list[tuple[Callable[..., ss.Operator], dict[str, Any]]] = [
     (moving_average, {"n": 1}),
     (crossing, {"short": 1, "long": 2}),
@@ -231,6 +241,20 @@ def test_bands_agree_with_pandas_where_the_mean_is_large() -> None:
     np.testing.assert_allclose(deviation, rolled.std(ddof=0)[19:], rtol=1e-7)
 
 
+def test_values_whose_squares_are_no_floats_spoil_the_bands_that_hold_them_alone() -> None:
+    generator = np.random.default_rng(4)
+    value = [*generator.choice([1.7e308, -1.7e308, 1e300], 60), *generator.normal(size=20)]
+    table = {"key": ["a"] * 80, "value": value}
+    found = rows_of(bollinger_bands(4, min_periods=1).run_sequential(table).output)
+    assert len(found) == 80  # none has raised
+    assert all(side == 0 for *_, side in found[3:60])
+    for at, (_, lower, mean_of, upper, _) in enumerate(found[63:], start=63):
+        last = value[at - 3 : at + 1]
+        deviation = 2.0 * statistics.pstdev(last)
+        assert mean_of == pytest.approx(mean(last), abs=1e-13)
+        assert (upper - mean_of, mean_of - lower) == pytest.approx((deviation,) * 2, rel=1e-12)
+
+
 def test_equal_values_have_bands_of_no_width() -> None:
     value = [0.3, 1e17, -2.0, math.nan, math.inf, *[0.1] * 20]
     table = pa.table({"key": ["a"] * len(value), "value": value})
@@ -285,6 +309,12 @@ def test_equal_values_have_exactly_that_exponential_average() -> None:
     values = {"key": ["a"] * 100, "value": [0.1] * 100}
     output = exponential_average(7).run_sequential(values).output
     assert set(output["mean"].to_pylist()) == {0.1}
+
+
+def test_a_large_mean_without_weight_leaves_nothing_behind() -> None:
+    values = {"key": ["a"] * 3, "value": [1e17, 1.0, 3.0], "time": [0, 1000, 1001]}
+    output = exponential_average(1.0, by="time").run_sequential(values, order_by="time").output
+    assert output["mean"].to_pylist() == [1e17, 1.0, pytest.approx(7 / 3, rel=1e-15)]
 
 
 def test_what_would_spoil_a_running_mean_is_refused() -> None:

@@ -198,9 +198,8 @@ def test_signs_of_count_sketch_belong_to_items_not_to_columns() -> None:
 
 
 def model_distinct(hashes: list[int], precision: int) -> list[float]:
-    """The formula of the paper over all registers, at each event that raises one."""
+    """The formula of Ertl 2017 over all registers, at each event that raises one."""
     m = 2**precision
-    alpha = {16: 0.673, 32: 0.697, 64: 0.709}.get(m, 0.7213 / (1 + 1.079 / m))
     registers = [0] * m
     found = []
     for h in hashes:
@@ -208,10 +207,10 @@ def model_distinct(hashes: list[int], precision: int) -> list[float]:
         register, position = int(text[:precision], 2), (text[precision:] + "1").index("1") + 1
         if position > registers[register]:
             registers[register] = position
-            estimate = alpha * m * m / sum(2.0**-one for one in registers)
-            if estimate <= 2.5 * m and 0 in registers:
-                estimate = m * math.log(m / registers.count(0))
-            found.append(estimate)
+            empty = registers.count(0) / m
+            sigma = empty + math.fsum(2.0 ** (i - 1) * empty ** (2**i) for i in range(1, 15))
+            taken = math.fsum(2.0**-one for one in registers if one > 0)
+            found.append(m * m / (2 * math.log(2)) / (m * sigma + taken))
     return found
 
 
@@ -226,16 +225,21 @@ def test_hyper_log_log_emits_what_the_formula_gives() -> None:
     assert run.output["distinct"].to_pylist() == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("count", [10, 200, 2000, 30_000])
-def test_hyper_log_log_has_its_standard_error(count: int) -> None:
-    precision, errors = 8, []
+@pytest.mark.parametrize(
+    # The last is where the formula of 2007 changes over: there it is biased.
+    ("precision", "count"),
+    [(8, 10), (8, 200), (8, 2000), (8, 30_000), (12, 10_100)],
+)
+def test_hyper_log_log_has_its_standard_error(precision: int, count: int) -> None:
+    errors = []
     with ss.Engine(hyper_log_log(precision), threads=1, horizon=0) as engine:
         begin = engine.snapshot()
         for trial in range(30):
             engine.restore(begin)
             items = np.random.default_rng(trial).integers(-(2**63), 2**63 - 1, count)
-            output = engine.process({"item": np.concatenate([items, items])})
-            errors.append(output["distinct"][-1].as_py() / count - 1)
+            found = engine.process({"item": np.concatenate([items, items])})["distinct"].to_numpy()
+            assert (found[1:] >= found[:-1] * (1 - 1e-15)).all()
+            errors.append(found[-1] / count - 1)
     standard = 1.04 / math.sqrt(2**precision)
     assert math.sqrt(np.mean(np.square(errors))) < 1.3 * standard
     assert abs(float(np.mean(errors))) < standard  # no bias to speak of
@@ -330,6 +334,8 @@ def test_quantiles_at_the_bounds_of_what_they_tell_apart() -> None:
         assert output["value"].to_pylist() == pytest.approx([expected] * 3, rel=0.0101, abs=0)
         output = operator.run_sequential({"value": [-value]}).output
         assert output["value"].to_pylist() == pytest.approx([-expected] * 3, rel=0.0101, abs=0)
+    output = operator.run_sequential({"value": [-0.0]}).output
+    assert list(map(str, output["value"].to_pylist())) == ["0.0"] * 3  # and not -0.0
     assert operator.run_sequential([]).output.num_rows == 0
     one = quantiles([1.0], smallest=3.0, largest=3.0, every=1)
     assert one.run_sequential({"value": [3.0]}).output["value"][0].as_py() == pytest.approx(3, 0.01)
@@ -410,6 +416,10 @@ TENTHS = histogram(0.1, 0.8, 7, 1)
 def test_histogram_has_a_last_bin_for_what_is_rounded_up_to_the_upper_bound() -> None:
     run = histogram(-1e16, 1.0, 4, 1).run_sequential({"value": [0.5]})
     assert run.state.counts.tolist() == [0, 0, 0, 0, 1, 0]
+    # As narrow as bins can be, each has one float.
+    drawn = [1.0, 1.0 + 2**-52, 1.0 + 2**-51]
+    run = histogram(1.0, drawn[-1], 2, 3).run_sequential({"value": drawn})
+    assert rows_of(run.output) == list(zip(drawn, [*drawn[1:], math.inf], [1] * 3, strict=True))
 
 
 def test_histogram_refuses_nan() -> None:
@@ -609,6 +619,11 @@ def test_streams_of_no_event_and_of_one(operator: ss.Operator, table: dict[str, 
         (lambda: histogram(0.0, math.inf), "histogram: high=inf"),
         (lambda: histogram(1.0, 1.0), "histogram: high=1.0; expected a number above low=1.0"),
         (lambda: histogram(0.0, 1.0, bins=0), "histogram: bins=0"),
+        (
+            lambda: histogram(1.0, 1.0 + 2**-51, 3),
+            "histogram: bins=3; expected fewer: from low=1.0",
+        ),
+        (lambda: histogram(0.0, 5e-324, 2), "histogram: bins=2; expected fewer"),
         (lambda: histogram(0.0, 1.0, every=0), "histogram: every=0"),
         (lambda: adaptive_histogram(1), "adaptive_histogram: bins=1"),
         (lambda: adaptive_histogram(every=1.5), "adaptive_histogram: every=1.5"),

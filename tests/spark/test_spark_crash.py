@@ -71,7 +71,9 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.fixture(scope="module", params=["operator", "pipeline"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("operator", marks=pytest.mark.long), "pipeline"]
+)
 def undisturbed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Any]]:

@@ -36,6 +36,21 @@ def chain(state, event, emit):
         emit(event.x + number, event.origin, state.hash, state.sums[at])
 
 
+@ss.operator(event={"x": int, "hash": int}, emits={"x": int, "hash": int})
+def some(event, emit):
+    if event.hash % 5 < 3:
+        emit(event.x, event.hash)
+
+
+def forked() -> ss.Pipeline:
+    """The chain, and a second sink that does not get all of it."""
+    p = ss.Pipeline("forked")
+    chained = p.add(chain, p.source("events", {"x": int, "weight": float, "origin": str}))
+    p.sink("all", chained)
+    p.sink("some", p.add(some, chained))
+    return p
+
+
 def events(rng: np.random.Generator, batches: int, rows: int) -> list[pa.Table]:
     """Micro-batches that overlap in time by less than the watermark."""
     return [

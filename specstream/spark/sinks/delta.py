@@ -69,8 +69,7 @@ class DeltaSink:
     @property
     def place(self) -> tuple[str, str]:
         """The same for two sinks that the table's log cannot tell apart."""
-        path = self.path.removeprefix("file://")
-        return (path.rstrip("/") if "://" in path else os.path.realpath(path)), self.app_id
+        return place_of(self.path), self.app_id
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Appends the rows of one batch, unless the table has that batch."""
@@ -108,6 +107,12 @@ class DeltaSink:
         )
         if "://" not in self.path:
             to_disk(Path(self.path), first)
+
+
+def place_of(path: str) -> str:
+    """The same for all ways to write the path or URI of a table."""
+    path = path.removeprefix("file://")
+    return path.rstrip("/") if "://" in path else os.path.realpath(path)
 
 
 def whole_microseconds(table: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
-from specstream.spark.sinks.delta import to_disk, whole_microseconds
+from specstream.spark.sinks.delta import place_of, to_disk, whole_microseconds
 from specstream.spark.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
@@ -52,6 +52,11 @@ class EarlyDeltaSink:
 
     def __repr__(self) -> str:
         return f"early_delta_sink({self.path!r})"
+
+    @property
+    def place(self) -> str:
+        """The same for two sinks of one table."""
+        return place_of(self.path)
 
     def read(self) -> pa.Table | None:
         """The rows of the table, tombstones included; None: there is no table yet."""
