@@ -380,6 +380,9 @@ static bool timers_time(const struct ss_engine *engine, enum next next, struct s
     *time = INT64_MIN;
     if (next == NEXT_ACTIVE && is_dissolving(active_at(engine, 0)))
         return false;
+    /* It has lent the turn, and sees to what is due between its events itself. */
+    if (next == NEXT_ACTIVE && status_of(active_at(engine, 0)) == SS_IN_PLACE)
+        return false;
     /* That the input has ended is something else: then those fire that were never due. */
     if (queue->has_frontier && !is_first)
         *time = queue->frontier.timestamp != INT64_MAX ? queue->frontier.timestamp
