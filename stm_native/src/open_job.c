@@ -375,7 +375,9 @@ static bool timers_time(const struct ss_engine *engine, enum next next, struct s
 {
     const struct ss_queue *queue = &engine->queue;
     bool is_first = next != NEXT_NOBODY && is_safe(queue, key);
-    bool counts = is_first || (next != NEXT_NOBODY && !final && !ss_is_held(engine->early, key.timestamp));
+    /* What was revoked is published again however late it is. */
+    bool is_held = next != NEXT_REVOKED && ss_is_held(engine->early, key.timestamp);
+    bool counts = is_first || (next != NEXT_NOBODY && !final && !is_held);
     int64_t clock = ss_timers_clock(engine);
     *time = INT64_MIN;
     if (next == NEXT_ACTIVE && is_dissolving(active_at(engine, 0)))

@@ -399,6 +399,7 @@ def test_statistics_add_up() -> None:
         "fault",
         "shadow",
         "timer",
+        "revoked",
     }
     with pytest.raises(AttributeError):
         stats.events = 0  # type: ignore[misc]
