@@ -115,12 +115,11 @@ quick: lint
 # depend on how far LLVM optimises, and compiling without takes a third of the time.
 OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 
-# Spark waits more than it works, so there are more of its tests at once than cores.
 test: lint .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 3 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -160,9 +161,16 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs Spark: all of its folder, and whoever asks for the session; and what tests
-    benchmarks, which are programs for a quiet machine, as no part of the daily check."""
+    """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
+    of the daily check, what tests benchmarks, which are programs for a quiet machine, and half of
+    the cases where the compiler has many of one kind."""
+    case: collections.Counter[str] = collections.Counter()
+    cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
+        name = item.nodeid.partition("[")[0]
+        case[name] += 1
+        if HERE / "compiler" in item.path.parents and cases[name] > 8 and case[name] % 2 == 0:
+            item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:
             item.add_marker("long")
         if HERE / "spark" in item.path.parents or "session" in getattr(item, "fixturenames", ()):

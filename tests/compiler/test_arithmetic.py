@@ -249,7 +249,7 @@ def test_native_equals_oracle_at_boundaries(
             check(native, oracle, kinds, values)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("native", "oracle", "signatures"), CASES)
 @settings(max_examples=100)
 @given(data=st.data())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,13 +28,22 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("site")
+    """Built by the first of the processes that share the tests."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return build(tmp_path_factory.mktemp("site"))
+    built = tmp_path_factory.getbasetemp().parent / "site"
+    with built.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return built if (built / "objects.inv").exists() else build(built)
+
+
+def build(target: Path) -> Path:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     done = subprocess.run(
-        [*command, str(ROOT / "docs"), str(built)], capture_output=True, text=True
+        [*command, str(ROOT / "docs"), str(target)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    return built
+    return target
 
 
 class _Page(HTMLParser):

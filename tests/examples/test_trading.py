@@ -132,7 +132,8 @@ def test_the_pipeline_on_all_settings(tmp_path: Path) -> None:
     ticks = made(400, seed=2)
     tables = arrived(ticks, tmp_path)
     pipeline = trading(short=3, long=10)
-    run = ss.testing.check(pipeline, tables, order_by="time")
+    settings = ss.testing.settings()[::3]
+    run = ss.testing.check(pipeline, tables, order_by="time", settings=settings)
     expected, valued, _ = orders(with_averages(good(ticks), 3, 10))
     assert run.output["buys"].num_rows + run.output["sells"].num_rows == len(expected) > 5
     vertices = pipeline.run_sequential(tables, order_by="time").vertices

@@ -149,6 +149,7 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
     assert len(calls) == FILES * len(sinks) + sum(again)
 
 
+@pytest.mark.long
 def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Path) -> None:
     crash_driver.write_events(tmp_path / "events", WAITING_FILES, ROWS, watermark=True)
     for step, batch_id in WAITING_CRASHES:
