@@ -1342,7 +1342,7 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     struct ss_applied *applied = NULL;
-    bool reruns;
+    bool reruns = false;
     if (!ss_early_reserve(early)) {
         fail_for_memory(queue);
         dissolve(engine, position_of(engine, transaction), SS_WAITING);
