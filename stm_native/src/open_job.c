@@ -280,12 +280,18 @@ static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t statu
     discard(engine, position);
 }
 
+/* Its run is to be dropped as soon as it is over; its events may be withdrawn. */
+static bool is_dissolving(const struct ss_transaction *transaction)
+{
+    /* Relaxed: written with the mutex, which we hold. */
+    return atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
+}
+
 /* Drops a transaction's run, now or as soon as it is over. */
 static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
 {
     struct ss_transaction *transaction = active_at(engine, position);
-    /* Relaxed: written with the mutex, which we hold. */
-    if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
+    if (is_dissolving(transaction))
         return;
     uint64_t status = status_of(transaction);
     if (status != SS_RUNNING) {
@@ -361,13 +367,6 @@ enum early_step {
     EARLY_IN_PLACE   /* what cannot run otherwise is, and everything before it is final */
 };
 
-/* It is about to be dissolved, and its events may be withdrawn: nothing fires for them. */
-static bool is_dissolving(const struct ss_transaction *transaction)
-{
-    /* Relaxed: written with the mutex, which we hold. */
-    return atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
-}
-
 /* Up to which time timers fire before what comes next; false: none does. `final`: only those that
  * nothing can come before. */
 static bool timers_time(const struct ss_engine *engine, enum next next, struct ss_key key, bool final,
@@ -380,6 +379,7 @@ static bool timers_time(const struct ss_engine *engine, enum next next, struct s
     bool counts = is_first || (next != NEXT_NOBODY && !final && !is_held);
     int64_t clock = ss_timers_clock(engine);
     *time = INT64_MIN;
+    /* Nothing fires for events that may be withdrawn. */
     if (next == NEXT_ACTIVE && is_dissolving(active_at(engine, 0)))
         return false;
     /* It has lent the turn, and sees to what is due between its events itself. */
@@ -563,7 +563,7 @@ static bool can_claim(const struct ss_engine *engine)
         return false;
     /* What a dissolved transaction gives back may belong before the events that we would take. */
     for (uint64_t i = 0; queue->dissolving > 0 && i < place; i++)
-        if (atomic_load_explicit(&active_at(engine, i)->dissolved, memory_order_relaxed) != 0)
+        if (is_dissolving(active_at(engine, i)))
             return false;
     if (engine->early != NULL && !may_claim_early(engine))
         return false;
@@ -859,8 +859,7 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
-    /* Relaxed: written with the mutex, which we hold. */
-    if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0) {
+    if (is_dissolving(transaction)) {
         queue->dissolving--;
         dissolve(engine, position_of(engine, transaction), status);
     } else {
@@ -1271,6 +1270,14 @@ static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_trans
     return applied;
 }
 
+static void undo_boosted(struct ss_worker *worker)
+{
+    ss_early_begin_back(worker->engine);
+    ss_undo_roll_back(&worker->run);
+    ss_early_end_back(worker->engine);
+    ss_touched_settle(worker, true);
+}
+
 /* Operations on boosted fields leave no log: their event runs in place on the applied image, and is
  * taken back by what it has overwritten. False: it was to stop. */
 static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transaction,
@@ -1302,23 +1309,16 @@ static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transac
     transaction->verdict = run->verdict;
     bool is_complete = run->verdict == SS_COMPLETED;
     if (!is_complete) {
-        ss_early_begin_back(engine);
-        ss_undo_roll_back(run);
-        ss_early_end_back(engine);
-        ss_touched_settle(worker, true);
+        undo_boosted(worker);
         run->emit_top = engine->rows + row_words;
     }
     if (is_complete || run->verdict == SS_RAISED)
         *applied = ss_applied_in_place(worker, first_key(transaction), last_key(transaction),
                                        &(struct ss_in_place){.span = span, .raised = !is_complete});
-    if (is_complete && *applied == NULL) {
-        ss_early_begin_back(engine);
-        ss_undo_roll_back(run);
-        ss_early_end_back(engine);
-        ss_touched_settle(worker, true);
-    } else if (is_complete) {
+    if (is_complete && *applied == NULL)
+        undo_boosted(worker);
+    else if (is_complete)
         ss_touched_keep(worker);
-    }
     return run->verdict != SS_KILLED;
 }
 
@@ -1377,8 +1377,7 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     /* Relaxed: who looks meanwhile counts from its own first look. */
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     pthread_mutex_lock(&queue->mutex);
-    /* Relaxed: written with the mutex. */
-    bool dissolved = atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0;
+    bool dissolved = is_dissolving(transaction);
     uint64_t position = position_of(engine, transaction);
     queue->dissolving -= dissolved;
     if (applied != NULL) {
