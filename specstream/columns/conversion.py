@@ -127,6 +127,8 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
 def order_values(numbers: npt.NDArray[np.int64], of: pa.DataType) -> pa.Array:
     """Numbers of :func:`of_order` as a column of that type; of int64 where one does not fit."""
     values = pa.array(numbers)
+    if of == values.type:
+        return values
     try:
         if pa.types.is_floating(of):
             bits = np.where(numbers < 0, numbers ^ np.int64(2**63 - 1), numbers)

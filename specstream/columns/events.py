@@ -647,10 +647,11 @@ def rows_to_table(
             word, bit = null_bits[number]
             null = pa.array(rows[:, word] >> bit & 1 != 0)
             arrays[-1] = pc.if_else(null, pa.scalar(None, arrays[-1].type), arrays[-1])
-    table = pa.Table.from_arrays(arrays, schema=schema.arrow())
+    fields = [*schema.arrow()]
     for name, key in (keys or {}).items():
-        table = table.append_column(name, key)
-    return table
+        fields.append(pa.field(name, key.type))
+        arrays.append(key)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def plain_value(value: Any, column: Column, strings: StringTable) -> Any:

@@ -313,6 +313,12 @@ class Schema:
         return tuple(name for name, column in self if column.nullable)
 
     @property
+    def has_sinks(self) -> bool:
+        """Whether the rows are those of several sinks: their columns are called sink.column, and
+        the first says which it is."""
+        return any("." in name for name in self.names)
+
+    @property
     def row_words(self) -> int:
         """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
         the formatted strings.

@@ -7,7 +7,7 @@ among what it emits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,30 +15,32 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream._native import lib
 from specstream.columns.conversion import order_values, time_at
-from specstream.columns.events import keys_with_firings, rows_to_table
+from specstream.columns.events import rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
-from specstream.engine.sources import Name
+from specstream.engine.sources import Name, Sources
 
 __all__ = ["ANSWER_BITS", "Changes", "EarlyAnswer", "EarlyResults", "Key"]
 
 Changes = Literal["upsert", "retract"]
 Key = tuple[Any, Name, int]
-Rows = npt.NDArray[np.int64]
-KeyColumns = Mapping[str, pa.Array]
+Numbers = npt.NDArray[np.int64]
 
 # The part of a version that counts answers; the rest counts incarnations.
 ANSWER_BITS = 40
 _OF_ANOTHER_JOB = -1
-# Rows of one event; more than fit into a run's log.
-_PLACES = 1 << 30
 # Above the sequence numbers of all but the longest streams; beyond, two events may be taken for
 # one, and only their lead is wrong.
 _SOURCE_SHIFT = 40
-_WITHDRAWN, _EARLY, _FINAL = "withdrawn", "early", "final"
+_CHANGES = "withdrawn", "early", "final"
+_WITHDRAWN, _EARLY, _FINAL = range(3)
+# Words of what is kept of a row.
+_TIME, _SOURCE, _SEQUENCE, _PLACE, _ROW = range(lib.SS_KEY_WORDS + 1)
+_TIMER = -1
 # What the runtime tells.
 _NAMES = ("voids", "kept", "finals", "news")
 
@@ -83,16 +85,13 @@ class EarlyAnswer:
         return self.version >> ANSWER_BITS << ANSWER_BITS if self.reset else None
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Rows with the keys of their events."""
-
-    rows: Rows
-    keys: KeyColumns
-
-
 class EarlyResults:
     """The changes of one engine that nobody has been told of.
+
+    What the runtime tells of a row is kept as it tells it: timestamp, source and sequence number of
+    its event, its place among the rows of this, and then the row as it was emitted. But instead of
+    the source's rank there is a number that goes by its name, as another state may rank them
+    otherwise. Of a timer there are its time, -1 and its number.
 
     Args:
         native: the engine in the runtime.
@@ -108,17 +107,16 @@ class EarlyResults:
         self._native = native
         self._emits = emits
         self._by_sink = by_sink
-        # Of a pipeline with several sinks columns are called sink.column, and the first says which.
-        self._has_sinks = any("." in name for name in emits.names)
         # By the runtime's edition: who took them may have been interrupted before he could say so.
-        self._gathered: list[tuple[int, dict[str, _Told]]] = []
-        self._nothing = _nothing(emits)
+        self._gathered: list[tuple[int, dict[str, Numbers]]] = []
+        self._no_rows = np.empty((0, lib.SS_KEY_WORDS + emits.row_words), np.int64)
         self._given = 0  # answers
         self._incarnation = 1
         self._reset = False
         self.tells = False
         self.count = EarlyCount(native)
-        self._sources: dict[Name, int] = {}  # numbers for events
+        self._names = _Names()
+        self._of: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())  # times and sources
         self._up_to: tuple[Key | None, Key | None] = (None, None)
 
     @property
@@ -142,7 +140,7 @@ class EarlyResults:
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""
         finals = [
-            (_OF_ANOTHER_JOB, self._nothing | {name: parts[name] for name in ("kept", "finals")})
+            (_OF_ANOTHER_JOB, parts | {"voids": self._no_rows, "news": self._no_rows})
             for _, parts in self._gathered
         ]
         self.count.leads.forget()
@@ -162,243 +160,215 @@ class EarlyResults:
                 source is None, the timer of that number.
         """
 
-        def still(told: _Told) -> _Told:
-            keys = zip(
-                told.keys["source"].to_pylist(), told.keys["sequence"].to_pylist(), strict=True
-            )
-            which = np.array([is_final(*key) for key in keys], np.bool_)
-            taken = pa.array(np.flatnonzero(which))
-            return _Told(told.rows[which], {name: of.take(taken) for name, of in told.keys.items()})
+        def still(told: Numbers) -> Numbers:
+            keys = told[:, _SOURCE : _SEQUENCE + 1].tolist()
+            return told[[is_final(self._names[source], number) for source, number in keys], :]
 
         final = self._up_to[1]
         if final is not None and not is_final(*final[1:]):
             final = None
         self._gathered, self._up_to = (
             [
-                (edition, {name: still(told) for name, told in parts.items()})
+                (edition, {name: still(told) for name, told in parts.items() if len(told)})
                 for edition, parts in self._gathered
             ],
             (final, final),
         )
 
-    def gather(
-        self,
-        keys: Callable[[npt.NDArray[np.int64]], dict[str, pa.Array]],
-        name_of: Callable[[int], Name],
-        of: pa.DataType,
-    ) -> Any:
+    def gather(self, sources: Sources, of: pa.DataType) -> Any:
         """With the turn: takes what the runtime has to tell; ``struct ss_early_told``.
 
         Args:
-            keys: gives the key columns of events by their rows, while these are known.
-            name_of: gives a source by its rank.
+            sources: those of the engine.
             of: type of the events' times.
         """
         told = self._native.tell_early()
-        width = self._emits.row_words
-        given = {
-            "voids": (told.voids, told.void_count),
-            "kept": (told.kept, told.kept_count),
-            "finals": (told.finals, told.final_count),
-            "news": (told.news, told.news_count),
-        }
-        rows = [self._native.words(first, count, width) for first, count in given.values()]
-        pairs = [
-            self._native.words(first, count, 2)
-            for first, count in (
-                (told.firings, told.firing_count),
-                (told.news_firings, told.news_firing_count),
+        self._of = of, sources.type
+        parts = {
+            name: self._taken(first, count, sources)
+            for name, first, count in (
+                ("voids", told.voids, told.void_count),
+                ("kept", told.kept, told.kept_count),
+                ("finals", told.finals, told.final_count),
+                ("news", told.news, told.news_count),
             )
-        ]
-        # Of all of them at one go: of few rows it is the calls that take time.
-        whole = keys_with_firings(
-            np.concatenate([part[:, 0] for part in rows]), keys, np.concatenate(pairs)
-        )
-        self._nothing = _nothing(self._emits, whole)
-        parts, at = {}, 0
-        for name, part in zip(given, rows, strict=True):
-            parts[name] = _Told(part, {key: of.slice(at, len(part)) for key, of in whole.items()})
-            at += len(part)
+            if count
+        }
         if self.count.leads.are_waiting:
-            self.count.leads.final(self._events([parts["kept"], parts["finals"]]))
+            self.count.leads.final(
+                _events(self._together(parts.get(n) for n in ("kept", "finals")))
+            )
         if self._gathered and self._gathered[-1][0] == told.edition:
             self._gathered[-1] = told.edition, parts
         else:
             self._gathered.append((told.edition, parts))
-        applied = _key(told.applied_to, name_of, of) if told.has_applied else None
-        final = _key(told.final_to, name_of, of) if told.has_final else None
         if told.is_whole:
-            final = final or self._up_to[1]
-            self._up_to = applied or final, final
+            final = self._up_to[1]
+            if told.has_final:
+                final = _key(told.final_to, sources)
+            applied = _key(told.applied_to, sources) if told.has_applied else final
+            self._up_to = applied, final
         return told
 
     def leave(self) -> None:
         """With the turn, behind :meth:`gather`: all but the news is kept here from now on."""
         edition, parts = self._gathered[-1]
-        self._gathered[-1] = edition, parts | {"news": self._nothing["news"]}
+        self._gathered[-1] = edition, {n: told for n, told in parts.items() if n != "news"}
         self._native.told_early(False)
 
     def answer(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """What has changed since the last answer, by what was gathered."""
-        gathered = [self._nothing, *(parts for _, parts in self._gathered)]
-        of_name = [_together([parts[name] for parts in gathered]) for name in _NAMES]
-        whole = _together(of_name)
-        counts = [len(told.rows) for told in of_name]
-        ids = _identities(whole, counts, 1 if self._has_sinks else None)
-        void, kept, final, new = (
-            slice(end - count, end) for count, end in zip(counts, np.cumsum(counts), strict=True)
-        )
-        there = slice(final.start, new.stop)
-        same = _same(ids[void], whole.rows[void], ids[there], whole.rows[there])
-        is_told = np.ones(len(ids), np.bool_)
-        is_told[there] = ~np.isin(ids[there], same)
-        code = np.repeat([_WITHDRAWN, _FINAL, _FINAL, _EARLY], counts)
-        if changes == "retract":
-            code = np.repeat(np.array([-1, 0, 1, 1], np.int8), counts)
-            is_told[void] = ~np.isin(ids[void], same)
-            is_told[kept] = False
-        else:
-            is_told[void] = ~np.isin(ids[void], ids[there])
-            is_told[final] = True
+        void, kept, final, new = (self._all(name) for name in _NAMES)
+        is_weight = changes == "retract"
+        if len(void):
+            there = self._together([final, new])
+            gone, back = self._ids(void, there)
+            same = _same(gone, void, back, there)
+            void = void[~np.isin(gone, same if is_weight else back)]
+            is_other = ~np.isin(back, same)
+            final = final[is_other[: len(final)]] if is_weight else final
+            new = new[is_other[len(there) - len(new) :]]
+        if is_weight:
+            kept = self._no_rows
+        told = [void, kept, final, new]
+        codes = [-1, 0, 1, 1] if is_weight else [_WITHDRAWN, _FINAL, _FINAL, _EARLY]
+        code = np.repeat(np.array(codes, np.int8), [len(part) for part in told])
         version = self._incarnation << ANSWER_BITS | self._given + 1
-        table = self._table(whole, ids, np.flatnonzero(is_told), code, version, strings)
-        return EarlyAnswer(self._by_sink(table), *self._up_to, self._reset, version)
+        table = self._table(self._together(told), code, is_weight, version, strings)
+        return self._answer(table, self._reset, version)
 
     def nothing(self, changes: Changes, strings: StringTable) -> EarlyAnswer:
         """An answer while things are taken back: what was gathered is for the next one."""
-        none = np.empty(0, np.int64)
-        code = np.empty(0, np.int8) if changes == "retract" else np.empty(0, str)
+        no = np.empty(0, np.int8)
         version = self._incarnation << ANSWER_BITS | self._given
-        table = self._table(self._nothing["news"], none, none, code, version, strings)
-        return EarlyAnswer(self._by_sink(table), *self._up_to, False, version)
+        table = self._table(self._no_rows, no, changes == "retract", version, strings)
+        return self._answer(table, False, version)
 
     def finish(self) -> None:
         """The answer is the caller's."""
-        voids, news = (
-            self._events([self._nothing[name], *(parts[name] for _, parts in self._gathered)])
-            for name in ("voids", "news")
-        )
-        self.count.leads.withdrawn(np.setdiff1d(voids, news))
+        voids, news = (_events(self._all(name)) for name in ("voids", "news"))
+        if len(voids):
+            self.count.leads.withdrawn(np.setdiff1d(voids, news))
         self.count.leads.told(news)
         self._gathered, self._reset = [], False
         self._given += 1
 
-    def _events(self, parts: list[_Told]) -> npt.NDArray[np.int64]:
-        """A number for the event of each row, the same in all answers: by its key, as a revised one
-        has another row number."""
-        keys = _together(parts).keys
-        sources = keys["source"].dictionary_encode("encode")
-        numbers = [
-            self._sources.setdefault(name, len(self._sources))
-            for name in sources.dictionary.to_pylist()
+    def _taken(self, first: Any, count: int, sources: Sources) -> Numbers:
+        """Rows of the runtime's, copied; with numbers of the sources' names instead of ranks."""
+        told = self._native.words(first, count, self._no_rows.shape[1])
+        keys = zip(told[:, _SOURCE].tolist(), told[:, _ROW].tolist(), strict=True)
+        told[:, _SOURCE] = [
+            _TIMER if row < 0 else self._names.number(sources.name_of(rank)) for rank, row in keys
         ]
-        of_source = np.array(numbers, np.int64)[np.asarray(sources.indices)]
-        sequence: npt.NDArray[np.int64] = np.asarray(keys["sequence"]).astype(np.int64)
-        events: npt.NDArray[np.int64] = sequence ^ of_source << _SOURCE_SHIFT
-        return events
+        return told
+
+    def _all(self, name: str) -> Numbers:
+        """What was gathered under that name."""
+        return self._together(parts.get(name) for _, parts in self._gathered)
+
+    def _together(self, told: Iterable[Numbers | None]) -> Numbers:
+        some = [part for part in told if part is not None and len(part)]
+        if not some:
+            return self._no_rows
+        return some[0] if len(some) == 1 else np.concatenate(some)
+
+    def _answer(self, table: pa.Table, reset: bool, version: int) -> EarlyAnswer:
+        applied, final = self._up_to
+        by_sink = self._by_sink(table)
+        return EarlyAnswer(by_sink, self._shown(applied), self._shown(final), reset, version)
+
+    def _shown(self, key: Key | None) -> Key | None:
+        """With its time as it was given."""
+        if key is None or self._of[0] == pa.int64():
+            return key
+        return time_at(order_values(np.array(key[:1], np.int64), self._of[0]), 0), *key[1:]
+
+    def _ids(self, *parts: Numbers) -> list[Numbers]:
+        """A number for each row, the same for those of one event and place, to one sink."""
+        rows = self._together(parts)
+        # By the event's key, as a revised one has another row number; and by its time, as the
+        # number of a timer may be that of another one by now.
+        by = [*rows[:, :_ROW].T, *([rows[:, _ROW + 1]] if self._emits.has_sinks else [])]
+        order = np.lexsort(by)
+        is_other = np.any([np.diff(words[order]) != 0 for words in by], axis=0)
+        ids = np.empty(len(rows), np.int64)
+        ids[order] = np.concatenate([[0], np.cumsum(is_other)])
+        return np.split(ids, np.cumsum([len(part) for part in parts])[:-1])
 
     def _table(
         self,
-        told: _Told,
-        ids: npt.NDArray[np.int64],
-        at: npt.NDArray[np.int64],
-        code: npt.NDArray[Any],
+        told: Numbers,
+        code: npt.NDArray[np.int8],
+        is_weight: bool,
         version: int,
         strings: StringTable,
     ) -> pa.Table:
-        """Of these rows those ``at`` some places, in the order of their keys."""
-        keys = {name: of.take(pa.array(at)) for name, of in told.keys.items()}
-        places = pa.array(ids[at] % _PLACES)
-        if len(at) > 1:
-            is_weight = code.dtype == np.int8
-            ties = {"change": pa.array(code[at])} if is_weight else {}
-            # A timer comes before the events of its time.
-            of_event = {"timestamp": keys["timestamp"], "of_event": keys["source"].is_valid()}
-            order = pa.table({**of_event, **keys, "n": places, **ties})
-            ordered = pa.compute.sort_indices(
-                order, sort_keys=[(name, "ascending") for name in order.column_names]
-            )
-            at = at[np.asarray(ordered)]
-            keys = {name: of.take(ordered) for name, of in keys.items()}
-            places = places.take(ordered)
-        table = rows_to_table(told.rows[at], self._emits, strings, keys)
-        table = table.append_column("n", places)
-        table = table.append_column("version", pa.array(np.full(len(at), version, np.int64)))
-        of = pa.int8() if code.dtype == np.int8 else pa.string()
-        return table.append_column("change", pa.array(code[at].tolist(), of))
-
-
-def _nothing(emits: Schema, keys: KeyColumns | None = None) -> dict[str, _Told]:
-    """No rows, with keys of these types."""
-    of = keys or dict.fromkeys(("timestamp", "source", "sequence"), pa.array([], pa.int64()))
-    none = {name: array.slice(0, 0) for name, array in of.items()}
-    return dict.fromkeys(_NAMES, _Told(np.empty((0, emits.row_words), np.int64), none))
-
-
-def _together(told: list[_Told]) -> _Told:
-    some = [part for part in told if len(part.rows)] or told[-1:]
-    keys = {
-        name: pa.concat_arrays(
-            [
-                piece
-                for part in some
-                for piece in _pieces(part.keys[name].cast(some[-1].keys[name].type))
-            ]
+        """These rows, in the order of their keys."""
+        if len(told) > 1:
+            ranks = self._names.ranks()[told[:, _SOURCE]]
+            # Of one key there are several with weights alone: a row as it was comes first.
+            order = np.lexsort((code, told[:, _PLACE], told[:, _SEQUENCE], ranks, told[:, _TIME]))
+            told, code = told[order], code[order]
+        of_time, of_source = self._of
+        change = (
+            pa.array(code)
+            if is_weight
+            else pa.array([_CHANGES[at] for at in code.tolist()], pa.string())
         )
-        for name in some[0].keys
-    }
-    return _Told(np.concatenate([part.rows for part in some]), keys)
+        columns = {
+            "timestamp": order_values(told[:, _TIME].copy(), of_time),
+            "source": pa.array([self._names[n] for n in told[:, _SOURCE].tolist()], of_source),
+            "sequence": pa.array(told[:, _SEQUENCE].copy()),
+            "n": pa.array(told[:, _PLACE].copy()),
+            "version": pa.array(np.full(len(told), version, np.int64)),
+            "change": change,
+        }
+        return rows_to_table(told[:, _ROW:], self._emits, strings, columns)
 
 
-def _pieces(array: Any) -> list[pa.Array]:
-    return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+class _Names:
+    """Names of sources, numbered as they come; of what has none, a timer, the number is -1."""
+
+    def __init__(self) -> None:
+        self._names: list[Name] = []
+        self._numbers: dict[Name, int] = {}
+        self._ranks: Numbers = np.array([_TIMER])
+
+    def __getitem__(self, number: int) -> Name | None:
+        return None if number == _TIMER else self._names[number]
+
+    def number(self, name: Name) -> int:
+        """That of the name, which gets one if it has none."""
+        known = self._numbers.get(name)
+        if known is None:
+            # Behind it, so that the one who is interrupted has not given it out.
+            self._names.append(name)
+            known = self._numbers[name] = len(self._names) - 1
+        return known
+
+    def ranks(self) -> Numbers:
+        """By number, such as sort as the names do; those of timers, -1, are the least."""
+        if len(self._ranks) <= len(self._names):
+            names = sorted(self._numbers, key=lambda name: (isinstance(name, str), name))
+            ranks = np.full(len(self._names) + 1, _TIMER)
+            ranks[[self._numbers[name] for name in names]] = np.arange(len(names))
+            self._ranks = ranks
+        return self._ranks
 
 
-def _identities(told: _Told, counts: list[int], sink: int | None) -> npt.NDArray[np.int64]:
-    """A number for each row, by its event and its place among those of the event, of parts with so
-    many rows.
-
-    By the event's key, as a revised one has another row number; and by its time, as the number of a
-    timer may be that of another one by now.
-
-    Args:
-        sink: the word that says which sink a row is for: of each they are counted anew.
-    """
-    by = [
-        np.asarray(told.keys["sequence"]),
-        _numbers(told.keys["timestamp"]),
-        _numbers(told.keys["source"]),
-        *([] if sink is None else [told.rows[:, sink]]),
-    ]
-    part = np.repeat(np.arange(len(counts)), counts)
-    # Of one part they stay in order.
-    order = np.lexsort([part, *by])
-    is_other = np.ones(len(order), np.bool_)
-    is_other[1:] = np.any([np.diff(column[order]) != 0 for column in by], axis=0)
-    begins = is_other.copy()
-    begins[1:] |= np.diff(part[order]) != 0
-    starts = np.flatnonzero(begins)
-    places = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    found = np.empty(len(order), np.int64)
-    found[order] = np.cumsum(is_other) * _PLACES + places
-    return found
-
-
-def _numbers(keys: pa.Array) -> npt.NDArray[Any]:
-    """The same for the same."""
-    return np.asarray(keys.dictionary_encode("encode").indices)
-
-
-def _same(
-    ids: npt.NDArray[np.int64], rows: Rows, others: npt.NDArray[np.int64], contents: Rows
-) -> npt.NDArray[np.int64]:
+def _same(ids: Numbers, rows: Numbers, others: Numbers, contents: Numbers) -> Numbers:
     """The numbers of rows that are among the others with the same content."""
     common, mine, theirs = np.intersect1d(ids, others, return_indices=True)
-    equal = (rows[mine][:, 1:] == contents[theirs][:, 1:]).all(axis=1)
-    result: npt.NDArray[np.int64] = common[equal]
+    equal = (rows[mine, _ROW + 1 :] == contents[theirs, _ROW + 1 :]).all(axis=1)
+    result: Numbers = common[equal]
     return result
 
 
-def _key(key: Any, name_of: Callable[[int], Name], of: pa.DataType) -> Key:
-    times = order_values(np.array([key.timestamp], np.int64), of)
-    return time_at(times, 0), name_of(key.source), int(key.sequence)
+def _events(told: Numbers) -> Numbers:
+    """A number for the event of each row, the same in all answers: by its key, as a revised one has
+    another row number."""
+    return told[:, _SEQUENCE] ^ told[:, _SOURCE] << _SOURCE_SHIFT
+
+
+def _key(key: Any, sources: Sources) -> Key:
+    return int(key.timestamp), sources.name_of(key.source), int(key.sequence)

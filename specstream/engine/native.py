@@ -74,6 +74,7 @@ def configuration(
             "state_words": layout.state_words,
             "scratch_words": layout.words("scratch"),
             "emit_words": operator.emits.row_words,
+            "emits_to_sinks": operator.emits.has_sinks,
             "locks": layout.words("locks"),
             "regions": native_regions,
             "region_count": len(regions),
@@ -252,9 +253,9 @@ class Native:
         one fire."""
         lib.ss_engine_go_on_ending(self.pointer, stamp)
 
-    def await_news(self, milliseconds: int) -> bool:
+    def await_news(self, seconds: float) -> bool:
         """Waits until the open job has something to tell; whether it has."""
-        return bool(lib.ss_engine_await(self.pointer, milliseconds))
+        return bool(lib.ss_engine_await(self.pointer, int(1e9 * seconds)))
 
     def is_settled(self) -> bool:
         """With the turn: no event of the open job can commit now."""
@@ -286,9 +287,9 @@ class Native:
         """With the turn: what that gave was told, the news with the rest or not."""
         lib.ss_engine_told_early(self.pointer, news)
 
-    def await_early(self, milliseconds: int) -> bool:
+    def await_early(self, seconds: float) -> bool:
         """Waits until what was submitted is applied; whether it is."""
-        return bool(lib.ss_engine_await_early(self.pointer, milliseconds))
+        return bool(lib.ss_engine_await_early(self.pointer, int(1e9 * seconds)))
 
     def early_figures(self) -> Any:
         """The ``struct ss_early_figures`` of the open job, as it stands."""

@@ -28,7 +28,6 @@ from specstream.declarations.options import flag, integer, number, one_of, refus
 from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.interrupts import LatePartial
-from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
@@ -46,6 +45,7 @@ T = TypeVar("T")
 NO_FRONTIER = (-(2**63), -(2**63))
 # Between two looks at the rows of events that are committing.
 DRAIN_SECONDS = 0.001
+WAIT_SECONDS = 0.05  # then who waits looks for signals
 
 
 class OutOfOrder:
@@ -385,7 +385,6 @@ class OutOfOrder:
     ) -> tuple[Callable[[], object], EarlyAnswer | None]:
         """What to wait for, or what has changed."""
         rest = math.inf if until is None else until - time.monotonic()
-        milliseconds = int(min(1000 * max(rest, 0.0) + 0.999, WAIT_MILLISECONDS))
         if not self._flight.is_open:
             answer = self._early.answer(changes, self._committed.strings)
             self._early.finish()
@@ -406,7 +405,7 @@ class OutOfOrder:
             return answer
 
         told = self._parts.turn.taken(tell)
-        return partial(self._native.await_early, milliseconds), told
+        return partial(self._native.await_early, min(max(rest, 0.0), WAIT_SECONDS)), told
 
     def go_back(self) -> None:
         """The state is another one: early results forget what is not final in it."""
@@ -438,9 +437,7 @@ class OutOfOrder:
     def _gather(self) -> Any:
         """With the turn: takes what early results have to tell."""
         pending = self._committed.pending
-        names = {source.rank: source.name for source in pending.sources}
-        of = pending.type or pa.int64()
-        return self._early.gather(self._given.keys, names.__getitem__, of)
+        return self._early.gather(pending.sources, pending.type or pa.int64())
 
     def late(self) -> pa.Table | None:
         """See :meth:`specstream.Engine.late`."""
@@ -643,16 +640,16 @@ class OutOfOrder:
                 return None, outcome
             # Rows keep coming; who fetched each of them would keep others from committing.
             pause = DRAIN_SECONDS if outcome.row_count else 0.0
-            return partial(self._wait, WAIT_MILLISECONDS, pause), None
-        rest = int(1000 * min(until - time.monotonic(), 1.0) + 0.999)
+            return partial(self._wait, WAIT_SECONDS, pause), None
+        rest = until - time.monotonic()
         if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
             return None, self._parts.turn.taken(self._take_rows)
-        return partial(self._wait, min(rest, WAIT_MILLISECONDS)), None
+        return partial(self._wait, min(rest, WAIT_SECONDS)), None
 
-    def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
+    def _wait(self, seconds: float, at_least: float = 0.0) -> None:
         if at_least:
             time.sleep(at_least)
-        self._native.await_news(milliseconds)
+        self._native.await_news(seconds)
 
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""

@@ -92,6 +92,7 @@ class Sources:
         self._strings = strings
         self._what = what
         self._known: dict[Name, Source] = {}
+        self._by_rank: dict[int, Name] = {}
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
         self.whole_times = False  # events of one timestamp are applied together
         self.lowest: int | None = None  # timestamp of all events
@@ -107,6 +108,12 @@ class Sources:
     def __len__(self) -> int:
         return len(self._known)
 
+    def name_of(self, rank: int) -> Name:
+        """That of the source with this rank."""
+        if rank not in self._by_rank:
+            self._by_rank = {source.rank: source.name for source in self}
+        return self._by_rank[rank]
+
     def known(self, name: Name) -> Source | None:
         """The source of that name, if there is one."""
         return self._known.get(name)
@@ -119,6 +126,7 @@ class Sources:
         """Forgets all but the first ``length`` sources."""
         for name in list(self._known)[length:]:
             del self._known[name]
+        self._by_rank = {}
 
     def leave_out(self, length: int, joined: Iterable[Source]) -> None:
         """Forgets those behind the first ``length`` of which no event was taken.
@@ -130,6 +138,7 @@ class Sources:
         for name in list(self._known)[length:]:
             if name not in names:
                 self.late += self._known.pop(name).late
+        self._by_rank = {}
 
     def declare(self, names: Iterable[Name]) -> None:
         """Sources that hold back commits from the start, also while they are silent."""
@@ -219,6 +228,7 @@ class Sources:
             if source.ended is None:
                 source.ended = source.frontier == END
         self._known = {source.name: source for source in sources}
+        self._by_rank = {}
         if highest is not None:
             timestamp, rank = highest
             self._highest = timestamp, rank

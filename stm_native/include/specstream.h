@@ -216,6 +216,7 @@ struct ss_config {
     uint64_t state_words; /* less than 2^32 */
     uint64_t scratch_words;
     uint64_t emit_words; /* words of an emitted row, the event's row included */
+    bool emits_to_sinks; /* the first word behind that says which one a row is for */
     uint64_t threads;
     uint64_t locks;       /* how many locks SS_MODE_LOCKED offers */
     uint64_t read_limit;  /* entries of a read log */
@@ -437,7 +438,7 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
 void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
-bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);
+bool ss_engine_await(struct ss_engine *engine, int64_t nanoseconds);
 /* With the turn: nothing below the frontier is left, and on_post_commit has been told of all. */
 bool ss_engine_is_settled(struct ss_engine *engine);
 /* With the turn: forgets the emitted rows. */
@@ -459,7 +460,10 @@ void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment);
 /* It never came: what depends on it is taken back. `left` is 0 when nothing refers to it any more. */
 void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment);
 
-/* What has changed since it was last told. */
+/* What has changed since it was last told: rows of so many words more than they are emitted with. The
+ * first of these are the order key of the event, of a timer its time, 0 and its number; the last one
+ * numbers the rows that it has emitted, to one sink, from 0. */
+#define SS_KEY_WORDS 4
 struct ss_early_told {
     bool is_whole;   /* nothing is revoked, and no late event waits; else there are no `news` */
     bool is_settled; /* all that was submitted is applied, or waits until earlier events are final */
@@ -473,10 +477,6 @@ struct ss_early_told {
     uint64_t final_count;
     const uint64_t *news; /* rows of events that were applied since, and are not final */
     uint64_t news_count;
-    const uint64_t *firings; /* number and time of timers, which rows name by place: INT64_MIN + i */
-    uint64_t firing_count;
-    const uint64_t *news_firings; /* which follow them: those of the news */
-    uint64_t news_firing_count;
     bool has_applied; /* then: the last event that is */
     struct ss_order_key applied_to;
     bool has_final;
@@ -489,7 +489,7 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine);
 void ss_engine_told_early(struct ss_engine *engine, bool news);
 /* Waits until everything submitted is applied, or can be only when earlier events are final, or an event
  * has failed. True: one of these. */
-bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds);
+bool ss_engine_await_early(struct ss_engine *engine, int64_t nanoseconds);
 
 struct ss_early_figures {
     uint64_t transactions; /* applied and not final, now */

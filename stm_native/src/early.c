@@ -110,8 +110,6 @@ void ss_early_close(struct ss_engine *engine)
     free(early->kept.at);
     free(early->finals.at);
     free(early->news.at);
-    free(early->firings.at);
-    free(early->news_firings.at);
     engine->protocol = early->protocol;
     free(early);
     engine->early = NULL;
@@ -582,33 +580,55 @@ static bool append(struct ss_words *words, const uint64_t *from, uint64_t count)
     return true;
 }
 
-/* Rows that are to be told; those of a timer name it by its place among the firings that are. */
-static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
-                        uint64_t row_words, const struct ss_firing *firing)
+/* Which row of its event, to its sink, the one at `row` is; those from `rows` on are told. */
+static uint64_t place_of(const struct ss_engine *engine, const struct ss_words *words,
+                         const uint64_t *rows, const uint64_t *row)
 {
-    struct ss_early *early = engine->early;
-    bool is_news = words == &early->news;
-    struct ss_words *firings = is_news ? &early->news_firings : &early->firings;
-    uint64_t place = firings->count / 2 + (is_news ? early->firings.count / 2 : 0);
-    uint64_t first = words->count;
-    if (!append(words, rows, row_words))
-        return false;
-    if (firing == NULL || row_words == 0)
-        return true;
-    uint64_t known[] = {(uint64_t)firing->number, (uint64_t)firing->time};
-    if (!append(firings, known, 2)) {
-        words->count = first;
-        return false;
+    uint64_t width = engine->config.emit_words;
+    const uint64_t *told = words->at + words->count;
+    for (const uint64_t *before = row; before != rows;) {
+        before -= width;
+        told -= SS_KEY_WORDS + width;
+        if (before[0] != row[0])
+            break;
+        if (!engine->config.emits_to_sinks || before[1] == row[1])
+            return told[SS_KEY_WORDS - 1] + 1;
     }
-    for (uint64_t row = first; row < words->count; row += engine->config.emit_words)
-        words->at[row] = (uint64_t)INT64_MIN + place;
+    return 0;
+}
+
+/* Rows that are to be told, each behind its key: of events of these spans, in their order, or of a timer. */
+static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
+                        uint64_t row_words, const struct ss_span *span, const struct ss_firing *firing)
+{
+    uint64_t width = engine->config.emit_words, before = words->count;
+    for (const uint64_t *row = rows; row < rows + row_words; row += width) {
+        int64_t whose = (int64_t)row[0];
+        struct ss_key key;
+        if (firing != NULL) {
+            key = (struct ss_key){firing->time, 0, firing->number};
+            whose = INT64_MIN + firing->number;
+        } else {
+            while (whose < span->first || whose >= span->last)
+                span++;
+            key = ss_key_at(span->segment, whose);
+        }
+        const uint64_t told[SS_KEY_WORDS + 1] = {(uint64_t)key.timestamp, (uint64_t)key.source,
+                                                 (uint64_t)key.sequence,
+                                                 place_of(engine, words, rows, row), (uint64_t)whose};
+        if (!append(words, told, SS_KEY_WORDS + 1) || !append(words, row + 1, width - 1)) {
+            words->count = before;
+            return false;
+        }
+    }
     return true;
 }
 
 static bool append_applied(struct ss_engine *engine, struct ss_words *words,
                            const struct ss_applied *applied)
 {
-    return append_rows(engine, words, applied->rows, applied->row_words, applied->firing);
+    return append_rows(engine, words, applied->rows, applied->row_words, applied->spans,
+                       applied->firing);
 }
 
 static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
@@ -682,7 +702,7 @@ void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
 }
 
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_firing *firing)
+                   const struct ss_span *spans, const struct ss_firing *firing)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_early *early = engine->early;
@@ -693,7 +713,7 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
             ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
     }
     if (early->tells && !append_rows(engine, &early->finals, engine->rows + first,
-                                     engine->row_words - first, firing))
+                                     engine->row_words - first, spans, firing))
         early->lost = true;
 }
 
@@ -771,13 +791,13 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
 {
     struct ss_early *early = engine->early;
     struct ss_early_told told = {0};
-    uint64_t width = engine->config.emit_words;
+    uint64_t width = SS_KEY_WORDS + engine->config.emit_words;
     assert(ss_turn_is_held(engine));
     if (early == NULL)
         return told;
     told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
     early->tells = true;
-    early->news.count = early->news_firings.count = 0;
+    early->news.count = 0;
     for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
         const struct ss_applied *applied = ss_applied_at(early, i);
         if (!applied->told && !append_applied(engine, &early->news, applied))
@@ -802,10 +822,6 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
             told.has_applied = true;
             break;
         }
-    told.firings = early->firings.at;
-    told.firing_count = early->firings.count / 2;
-    told.news_firings = early->news_firings.at;
-    told.news_firing_count = early->news_firings.count / 2;
     return told;
 }
 
@@ -821,7 +837,6 @@ void ss_engine_told_early(struct ss_engine *engine, bool news)
         early->untold = early->applied;
     early->edition++;
     early->voids.count = early->kept.count = early->finals.count = early->news.count = 0;
-    early->firings.count = 0;
 }
 
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)

@@ -102,8 +102,6 @@ struct ss_early {
     struct ss_words kept;   /* rows that somebody knows, and that are final */
     struct ss_words finals; /* likewise, which nobody knows yet */
     struct ss_words news;
-    struct ss_words firings; /* that rows of these are of: number and time of each */
-    struct ss_words news_firings; /* likewise, of the news */
     struct ss_early_figures figures;
     struct ss_budget budget;
 };
@@ -146,10 +144,10 @@ void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied);
 /* Writes its words into the owner's, and its rows to the output; false: out of memory, and nothing is
  * done. */
 bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
-/* An event ran in place, or a timer, with nothing applied before it: its stores, and its rows from `first`
- * on. */
+/* An event of these spans ran in place, or a timer, with nothing applied before it: its stores, and its
+ * rows from `first` on. */
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_firing *firing);
+                   const struct ss_span *spans, const struct ss_firing *firing);
 void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
                          const struct ss_undo *end);
 

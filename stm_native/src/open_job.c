@@ -80,23 +80,15 @@ static const int64_t listener_nanoseconds = 50000;
 
 /* ---- keys ---- */
 
-static struct ss_key key_at(const struct ss_segment *segment, int64_t row)
-{
-    /* The column is shifted: an address outside of it must not be formed as a pointer. */
-    const int64_t *timestamp =
-        (const int64_t *)((uintptr_t)segment->columns[0] + (uintptr_t)row * sizeof(int64_t));
-    return (struct ss_key){*timestamp, segment->source, row + segment->first_sequence};
-}
-
 static struct ss_key first_key(const struct ss_transaction *transaction)
 {
-    return key_at(transaction->spans[0].segment, transaction->spans[0].first);
+    return ss_key_at(transaction->spans[0].segment, transaction->spans[0].first);
 }
 
 static struct ss_key last_key(const struct ss_transaction *transaction)
 {
     const struct ss_span *span = &transaction->spans[transaction->span_count - 1];
-    return key_at(span->segment, span->last - 1);
+    return ss_key_at(span->segment, span->last - 1);
 }
 
 /* The event of the frontier itself counts: its own source sends no second one before it. */
@@ -112,7 +104,7 @@ static bool is_safe(const struct ss_queue *queue, struct ss_key key)
 
 static bool starts_before(const struct ss_span *a, const struct ss_span *b)
 {
-    return ss_is_before(key_at(a->segment, a->first), key_at(b->segment, b->first));
+    return ss_is_before(ss_key_at(a->segment, a->first), ss_key_at(b->segment, b->first));
 }
 
 static bool reserve(struct ss_queue *queue, uint64_t more)
@@ -162,7 +154,7 @@ static struct ss_span pop(struct ss_queue *queue)
 
 static struct ss_key pending_key(const struct ss_queue *queue)
 {
-    return key_at(queue->pending[0].segment, queue->pending[0].first);
+    return ss_key_at(queue->pending[0].segment, queue->pending[0].first);
 }
 
 /* The least pending event has not been withdrawn; or there is none. */
@@ -520,7 +512,7 @@ static bool head_is_safe(const struct ss_engine *engine)
          * withdrawn is soon out of the way. Of a transaction the first event counts: where the frontier
          * divides it, it is about to be divided. */
         return first->segment->is_withdrawn ||
-               (!first->segment->is_tentative && is_safe(queue, key_at(first->segment, first->first)));
+               (!first->segment->is_tentative && is_safe(queue, ss_key_at(first->segment, first->first)));
     }
     if (head_is_pending(engine))
         return is_safe(queue, pending_key(queue));
@@ -703,7 +695,7 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
             count++;
             if (row == rest.last || count == most)
                 break;
-            key = key_at(rest.segment, row);
+            key = ss_key_at(rest.segment, row);
         } while (!(only_safe && !is_safe(queue, key)) && !(has_next && ss_is_before(next, key)) &&
                  (queue->pending_count == 0 || ss_is_before(key, pending_key(queue))));
         transaction->spans[transaction->span_count - 1].last = row;
@@ -904,7 +896,7 @@ static void note_final(struct ss_early *early, const struct ss_transaction *tran
         if (span->done == span->first)
             continue;
         early->has_final = true;
-        early->final = key_at(span->segment, span->done - 1);
+        early->final = ss_key_at(span->segment, span->done - 1);
     }
 }
 
@@ -1028,13 +1020,14 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
                                          .span_count = applied->span_count};
     queue->claimed_spans -= applied->span_count;
     queue->failed = queue->failed || applied->refused;
+    /* First: of its segments nothing may be left behind this. */
+    ss_early_void(engine, applied);
     give_back(queue, &spans, applied->refused);
     if (applied->refused) {
         engine->early->has_final = true;
         engine->early->final = applied->last;
     }
     ss_applied_drop(engine, applied);
-    ss_early_void(engine, applied);
     free(applied);
 }
 
@@ -1426,7 +1419,7 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     const struct ss_queue *queue = &engine->queue;
     if (queue->failed && queue->failed_segment != NULL) {
         engine->early->has_final = true;
-        engine->early->final = key_at(queue->failed_segment, queue->failed_row);
+        engine->early->final = ss_key_at(queue->failed_segment, queue->failed_row);
     }
 }
 
@@ -1730,16 +1723,16 @@ void ss_queue_close(struct ss_engine *engine)
 static void divide_applied(struct ss_engine *engine, const struct ss_segment *segment)
 {
     struct ss_early *early = engine->early;
-    uint64_t first = ss_applied_before(early, key_at(segment, segment->first));
-    uint64_t end = ss_applied_before(early, key_at(segment, segment->last - 1));
+    uint64_t first = ss_applied_before(early, ss_key_at(segment, segment->first));
+    uint64_t end = ss_applied_before(early, ss_key_at(segment, segment->last - 1));
     int64_t row = segment->first;
     for (uint64_t i = first > 0 ? first - 1 : 0; i < end; i++) {
         struct ss_applied *applied = ss_applied_at(early, i);
         if (applied->events <= 1)
             continue;
-        while (row < segment->last && ss_is_before(key_at(segment, row), applied->first))
+        while (row < segment->last && ss_is_before(ss_key_at(segment, row), applied->first))
             row++;
-        if (row < segment->last && ss_is_before(key_at(segment, row), applied->last))
+        if (row < segment->last && ss_is_before(ss_key_at(segment, row), applied->last))
             divide(early, applied);
     }
 }
@@ -1748,7 +1741,7 @@ static void divide_applied(struct ss_engine *engine, const struct ss_segment *se
 static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_early *early = engine->early;
-    struct ss_key key = key_at(segment, segment->first);
+    struct ss_key key = ss_key_at(segment, segment->first);
     assert(segment->is_tentative && segment->last - segment->first == 1);
     segment->is_withdrawn = true;
     uint64_t place = ss_applied_before(early, key);
@@ -1780,20 +1773,20 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
         pthread_mutex_unlock(&queue->mutex);
         return false;
     }
-    assert(segment->is_tentative || !is_safe(queue, key_at(segment, segment->first)) ||
-           key_at(segment, segment->first).source == queue->frontier.source);
+    assert(segment->is_tentative || !is_safe(queue, ss_key_at(segment, segment->first)) ||
+           ss_key_at(segment, segment->first).source == queue->frontier.source);
     for (uint64_t i = queue->active_count; i-- > 0;) {
         struct ss_key first = first_key(active_at(engine, i));
         struct ss_key last = last_key(active_at(engine, i));
         int64_t low = segment->first, high = segment->last;
         while (low < high) { /* the segment's first event after the chunk's first one */
             int64_t middle = low + (high - low) / 2;
-            if (ss_is_before(key_at(segment, middle), first))
+            if (ss_is_before(ss_key_at(segment, middle), first))
                 low = middle + 1;
             else
                 high = middle;
         }
-        if (low < segment->last && ss_is_before(key_at(segment, low), last))
+        if (low < segment->last && ss_is_before(ss_key_at(segment, low), last))
             ask_to_dissolve(engine, i);
     }
     if (segment->replaces != NULL && !segment->replaces->is_withdrawn)
@@ -1801,7 +1794,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
     if (engine->early != NULL) {
         engine->early->ends = false;
         divide_applied(engine, segment);
-        ss_budget_note_newest(engine->early, key_at(segment, segment->last - 1).timestamp);
+        ss_budget_note_newest(engine->early, ss_key_at(segment, segment->last - 1).timestamp);
     }
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
     segment->submitted = true;
@@ -1867,14 +1860,14 @@ void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp)
 }
 
 /* Until a flag of the queue is up. */
-static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_t milliseconds)
+static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_t nanoseconds)
 {
     struct ss_queue *queue = &engine->queue;
     struct timespec until;
     int64_t now = ss_now();
-    int64_t at = now + milliseconds * 1000000;
+    int64_t at = now + nanoseconds;
     /* One event is often done before a thread has gone to sleep and been woken. */
-    int64_t spin = milliseconds > 0 ? now + listener_nanoseconds : 0;
+    int64_t spin = nanoseconds > 0 ? now + listener_nanoseconds : 0;
     /* Acquire: pairs with the release in refresh; what counts is the look with the mutex, below. */
     while (atomic_load_explicit(flag, memory_order_acquire) == 0 && ss_now() < spin)
         ss_relax();
@@ -1896,12 +1889,12 @@ static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_
     return news;
 }
 
-bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
+bool ss_engine_await(struct ss_engine *engine, int64_t nanoseconds)
 {
-    return await(engine, &engine->queue.has_news, milliseconds);
+    return await(engine, &engine->queue.has_news, nanoseconds);
 }
 
-bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds)
+bool ss_engine_await_early(struct ss_engine *engine, int64_t nanoseconds)
 {
     /* Without revocations nobody else looks whether the head need still be held back. */
     pthread_mutex_lock(&engine->queue.mutex);
@@ -1910,7 +1903,7 @@ bool ss_engine_await_early(struct ss_engine *engine, int64_t milliseconds)
         refresh(engine);
     }
     pthread_mutex_unlock(&engine->queue.mutex);
-    return await(engine, &engine->queue.is_settled, milliseconds);
+    return await(engine, &engine->queue.is_settled, nanoseconds);
 }
 
 bool ss_engine_is_settled(struct ss_engine *engine)

@@ -52,6 +52,14 @@ struct ss_span {
     int64_t done; /* of a run in place: the first event that has not run */
 };
 
+static inline struct ss_key ss_key_at(const struct ss_segment *segment, int64_t row)
+{
+    /* The column is shifted: an address outside of it must not be formed as a pointer. */
+    const int64_t *timestamp =
+        (const int64_t *)((uintptr_t)segment->columns[0] + (uintptr_t)row * sizeof(int64_t));
+    return (struct ss_key){*timestamp, segment->source, row + segment->first_sequence};
+}
+
 static inline struct ss_place ss_place_of(const struct ss_read *read)
 {
     return (struct ss_place){read->word, read->bytes, read->site};

@@ -116,7 +116,7 @@ int64_t await_failure(void)
     int64_t since = ss_now();
     struct ss_outcome outcome;
     for (;;) {
-        ss_engine_await(stage_engine(), 50);
+        ss_engine_await(stage_engine(), 50000000);
         ss_engine_take_turn(stage_engine());
         outcome = ss_engine_outcome(stage_engine());
         ss_engine_release_turn(stage_engine());

@@ -250,29 +250,15 @@ static void early_check_close(struct early_check *check)
     free(check->state);
 }
 
-/* What the first word of a row that was told says: the event's row, or INT64_MIN and the timer's number. */
-static uint64_t whose(const struct ss_early_told *told, uint64_t word)
-{
-    uint64_t place = word ^ (uint64_t)INT64_MIN;
-    if (told == NULL || (int64_t)word >= 0)
-        return word;
-    if (place >= told->firing_count + told->news_firing_count)
-        fail("an early row is of no timer");
-    const uint64_t *known = place < told->firing_count
-                                ? told->firings + 2 * place
-                                : told->news_firings + 2 * (place - told->firing_count);
-    return known[0] ^ (uint64_t)INT64_MIN;
-}
-
-/* The sum over rows of a number for each; `told`: where they were, NULL: in the sequential run. */
-static uint64_t sum_of(const struct ss_early_told *told, const uint64_t *rows, uint64_t count,
-                       uint64_t width)
+/* The sum over rows of a number for each, behind so many words of a key. */
+static uint64_t sum_of(const uint64_t *rows, uint64_t count, uint64_t key_words, uint64_t width)
 {
     uint64_t sum = 0;
-    for (uint64_t row = 0; row < count; row++) {
-        uint64_t mixed = mix(whose(told, rows[row * width]));
+    for (uint64_t at = 0; at < count; at++) {
+        const uint64_t *row = rows + at * (key_words + width) + key_words;
+        uint64_t mixed = mix(row[0]);
         for (uint64_t i = 1; i < width; i++)
-            mixed = mix(mixed ^ rows[row * width + i]) + i;
+            mixed = mix(mixed ^ row[i]) + i;
         sum += mixed;
     }
     return sum;
@@ -299,10 +285,10 @@ static void check_early(struct open_batch *open, struct plan *plan, int64_t rows
     struct early_check *check = &plan->early;
     const struct ss_early_told told = ss_engine_tell_early(open->engine);
     uint64_t width = open->emit_words;
-    uint64_t kept = sum_of(&told, told.kept, told.kept_count, width);
-    check->told += sum_of(&told, told.news, told.news_count, width) - kept -
-                   sum_of(&told, told.voids, told.void_count, width);
-    check->final += sum_of(&told, told.finals, told.final_count, width) + kept;
+    uint64_t kept = sum_of(told.kept, told.kept_count, SS_KEY_WORDS, width);
+    check->told += sum_of(told.news, told.news_count, SS_KEY_WORDS, width) - kept -
+                   sum_of(told.voids, told.void_count, SS_KEY_WORDS, width);
+    check->final += sum_of(told.finals, told.final_count, SS_KEY_WORDS, width) + kept;
     ss_engine_told_early(open->engine, told.is_whole);
     if (!told.is_whole || !told.has_applied || !compares)
         return;
@@ -338,9 +324,9 @@ static void check_early(struct open_batch *open, struct plan *plan, int64_t rows
     while (final_rows < model->row_words / width && (int64_t)model->rows[final_rows * width] < 0 &&
            (model->rows[final_rows * width] ^ (uint64_t)INT64_MIN) < final_fired)
         final_rows++;
-    if (sum_of(NULL, model->rows, final_rows, width) != check->final)
+    if (sum_of(model->rows, final_rows, 0, width) != check->final)
         fail("the rows that were told as final are not those of the sequential run");
-    if (sum_of(NULL, model->rows + final_rows * width, model->row_words / width - final_rows,
+    if (sum_of(model->rows + final_rows * width, model->row_words / width - final_rows, 0,
                width) != check->told)
         fail("the early rows that were told are not those of the sequential run from scratch");
     open->early_checks++;
@@ -411,7 +397,7 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
         if (chance(&dice, eagerness))
             advance(open, &plan, frontier_before(&plan, came));
         if (chance(&dice, 8))
-            ss_engine_await(engine, (int64_t)below(&dice, 3));
+            ss_engine_await(engine, (int64_t)below(&dice, 3) * 1000000);
         if (chance(&dice, 8))
             look(open, &plan, &done, &applied, rows, chance(&dice, seldom));
         if (abandon && chance(&dice, 16))
@@ -427,7 +413,7 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
         else if (!plan.has_ended)
             advance(open, &plan, last);
         do
-            ss_engine_await(engine, 50);
+            ss_engine_await(engine, 50000000);
         while (!look(open, &plan, &done, &applied, rows, false) || done < plan.count);
         look(open, &plan, &done, &applied, rows, plan.count < 1000);
         for (uint64_t i = 0; i < plan.package_count; i++)

@@ -647,6 +647,21 @@ static bool holds_row(const struct rows *rows, const uint64_t *row)
     return false;
 }
 
+/* Of an event, as its source numbers them by row. */
+static void check_key(const uint64_t *key, int64_t event)
+{
+    CHECK((int64_t)key[0] == stage.places[event].timestamp);
+    CHECK((int64_t)key[1] == stage.places[event].source && (int64_t)key[2] == event);
+}
+
+/* The n-th row that was told; its key is that of its event. */
+static const uint64_t *told_row(const uint64_t *rows, uint64_t n)
+{
+    const uint64_t *key = rows + n * (SS_KEY_WORDS + ROW_WORDS), *row = key + SS_KEY_WORDS;
+    check_key(key, (int64_t)row[0]);
+    return row;
+}
+
 /* With the turn: takes what is told, and compares. */
 static void take_told(void)
 {
@@ -658,13 +673,15 @@ static void take_told(void)
     stage.voids += told.void_count;
     stage.news += told.news_count;
     for (uint64_t i = 0; i < told.void_count; i++)
-        take_away(&stage.told, told.voids + i * ROW_WORDS);
+        take_away(&stage.told, told_row(told.voids, i));
     for (uint64_t i = 0; i < told.kept_count; i++) {
-        take_away(&stage.told, told.kept + i * ROW_WORDS);
-        add_rows(&stage.finals, told.kept + i * ROW_WORDS, 1);
+        take_away(&stage.told, told_row(told.kept, i));
+        add_rows(&stage.finals, told_row(told.kept, i), 1);
     }
-    add_rows(&stage.finals, told.finals, told.final_count);
-    add_rows(&stage.told, told.news, told.news_count);
+    for (uint64_t i = 0; i < told.final_count; i++)
+        add_rows(&stage.finals, told_row(told.finals, i), 1);
+    for (uint64_t i = 0; i < told.news_count; i++)
+        add_rows(&stage.told, told_row(told.news, i), 1);
     ss_engine_told_early(stage.engine, told.is_whole);
 
     const struct model *model = run_model(told.has_final, told.final_to);
@@ -703,7 +720,7 @@ static void settle(void)
 {
     int64_t since = ss_now();
     for (stage.last.is_settled = false;;) {
-        ss_engine_await_early(stage.engine, 50);
+        ss_engine_await_early(stage.engine, 50000000);
         uint64_t failures = stage.failures;
         look();
         if (stage.last.is_settled && stage.failures == failures)
@@ -1692,7 +1709,7 @@ static void stopped(bool early)
     advance(INT64_MAX, INT64_MAX);
     int64_t since = ss_now();
     for (bool settled = false; !settled;) {
-        ss_engine_await(stage.engine, 50);
+        ss_engine_await(stage.engine, 50000000);
         ss_engine_take_turn(stage.engine);
         settled = ss_engine_is_settled(stage.engine);
         CHECK(!ss_engine_outcome(stage.engine).failed);

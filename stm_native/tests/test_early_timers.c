@@ -615,22 +615,25 @@ static void add_row(struct rows *rows, const uint64_t *row)
     memcpy(rows->at[rows->count++], row, sizeof rows->at[0]);
 }
 
-/* A row that was told, with whose it is and its time. */
-static const uint64_t *told_row(const struct ss_early_told *told, const uint64_t *row)
+/* Of an event, as its source numbers them by row. */
+static void check_key(const uint64_t *key, int64_t event)
+{
+    CHECK((int64_t)key[0] == stage.places[event].timestamp);
+    CHECK((int64_t)key[1] == stage.places[event].source && (int64_t)key[2] == event);
+}
+
+/* The n-th row that was told, with its time; its key is that of its event, or says the number of its
+ * timer. */
+static const uint64_t *told_row(const uint64_t *rows, uint64_t n)
 {
     static uint64_t whole[ROW];
+    const uint64_t *key = rows + n * (SS_KEY_WORDS + ROW_WORDS), *row = key + SS_KEY_WORDS;
     memcpy(whole, row, ROW_WORDS * sizeof *row);
-    if ((int64_t)row[0] >= 0) {
-        whole[3] = (uint64_t)stage.timestamps[row[0]];
-        return whole;
-    }
-    uint64_t place = row[0] ^ sign_bit;
-    CHECK(place < told->firing_count + told->news_firing_count);
-    const uint64_t *known = place < told->firing_count
-                                ? told->firings + 2 * place
-                                : told->news_firings + 2 * (place - told->firing_count);
-    whole[0] = known[0] ^ sign_bit;
-    whole[3] = known[1];
+    whole[3] = key[0];
+    if ((int64_t)row[0] < 0)
+        CHECK(key[1] == 0 && key[2] == (row[0] ^ sign_bit));
+    else
+        check_key(key, (int64_t)row[0]);
     return whole;
 }
 
@@ -710,16 +713,16 @@ static void take_told(void)
     stage.voids += told.void_count;
     stage.news += told.news_count;
     for (uint64_t i = 0; i < told.void_count; i++)
-        take_away(&stage.told, told_row(&told, told.voids + i * ROW_WORDS));
+        take_away(&stage.told, told_row(told.voids, i));
     for (uint64_t i = 0; i < told.kept_count; i++) {
-        const uint64_t *row = told_row(&told, told.kept + i * ROW_WORDS);
+        const uint64_t *row = told_row(told.kept, i);
         take_away(&stage.told, row);
         add_row(&stage.finals, row);
     }
     for (uint64_t i = 0; i < told.final_count; i++)
-        add_row(&stage.finals, told_row(&told, told.finals + i * ROW_WORDS));
+        add_row(&stage.finals, told_row(told.finals, i));
     for (uint64_t i = 0; i < told.news_count; i++)
-        add_row(&stage.told, told_row(&told, told.news + i * ROW_WORDS));
+        add_row(&stage.told, told_row(told.news, i));
     bool compares = told.is_whole && told.is_settled && stage.is_settled;
     bool waits = stage.engine->early->fires_in_place;
     ss_engine_told_early(stage.engine, told.is_whole);
@@ -762,7 +765,7 @@ static void settle(void)
 {
     int64_t since = ss_now();
     for (bool settled = false; !settled;) {
-        ss_engine_await_early(stage.engine, 50);
+        ss_engine_await_early(stage.engine, 50000000);
         look();
         settled = stage.last.is_settled && stage.last.is_whole && stage.is_settled;
         if (!settled)
@@ -1005,7 +1008,7 @@ static void compare_with_plain_job(const struct model *model)
     ss_engine_advance(engine, (struct ss_frontier){INT64_MAX, INT64_MAX});
     int64_t since = ss_now();
     for (bool settled = false; !settled;) {
-        ss_engine_await(engine, 50);
+        ss_engine_await(engine, 50000000);
         ss_engine_take_turn(engine);
         struct ss_outcome outcome = ss_engine_outcome(engine);
         settled = ss_engine_is_settled(engine) && !outcome.failed;

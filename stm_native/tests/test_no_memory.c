@@ -465,7 +465,7 @@ static void run_open(struct ss_engine *engine, int64_t horizon)
         }
     ss_engine_advance(engine, (struct ss_frontier){EVENTS, 0});
     for (bool settled = false; !settled;) {
-        ss_engine_await(engine, 50);
+        ss_engine_await(engine, 50000000);
         ss_engine_take_turn(engine);
         struct ss_outcome outcome = ss_engine_outcome(engine);
         settled = ss_engine_is_settled(engine) && !outcome.failed;
@@ -507,7 +507,7 @@ static bool no_telling; /* there was no memory for what is to be told */
 static void add_told(uint64_t *rows, const uint64_t *from, uint64_t count, uint64_t by)
 {
     for (uint64_t i = 0; i < count; i++)
-        rows[from[i * EMITTED]] += by;
+        rows[from[i * (SS_KEY_WORDS + EMITTED) + SS_KEY_WORDS]] += by;
 }
 
 static uint64_t rows_of(int64_t event)
@@ -537,9 +537,9 @@ static void settle_early(struct ss_engine *engine, bool final)
 {
     for (bool settled = false; !settled;) {
         if (final)
-            ss_engine_await(engine, 50);
+            ss_engine_await(engine, 50000000);
         else
-            ss_engine_await_early(engine, 50);
+            ss_engine_await_early(engine, 50000000);
         ss_engine_take_turn(engine);
         struct ss_outcome outcome = ss_engine_outcome(engine);
         struct ss_early_told now = ss_engine_tell_early(engine);

@@ -349,7 +349,7 @@ static void runaways(enum ss_protocol_kind protocol)
     open_submit(2, 3);
     open_advance(10, 1);
     int64_t since = ss_now();
-    while (!ss_engine_await(stage_engine(), 10))
+    while (!ss_engine_await(stage_engine(), 10000000))
         if (stage_waits_too_long(since))
             fail("%s: nobody runs it", scenario);
     await_left(2);
@@ -437,7 +437,7 @@ static void rows(enum ss_protocol_kind protocol)
         open_submit(event, event + 1);
         open_advance(places[event].timestamp, 0);
         await_left(0);
-        CHECK(ss_engine_await(stage_engine(), 5000));
+        CHECK(ss_engine_await(stage_engine(), 5000000000));
         ss_engine_take_turn(stage_engine());
         struct ss_outcome outcome = ss_engine_outcome(stage_engine());
         CHECK(outcome.row_count == 1 && outcome.rows[0] == (uint64_t)event);
@@ -476,7 +476,7 @@ static void news(enum ss_protocol_kind protocol)
     open_submit(0, 1);
     open_advance(10, 0);
     CHECK(pthread_create(&other, NULL, let_go_once_somebody_listens, NULL) == 0);
-    CHECK(ss_engine_await(stage_engine(), 60000));
+    CHECK(ss_engine_await(stage_engine(), 60000000000));
     pthread_join(other, NULL);
     await_left(0);
     close_stage();
