@@ -323,8 +323,6 @@ def test_the_picture_has_the_curves_of_both_parts() -> None:
     assert drawn(throughput.get_lines()[0]) == [0.25] * len(FULL.shares)
 
 
-# It needs a quiet machine for ten minutes: `make bench-early` writes page and data together.
-@pytest.mark.skipif(not (FOLDER / "early.json").exists(), reason="not measured yet")
 def test_the_page_is_what_the_stored_data_say() -> None:
     text = (FOLDER / "early.json").read_text()
     data = json.loads(text)
