@@ -160,16 +160,31 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
     return path
 
 
+# Of these folders.
+HALVED = {
+    "checkpoint",
+    "compiler",
+    "examples",
+    "operators",
+    "pipelines",
+    "predictors",
+    "programs",
+    "windows",
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
     of the daily check, what tests benchmarks, which are programs for a quiet machine, and half of
-    the cases where the compiler has many of one kind."""
+    the cases where there are many of one kind that all compile operators."""
     case: collections.Counter[str] = collections.Counter()
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
         name = item.nodeid.partition("[")[0]
         case[name] += 1
-        if HERE / "compiler" in item.path.parents and cases[name] > 8 and case[name] % 2 == 0:
+        folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
+        # Not always the same of the settings that many tests go through.
+        if folder in HALVED and cases[name] > 3 and (case[name] + len(name)) % 2 == 0:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:
             item.add_marker("long")

@@ -232,6 +232,8 @@ class OneKey:
         )
 
 
+# It starts a query for each option.
+@pytest.mark.long
 def test_no_option_that_decides_the_answer_changes_under_a_checkpoint(run: Run) -> None:
     """Though the batch after the change meets a shard that nothing is stored of."""
     stream = OneKey(run)
@@ -358,6 +360,8 @@ def test_an_engine_that_is_kept_is_used_only_for_the_state_that_it_left(session:
         assert output == []
 
 
+# A minute and a half: it starts a cluster, and Spark waits before it gives an executor up.
+@pytest.mark.long
 def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
     tmp_path: Path, shard_of: dict[str, int]
 ) -> None:
