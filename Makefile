@@ -30,7 +30,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
+	@echo "make cores   the scheduler on up to 32 cores: its own code on a virtual machine, and real threads asleep: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
@@ -211,6 +212,9 @@ bench-transactional: $(VENV)/installed-test
 bench-early: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.early $(BENCH_EARLY_ARGS)
+
+cores: $(VENV)/installed-test
+	$(BIN)/python -m bench.cores $(CORES_ARGS)
 
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

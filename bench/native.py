@@ -16,7 +16,7 @@ import cffi
 
 from stm_native.build import declarations
 
-__all__ = ["shared_library"]
+__all__ = ["FLAGS", "RUNTIME", "compiled", "folder", "opened", "shared_library"]
 
 RUNTIME = Path(__file__).resolve().parents[1] / "stm_native"
 FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wundef", "-Werror"]
@@ -33,20 +33,36 @@ def shared_library(source: Path, more: str, runtime: bool = True) -> tuple[Any, 
     Raises:
         RuntimeError: it does not compile.
     """
-    folder = Path(tempfile.mkdtemp(prefix="bench-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    target = folder / "native.so"
+    target = folder() / "native.so"
     sources = [source, *(sorted((RUNTIME / "src").glob("*.c")) if runtime else ())]
-    command = ["cc", *FLAGS, "-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
-    built = subprocess.run(
-        [*command, "-o", str(target), *map(str, sources), "-lm", "-lpthread"],
-        capture_output=True,
-        text=True,
-    )
+    options = ["-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
+    compiled([*FLAGS, *options, *map(str, sources), "-lm", "-lpthread"], target)
+    return opened(target, more)
+
+
+def folder() -> Path:
+    """One that is there as long as this process."""
+    made = Path(tempfile.mkdtemp(prefix="bench-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def compiled(options: list[str], target: Path) -> Path:
+    """What the C compiler makes of its options.
+
+    Raises:
+        RuntimeError: nothing.
+    """
+    built = subprocess.run(["cc", "-o", str(target), *options], capture_output=True, text=True)
     if built.returncode != 0:
-        raise RuntimeError(f"{source} does not compile:\n{built.stderr}")
+        raise RuntimeError(f"{target.name} does not compile:\n{built.stderr}")
+    return target
+
+
+def opened(library: Path, more: str) -> tuple[Any, Any]:
+    """A shared library with the runtime and ``more`` in it, and the declarations of both."""
     ffi = cffi.FFI()
     text = declarations("specstream.h")
     ffi.cdef("\n".join(line for line in text.splitlines() if not line.startswith("#")))
     ffi.cdef(more)
-    return ffi, ffi.dlopen(str(target))
+    return ffi, ffi.dlopen(str(library))

@@ -1,0 +1,94 @@
+/* A machine of many cores for one thread: what the runtime's sources call instead of the system.
+ *
+ * It stands before every source of the runtime (-include): calls of threads, mutexes, conditions and
+ * clocks go to machine.c. What a source reads and writes is told by the compiler, which was made for
+ * ThreadSanitizer: -fsanitize=thread has it call a function before each access, and these functions
+ * are machine.c's as well. */
+#ifndef SPECSTREAM_MACHINE_H
+#define SPECSTREAM_MACHINE_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct costs { /* of one core, in picoseconds */
+    int64_t access;   /* to a line that the core has, with the instructions around it */
+    int64_t transfer; /* a line that another core has written */
+    int64_t shared;   /* a line that nobody has written since it was last here, or ever */
+    int64_t store;    /* to a line of others: it waits in the store buffer */
+    int64_t atomic;   /* a locked instruction, or a fence */
+    int64_t pause;    /* of a waiting loop */
+    int64_t call;     /* waking somebody, for who wakes */
+    int64_t wake;     /* until who is woken runs */
+    int64_t sleep;    /* going to sleep */
+};
+
+/* Runs `main` outside of the cores: what it creates as threads are cores, each with a clock of its own.
+ * Returns when it does; -1: no memory. */
+int machine_run(const struct costs *costs, void (*main)(void *), void *argument);
+/* The core that runs is busy for so long. */
+void machine_work(int64_t nanoseconds);
+/* Nanoseconds since the machine began, of the core that runs. */
+int64_t machine_now(void);
+/* Accesses so far that were no hits: lines moved between cores. */
+int64_t machine_transfers(void);
+
+int machine_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *),
+                   void *argument);
+int machine_join(pthread_t thread, void **result);
+int machine_mutex_lock(pthread_mutex_t *mutex);
+int machine_mutex_trylock(pthread_mutex_t *mutex);
+int machine_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until);
+int machine_mutex_unlock(pthread_mutex_t *mutex);
+int machine_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                           const struct timespec *until);
+int machine_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int machine_cond_broadcast(pthread_cond_t *condition);
+int machine_cond_signal(pthread_cond_t *condition);
+int machine_clock(clockid_t clock, struct timespec *now);
+int machine_sleep(const struct timespec *time, struct timespec *rest);
+int machine_yield(void);
+void machine_pause(void);
+int machine_set(pthread_key_t key, const void *value);
+void *machine_get(pthread_key_t key);
+int machine_affinity(void);
+
+/* Memory that lies where it has lain in every run, so that the same words share cache lines. */
+void *machine_malloc(size_t bytes);
+void *machine_calloc(size_t count, size_t bytes);
+void *machine_realloc(void *before, size_t bytes);
+void *machine_aligned_alloc(size_t alignment, size_t bytes);
+int machine_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void machine_free(void *memory);
+
+#ifndef MACHINE_ITSELF
+#define malloc machine_malloc
+#define calloc machine_calloc
+#define realloc machine_realloc
+#define aligned_alloc machine_aligned_alloc
+#define posix_memalign machine_posix_memalign
+#define free machine_free
+#define pthread_create machine_create
+#define pthread_join machine_join
+#define pthread_mutex_lock machine_mutex_lock
+#define pthread_mutex_trylock machine_mutex_trylock
+#define pthread_mutex_timedlock machine_mutex_timedlock
+#define pthread_mutex_unlock machine_mutex_unlock
+#define pthread_cond_timedwait machine_cond_timedwait
+#define pthread_cond_wait machine_cond_wait
+#define pthread_cond_broadcast machine_cond_broadcast
+#define pthread_cond_signal machine_cond_signal
+#define pthread_setspecific machine_set
+#define pthread_getspecific machine_get
+#define pthread_setaffinity_np(...) machine_affinity()
+#define clock_gettime machine_clock
+#define nanosleep machine_sleep
+#define sched_yield machine_yield
+#define __builtin_ia32_pause machine_pause
+#define _Thread_local
+#endif
+
+#endif

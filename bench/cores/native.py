@@ -1,0 +1,173 @@
+"""The load of ``load.c`` in two libraries: on this machine, and on the one of ``machine.c``."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.native import FLAGS, RUNTIME, compiled, folder, opened, shared_library
+
+__all__ = ["COSTS", "Load", "Numbers", "Seen", "measured_costs", "on_machine", "real"]
+
+HERE = Path(__file__).parent
+DECLARED = """
+    struct cores_load {
+        int64_t threads, horizon, chunk, count, warm, reads, writes, words, is_asleep;
+        int64_t *seeds;
+        int64_t *times;
+        const int64_t *costs;
+    };
+    struct cores_result {
+        int64_t nanoseconds, transfers;
+        uint64_t sum;
+        struct ss_statistics statistics;
+    };
+    struct cores_result cores_measure(const struct cores_load *what);
+"""
+MEASURED = """
+    double cores_transfer(void);
+    double cores_wake(double *call);
+"""
+# Nanoseconds, as in machine.h: of a server with a cache that its cores share. measured_costs tells
+# what some of them are here, which says little about a machine with more cores.
+COSTS = {
+    "access": 0.5,
+    "transfer": 60.0,
+    "shared": 8.0,
+    "store": 2.0,
+    "atomic": 6.0,
+    "pause": 14.0,
+    "call": 2000.0,
+    "wake": 5000.0,
+    "sleep": 2000.0,
+}
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Events, and the setting that they run on.
+
+    Attributes:
+        times: nanoseconds that each event takes beside its accesses.
+        threads: of the engine, each on a core of its own.
+        horizon: of speculation; 0: one after the other.
+        chunk: events of a transaction.
+        reads: words that each event reads, anywhere in the state.
+        writes: of these, so many are written.
+        words: of the state.
+    """
+
+    times: Numbers
+    threads: int
+    horizon: int
+    chunk: int = 1
+    reads: int = 10
+    writes: int = 1
+    words: int = 102_400
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of a load.
+
+    Attributes:
+        seconds: that the events took, but for the first tenth of them, which warm up.
+        sum: of state and rows; the same on all settings.
+        transfers: cache lines that went from core to core; for real 0.
+        reruns: runs that were dropped.
+        parks: times that a thread went to sleep.
+    """
+
+    seconds: float
+    sum: int
+    transfers: int
+    reruns: int
+    parks: int
+
+
+def on_machine(load: Load, costs: dict[str, float] = COSTS) -> Seen:
+    """On the machine of as many cores, with the runtime's own code. The same each time."""
+    ffi, lib = _machine()
+    picoseconds = ffi.new("int64_t[]", [round(1000 * costs[name]) for name in COSTS])
+    return _measure(ffi, lib, load, False, picoseconds)
+
+
+def real(load: Load, *, asleep: bool) -> Seen:
+    """On this machine: each event sleeps for its time, or is busy."""
+    ffi, lib = _library()
+    return _measure(ffi, lib, load, asleep, ffi.NULL)
+
+
+def measured_costs() -> dict[str, float]:
+    """Those of this machine that can be measured, in nanoseconds."""
+    ffi, lib = _library()
+    call = ffi.new("double *")
+    transfer = lib.cores_transfer()
+    wake = lib.cores_wake(call)
+    return {"transfer": transfer, "wake": wake, "call": call[0]}
+
+
+def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
+    times = np.ascontiguousarray(load.times, np.int64)
+    warm = len(times) // 10
+    seeds = np.random.default_rng(11).integers(-(2**63), 2**63, len(times))
+    what = ffi.new(
+        "struct cores_load *",
+        {
+            "threads": load.threads,
+            "horizon": load.horizon,
+            "chunk": load.chunk,
+            "count": len(times),
+            "warm": warm,
+            "reads": load.reads,
+            "writes": load.writes,
+            "words": load.words,
+            "is_asleep": asleep,
+            "seeds": ffi.cast("int64_t *", seeds.ctypes.data),
+            "times": ffi.cast("int64_t *", times.ctypes.data),
+            "costs": costs,
+        },
+    )
+    result = lib.cores_measure(what)
+    if result.nanoseconds < 0:
+        raise MemoryError("no memory or no threads for the load")
+    counted = result.statistics
+    return Seen(
+        result.nanoseconds / 1e9, result.sum, result.transfers, counted.reruns, counted.parks
+    )
+
+
+@functools.cache
+def _library() -> tuple[Any, Any]:
+    return shared_library(HERE / "load.c", DECLARED + MEASURED)
+
+
+@functools.cache
+def _machine() -> tuple[Any, Any]:
+    into = folder()
+    told = ["-DMACHINE", "-fsanitize=thread", "-Wno-tsan", "-include", str(HERE / "machine.h")]
+    paths = [f"-I{HERE}", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
+    common = [*FLAGS, "-fPIC", "-DNDEBUG", *paths, "-c"]
+    machine = HERE / "machine.c"
+
+    def made(source: Path) -> str:
+        own = [] if source == machine else told
+        # What asks for names of GNU does so behind machine.h, which is too late.
+        if source == machine or "define _GNU_SOURCE" in source.read_text():
+            own = ["-D_GNU_SOURCE=", *own]
+        return str(compiled([*common, *own, str(source)], into / f"{source.stem}.o"))
+
+    with ThreadPoolExecutor(2) as pool:
+        sources = [machine, HERE / "load.c", *sorted((RUNTIME / "src").glob("*.c"))]
+        objects = list(pool.map(made, sources))
+    # Not linked as for ThreadSanitizer: what the compiler calls is machine.c's.
+    library = compiled(["-shared", *objects, "-Wl,-Bsymbolic", "-lm"], into / "machine.so")
+    return opened(library, DECLARED)

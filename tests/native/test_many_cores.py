@@ -1,0 +1,64 @@
+"""The runtime on a virtual machine of more cores than there are; see bench/cores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.cores.native import COSTS, Load, on_machine, real
+from bench.cores.table import Cell, durations, ideal, speed_on_machine
+
+MICRO = 1_000
+SHORT = durations(2 * MICRO, 0.5, 400)
+
+
+def of_ideal(cell: Cell, sigma: float, count: int) -> float:
+    times = durations(cell.time, sigma, count)
+    speed = speed_on_machine(Load(times, cell.threads, cell.horizon))
+    return speed / ideal(times, cell.threads, cell.horizon)
+
+
+def test_one_core_takes_as_long_as_the_events() -> None:
+    seen = on_machine(Load(SHORT, 1, 0))
+    assert SHORT.sum() / 1e9 < seen.seconds < 1.1 * SHORT.sum() / 1e9
+
+
+def test_a_run_can_be_repeated() -> None:
+    load = Load(SHORT, 6, 24)
+    assert on_machine(load) == on_machine(load)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [(3, 4, 1), (16, 64, 5), (1, 8, 1)],
+    ids=["three", "chunks", "one"],
+)
+def test_the_answer_is_that_of_one_core_and_of_real_threads(
+    setting: tuple[int, int, int],
+) -> None:
+    # Few words: events conflict.
+    load = Load(SHORT, *setting, words=40, writes=5)
+    alone = on_machine(replace(load, threads=1, horizon=0, chunk=1))
+    there = on_machine(load)
+    assert there.sum == alone.sum == real(load, asleep=False).sum
+    assert (there.reruns > 0) == (load.threads > 1)
+
+
+def test_more_costs_take_more_time() -> None:
+    load = Load(SHORT, 8, 32)
+    dear = on_machine(load, COSTS | {"transfer": 10 * COSTS["transfer"]})
+    assert dear.seconds > 1.2 * on_machine(load).seconds
+    assert dear.sum == on_machine(load).sum
+
+
+@pytest.mark.parametrize("cell", [Cell(50 * MICRO, 4, 16), Cell(200 * MICRO, 32, 512)], ids=str)
+def test_equal_events_scale(cell: Cell) -> None:
+    assert of_ideal(cell, 0.0, 40 * cell.threads) > 0.95
+
+
+def test_the_ideal_is_bounded_by_the_longest_event_and_the_horizon() -> None:
+    times = np.array([100, *[1] * 99])
+    assert ideal(times, 10, 1000) == pytest.approx(199 / 100)
+    assert ideal(times, 10, 10) == pytest.approx(199 / 109)
