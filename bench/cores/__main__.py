@@ -26,8 +26,8 @@ def main() -> int:
     rows = [
         [
             f"{row['time'] / 1000:g} µs",
-            row["threads"],
-            row["horizon"],
+            str(row["threads"]),
+            str(row["horizon"]),
             f"{row['sigma']:g}",
             f"{row['ideal']:.2f}",
             f"{row['asleep']:.2f}",
