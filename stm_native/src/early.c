@@ -599,9 +599,11 @@ static uint64_t place_of(const struct ss_engine *engine, const struct ss_words *
 
 /* Rows that are to be told, each behind its key: of events of these spans, in their order, or of a timer. */
 static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
-                        uint64_t row_words, const struct ss_span *span, const struct ss_firing *firing)
+                        uint64_t row_words, const struct ss_span *span, uint64_t span_count,
+                        const struct ss_firing *firing)
 {
     uint64_t width = engine->config.emit_words, before = words->count;
+    const struct ss_span *last = span + (span_count > 0 ? span_count - 1 : 0);
     for (const uint64_t *row = rows; row < rows + row_words; row += width) {
         int64_t whose = (int64_t)row[0];
         struct ss_key key;
@@ -609,9 +611,10 @@ static bool append_rows(struct ss_engine *engine, struct ss_words *words, const 
             key = (struct ss_key){firing->time, 0, firing->number};
             whose = INT64_MIN + firing->number;
         } else {
-            while (whose < span->first || whose >= span->last)
+            while (span < last && (whose < span->first || whose >= span->last))
                 span++;
-            key = ss_key_at(span->segment, whose);
+            key = ss_key_at(span->segment,
+                            whose < span->first || whose >= span->last ? span->first : whose);
         }
         const uint64_t told[SS_KEY_WORDS + 1] = {(uint64_t)key.timestamp, (uint64_t)key.source,
                                                  (uint64_t)key.sequence,
@@ -628,7 +631,7 @@ static bool append_applied(struct ss_engine *engine, struct ss_words *words,
                            const struct ss_applied *applied)
 {
     return append_rows(engine, words, applied->rows, applied->row_words, applied->spans,
-                       applied->firing);
+                       applied->span_count, applied->firing);
 }
 
 static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
@@ -702,7 +705,8 @@ void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
 }
 
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_span *spans, const struct ss_firing *firing)
+                   const struct ss_span *spans, uint64_t span_count,
+                   const struct ss_firing *firing)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_early *early = engine->early;
@@ -713,7 +717,7 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
             ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
     }
     if (early->tells && !append_rows(engine, &early->finals, engine->rows + first,
-                                     engine->row_words - first, spans, firing))
+                                     engine->row_words - first, spans, span_count, firing))
         early->lost = true;
 }
 

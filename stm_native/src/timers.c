@@ -728,7 +728,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     ss_count(&worker->statistics.timers, 1);
     if (SS_UNLIKELY(engine->early != NULL)) {
         ss_early_copy_words(engine, undos, undos + taken);
-        ss_early_copy(worker, end, rows, NULL, &timers->firing);
+        ss_early_copy(worker, end, rows, NULL, 0, &timers->firing);
         ss_timers_copy_clock(engine);
     }
     if (run->verdict == SS_COMPLETED)
