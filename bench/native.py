@@ -51,7 +51,7 @@ def compiled(options: list[str], target: Path) -> Path:
     """What the C compiler makes of its options.
 
     Raises:
-        RuntimeError: nothing.
+        RuntimeError: they do not compile, and why.
     """
     built = subprocess.run(["cc", "-o", str(target), *options], capture_output=True, text=True)
     if built.returncode != 0:

@@ -18,14 +18,14 @@ enum { ROW_WORDS = 2 };
 
 struct cores_load {
     int64_t threads, horizon, chunk;
-    int64_t count;      /* events */
-    int64_t warm;       /* of these, so many run before it is measured */
-    int64_t reads;      /* words that each reads */
-    int64_t writes;     /* of these, so many are written */
-    int64_t words;      /* of the state */
-    int64_t is_asleep;  /* for real: it sleeps, instead of being busy */
-    int64_t *seeds; /* of each event's words */
-    int64_t *times; /* of each event, nanoseconds */
+    int64_t count;        /* events */
+    int64_t warm;         /* so many of these run once before it is measured */
+    int64_t reads;        /* words that each reads */
+    int64_t writes;       /* of these, so many are written */
+    int64_t words;        /* of the state */
+    int64_t is_asleep;    /* for real: it sleeps, instead of being busy */
+    int64_t *seeds;       /* of each event's words */
+    int64_t *times;       /* of each event, nanoseconds */
     const int64_t *costs; /* the machine's, as machine.h has them; not for real */
 };
 

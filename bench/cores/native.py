@@ -79,7 +79,7 @@ class Seen:
     """What became of a load.
 
     Attributes:
-        seconds: that the events took, but for the first tenth of them, which warm up.
+        seconds: that the events took; a tenth of them ran before, to warm up.
         sum: of state and rows; the same on all settings.
         transfers: cache lines that went from core to core; for real 0.
         reruns: runs that were dropped.

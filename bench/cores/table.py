@@ -59,7 +59,7 @@ class Amount:
     Attributes:
         cells: of the table.
         seconds: of work in each, on one thread.
-        repeats: of the real runs, of which the best counts: what disturbs only slows.
+        repeats: of the real runs, of which the median counts.
     """
 
     cells: Sequence[Cell]

@@ -573,15 +573,14 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
 def keys_with_firings(
     rows: npt.NDArray[np.int64],
     of_events: Callable[[npt.NDArray[np.int64]], dict[str, pa.Array]],
-    firings: Sequence[tuple[int, int]] | npt.NDArray[np.int64],
+    firings: Sequence[tuple[int, int]],
 ) -> dict[str, pa.Array]:
     """The order-key columns of emitted rows, of which some are of timers.
 
     Args:
         rows: the events' rows, and of the timer that has fired as number n INT64_MIN + n.
         of_events: gives the columns of events.
-        firings: number and time of those timers at least, in the order of their numbers; or, as an
-            array, of those that rows name by their places in it.
+        firings: number and time of those timers at least, in the order of their numbers.
     """
     is_fired = rows < -(2**62)
     found = of_events(rows[~is_fired])
@@ -589,10 +588,7 @@ def keys_with_firings(
         return found
     numbers = rows[is_fired] ^ np.int64(-(2**63))
     known = np.array(firings, np.int64).reshape(-1, 2)
-    by_place = isinstance(firings, np.ndarray)
-    at = numbers if by_place else np.searchsorted(known[:, 0], numbers)
-    times = known[at, 1]
-    numbers = known[at, 0]
+    times = known[np.searchsorted(known[:, 0], numbers), 1]
     of_type = found["timestamp"].type
     fired = {
         "timestamp": order_values(times, of_type),

@@ -28,6 +28,7 @@ from specstream.declarations.options import flag, integer, number, one_of, refus
 from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.interrupts import LatePartial
+from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
@@ -45,7 +46,7 @@ T = TypeVar("T")
 NO_FRONTIER = (-(2**63), -(2**63))
 # Between two looks at the rows of events that are committing.
 DRAIN_SECONDS = 0.001
-WAIT_SECONDS = 0.05  # then who waits looks for signals
+WAIT_SECONDS = WAIT_MILLISECONDS / 1000
 
 
 class OutOfOrder:

@@ -449,7 +449,8 @@ void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
 
 /* ---- early results: a job with `early_bytes` ---- */
 
-struct ss_order_key {
+/* Of an event. */
+struct ss_key {
     int64_t timestamp;
     int64_t source;
     int64_t sequence;
@@ -478,9 +479,9 @@ struct ss_early_told {
     const uint64_t *news; /* rows of events that were applied since, and are not final */
     uint64_t news_count;
     bool has_applied; /* then: the last event that is */
-    struct ss_order_key applied_to;
+    struct ss_key applied_to;
     bool has_final;
-    struct ss_order_key final_to;
+    struct ss_key final_to;
 };
 
 /* With the turn: what there is to tell, valid until it is given back; and: it was told, without the news

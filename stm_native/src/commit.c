@@ -99,7 +99,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             engine->protocol->invalidate_readers(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         if (SS_UNLIKELY(engine->early != NULL) && run->verdict == SS_COMPLETED)
-            ss_early_copy(worker, end, rows, transaction->spans, transaction->span_count, NULL);
+            ss_early_copy(worker, end, rows, transaction->spans, NULL);
         ss_version_end(engine);
         ss_apply(worker, *first - from);
         if (ss_has_timers(engine) && *first > from) {

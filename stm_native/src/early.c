@@ -112,10 +112,13 @@ void ss_early_close(struct ss_engine *engine)
     free(early->news.at);
     engine->protocol = early->protocol;
     free(early);
+    /* Which entries are free is said by the owner's words again. With the mutex: who looks at a key may
+     * find out at once. */
+    pthread_mutex_lock(&engine->containers_mutex);
     engine->early = NULL;
     engine->state = engine->config.state;
-    /* Which entries are free is said by the owner's words again. */
     atomic_store_explicit(&engine->containers_stale, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&engine->containers_mutex);
 }
 
 /* ---- the row ---- */
@@ -599,11 +602,10 @@ static uint64_t place_of(const struct ss_engine *engine, const struct ss_words *
 
 /* Rows that are to be told, each behind its key: of events of these spans, in their order, or of a timer. */
 static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
-                        uint64_t row_words, const struct ss_span *span, uint64_t span_count,
+                        uint64_t row_words, const struct ss_span *span,
                         const struct ss_firing *firing)
 {
     uint64_t width = engine->config.emit_words, before = words->count;
-    const struct ss_span *last = span + (span_count > 0 ? span_count - 1 : 0);
     for (const uint64_t *row = rows; row < rows + row_words; row += width) {
         int64_t whose = (int64_t)row[0];
         struct ss_key key;
@@ -611,10 +613,9 @@ static bool append_rows(struct ss_engine *engine, struct ss_words *words, const 
             key = (struct ss_key){firing->time, 0, firing->number};
             whose = INT64_MIN + firing->number;
         } else {
-            while (span < last && (whose < span->first || whose >= span->last))
+            while (whose < span->first || whose >= span->last)
                 span++;
-            key = ss_key_at(span->segment,
-                            whose < span->first || whose >= span->last ? span->first : whose);
+            key = ss_key_at(span->segment, whose);
         }
         const uint64_t told[SS_KEY_WORDS + 1] = {(uint64_t)key.timestamp, (uint64_t)key.source,
                                                  (uint64_t)key.sequence,
@@ -631,7 +632,7 @@ static bool append_applied(struct ss_engine *engine, struct ss_words *words,
                            const struct ss_applied *applied)
 {
     return append_rows(engine, words, applied->rows, applied->row_words, applied->spans,
-                       applied->span_count, applied->firing);
+                       applied->firing);
 }
 
 static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
@@ -705,8 +706,7 @@ void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
 }
 
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_span *spans, uint64_t span_count,
-                   const struct ss_firing *firing)
+                   const struct ss_span *spans, const struct ss_firing *firing)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_early *early = engine->early;
@@ -717,7 +717,7 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
             ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
     }
     if (early->tells && !append_rows(engine, &early->finals, engine->rows + first,
-                                     engine->row_words - first, spans, span_count, firing))
+                                     engine->row_words - first, spans, firing))
         early->lost = true;
 }
 
@@ -786,11 +786,6 @@ void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
         early->lost = true;
 }
 
-static struct ss_order_key shown(struct ss_key key)
-{
-    return (struct ss_order_key){key.timestamp, key.source, key.sequence};
-}
-
 struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
 {
     struct ss_early *early = engine->early;
@@ -819,10 +814,10 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     told.news_count = early->news.count / width;
     told.has_final = early->has_final;
     told.has_applied = early->has_final;
-    told.final_to = told.applied_to = shown(early->final);
+    told.final_to = told.applied_to = early->final;
     for (uint64_t i = early->applied; i-- > 0;)
         if (!ss_applied_at(early, i)->of_time) {
-            told.applied_to = shown(ss_applied_at(early, i)->last);
+            told.applied_to = ss_applied_at(early, i)->last;
             told.has_applied = true;
             break;
         }

@@ -147,8 +147,7 @@ bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
 /* An event of these spans ran in place, or a timer, with nothing applied before it: its stores, and its
  * rows from `first` on. */
 void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_span *spans, uint64_t span_count,
-                   const struct ss_firing *firing);
+                   const struct ss_span *spans, const struct ss_firing *firing);
 void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
                          const struct ss_undo *end);
 

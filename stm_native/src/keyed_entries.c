@@ -128,8 +128,8 @@ uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed)
         atomic_fetch_sub_explicit(&keyed->lent, 1, memory_order_relaxed);
         entry = part->entries[--part->count];
     }
-    if (entry == SS_NOWHERE)
-        return take_removed(run, keyed); /* touched already; twice, and it would be given twice */
+    if (entry == SS_NOWHERE) /* touched already; twice, and it would be given twice */
+        return run->worker->is_early ? SS_NOWHERE : take_removed(run, keyed);
     if (keyed->undone)
         ss_touch(run, keyed, entry, false);
     return entry;

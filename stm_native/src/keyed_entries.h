@@ -37,8 +37,8 @@ struct ss_chain {
 /* An entry that nobody else knows: its first word. For a speculative run; SS_NOWHERE: it has to
  * end, as speculative runs hold too many. */
 uint64_t ss_entry_take(struct ss_run *run, struct ss_keyed *keyed);
-/* For a run in place, of a container with less than `limit` entries: then there always is one.
- * It is touched. */
+/* For a run in place, of a container with less than `limit` entries: then there always is one, but to
+ * an early one; SS_NOWHERE: it has to wait until earlier ones are final. It is touched. */
 uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed);
 /* An entry whose stamp is 0 for good. */
 void ss_chain_add(uint64_t *state, struct ss_chain *chain, uint64_t entry);

@@ -1297,7 +1297,9 @@ static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transac
     if (ss_has_timers(engine))
         engine->timers->until = INT64_MIN; /* one event: nothing follows that it has to stop for */
     ss_touched_settle(worker, false);
+    worker->is_early = true;
     ss_call(worker, SS_PLAIN, span->first, span->last);
+    worker->is_early = false;
     engine->row_words = row_words;
     transaction->verdict = run->verdict;
     bool is_complete = run->verdict == SS_COMPLETED;

@@ -728,7 +728,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     ss_count(&worker->statistics.timers, 1);
     if (SS_UNLIKELY(engine->early != NULL)) {
         ss_early_copy_words(engine, undos, undos + taken);
-        ss_early_copy(worker, end, rows, NULL, 0, &timers->firing);
+        ss_early_copy(worker, end, rows, NULL, &timers->firing);
         ss_timers_copy_clock(engine);
     }
     if (run->verdict == SS_COMPLETED)
@@ -991,8 +991,10 @@ static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, st
     pop(timers);
     run->undo_top = run->undo_base;
     run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+    worker->is_early = true;
     if (item.rank != 0)
         run_timer(worker);
+    worker->is_early = false;
     uint32_t verdict = run->verdict;
     if (verdict != SS_COMPLETED && verdict != SS_RAISED && verdict != SS_FAULTED) {
         unfire(worker, &item, undos, taken);

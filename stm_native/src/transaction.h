@@ -31,12 +31,6 @@ struct ss_place {
     uint16_t site;
 };
 
-struct ss_key {
-    int64_t timestamp;
-    int64_t source;
-    int64_t sequence;
-};
-
 static inline bool ss_is_before(struct ss_key a, struct ss_key b)
 {
     if (a.timestamp != b.timestamp)

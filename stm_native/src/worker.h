@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "keyed_changes.h"
@@ -30,6 +31,7 @@ struct ss_worker {
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     struct ss_segment *committed_segment; /* of an open job: where that row is */
     int64_t runs_next; /* with early results: the head, which it runs when it has given the turn back; -1 */
+    bool is_early; /* what it runs in place may be revoked: what that removes is not free before it is final */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;

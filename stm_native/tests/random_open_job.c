@@ -18,8 +18,6 @@ struct arrival {
     int64_t source;
     int64_t sequence;
     int64_t row; /* in the order of arrival */
-    uint64_t seed;
-    uint8_t temper;
 };
 
 /* A segment and what it points to. */
@@ -39,11 +37,10 @@ struct early_check {
 };
 
 struct plan {
-    struct arrival *events; /* by source and time, then by arrival, then by key */
+    struct arrival *events; /* by arrival, then by key */
     int64_t count;
-    int64_t *timestamps;
-    uint64_t *seeds;
-    uint8_t *tempers;
+    int64_t *places;     /* by row, in `events` once these are in the order of keys */
+    int64_t *timestamps; /* by row */
     struct package *packages; /* in the order of arrival */
     uint64_t package_count;
     int64_t reached; /* the farthest frontier so far that was not the end */
@@ -81,9 +78,8 @@ static void draw_plan(struct plan *plan, const struct open_batch *open, struct d
     int64_t at = 0;
     plan->count = open->count;
     plan->events = allocate(plan->count, sizeof *plan->events);
+    plan->places = allocate(plan->count, sizeof *plan->places);
     plan->timestamps = allocate(plan->count, sizeof *plan->timestamps);
-    plan->seeds = allocate(plan->count, sizeof *plan->seeds);
-    plan->tempers = allocate(plan->count, sizeof *plan->tempers);
     plan->packages = allocate(plan->count, sizeof *plan->packages);
     while (at < plan->count) {
         uint64_t source = below(dice, sources);
@@ -99,39 +95,33 @@ static void draw_plan(struct plan *plan, const struct open_batch *open, struct d
                                                .first_sequence = sequence[source] - at};
         for (int64_t i = 0; i < length; i++, at++) {
             time += chance(dice, 3) ? 0 : (int64_t)below(dice, 5);
-            plan->events[at] = (struct arrival){time,
-                                                (int64_t)source,
-                                                sequence[source]++,
-                                                at,
-                                                open->seeds[at],
-                                                open->tempers[at]};
+            plan->events[at] = (struct arrival){time, (int64_t)source, sequence[source]++, at};
+            plan->timestamps[at] = time;
         }
         if (time > clock[source])
             clock[source] = time;
     }
-    for (int64_t i = 0; i < plan->count; i++) {
-        plan->timestamps[i] = plan->events[i].timestamp;
-        plan->seeds[i] = plan->events[i].seed;
-        plan->tempers[i] = plan->events[i].temper;
-    }
     for (uint64_t i = 0; i < plan->package_count; i++) {
         struct package *package = &plan->packages[i];
         package->columns[COLUMN_TIMESTAMP] = plan->timestamps;
-        package->columns[COLUMN_SEED] = plan->seeds;
-        package->columns[COLUMN_TEMPER] = plan->tempers;
+        package->columns[COLUMN_SEED] = (void *)open->seeds;
+        package->columns[COLUMN_TEMPER] = (void *)open->tempers;
         package->columns[COLUMN_SHAPE] = (void *)open->shape;
         for (int at = 0; at < 3; at++)
             package->columns[COLUMN_KEY + at] = (void *)open->keys[at];
         package->segment.columns = package->columns;
     }
+    /* Of the events by arrival only what is in columns is needed from here on. */
+    qsort(plan->events, (size_t)plan->count, sizeof *plan->events, by_key);
+    for (int64_t i = 0; i < plan->count; i++)
+        plan->places[plan->events[i].row] = i;
 }
 
 static void free_plan(struct plan *plan)
 {
     free(plan->events);
+    free(plan->places);
     free(plan->timestamps);
-    free(plan->seeds);
-    free(plan->tempers);
     free(plan->packages);
 }
 
@@ -182,7 +172,7 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
 {
     struct model *model = open->model;
     const struct shape *shape = open->shape;
-    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)shape};
+    void *const *columns = plan->packages[0].columns;
     bool event_failed = outcome->failed && !outcome->timer_failed;
     model_clear_rows(model);
     for (;;) {
@@ -191,12 +181,9 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
         if (*done == plan->count)
             fail("%" PRId64 " events applied, more than there are", outcome->consumed);
         const struct arrival *event = &plan->events[*done];
-        columns[COLUMN_TIMESTAMP] = (void *)&event->timestamp;
-        columns[COLUMN_SEED] = (void *)&event->seed;
-        columns[COLUMN_TEMPER] = (void *)&event->temper;
         if (!model_fire_before(model, shape, event->timestamp))
             fail("event %" PRId64 " was applied, but a timer before it raises", event->row);
-        bool raised = !model_event(model, columns, 0, event->sequence);
+        bool raised = !model_event(model, columns, event->row, event->sequence);
         if (model->astray)
             fail("the sequential run met a mixture: a fault of the test itself");
         if (raised && (*applied != outcome->consumed || !event_failed))
@@ -250,6 +237,25 @@ static void early_check_close(struct early_check *check)
     free(check->state);
 }
 
+/* Each row is told behind the key of its event or timer and its place among the rows of that. */
+static void check_keys(const struct plan *plan, const uint64_t *rows, uint64_t count, uint64_t width)
+{
+    const uint64_t *before = NULL;
+    for (const uint64_t *row = rows; row < rows + count * (SS_KEY_WORDS + width);
+         before = row, row += SS_KEY_WORDS + width) {
+        int64_t whose = (int64_t)row[SS_KEY_WORDS];
+        struct arrival key = {(int64_t)row[0], 0, whose ^ INT64_MIN, whose};
+        if (whose >= 0)
+            key = plan->events[plan->places[whose]];
+        if ((int64_t)row[0] != key.timestamp || (int64_t)row[1] != key.source ||
+            (int64_t)row[2] != key.sequence)
+            fail("a row of event %" PRId64 " was told with the key of another one", whose);
+        bool follows = before != NULL && before[SS_KEY_WORDS] == row[SS_KEY_WORDS];
+        if (row[3] != (follows ? before[3] + 1 : 0))
+            fail("a row of event %" PRId64 " was told as its row %" PRIu64, whose, row[3]);
+    }
+}
+
 /* The sum over rows of a number for each, behind so many words of a key. */
 static uint64_t sum_of(const uint64_t *rows, uint64_t count, uint64_t key_words, uint64_t width)
 {
@@ -271,7 +277,7 @@ static uint64_t fired_in(const struct open_batch *open, const uint64_t *image)
     return containers->has_timers ? image[containers->of[TIMERS].header + SS_HEADER_FIRED] : 0;
 }
 
-static bool is_up_to(const struct arrival *event, struct ss_order_key key)
+static bool is_up_to(const struct arrival *event, struct ss_key key)
 {
     const struct arrival last = {
         .timestamp = key.timestamp, .source = key.source, .sequence = key.sequence};
@@ -285,6 +291,10 @@ static void check_early(struct open_batch *open, struct plan *plan, int64_t rows
     struct early_check *check = &plan->early;
     const struct ss_early_told told = ss_engine_tell_early(open->engine);
     uint64_t width = open->emit_words;
+    check_keys(plan, told.voids, told.void_count, width);
+    check_keys(plan, told.kept, told.kept_count, width);
+    check_keys(plan, told.finals, told.final_count, width);
+    check_keys(plan, told.news, told.news_count, width);
     uint64_t kept = sum_of(told.kept, told.kept_count, SS_KEY_WORDS, width);
     check->told += sum_of(told.news, told.news_count, SS_KEY_WORDS, width) - kept -
                    sum_of(told.voids, told.void_count, SS_KEY_WORDS, width);
@@ -300,7 +310,7 @@ static void check_early(struct open_batch *open, struct plan *plan, int64_t rows
             return;
     }
     struct model *model = &check->model;
-    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)open->shape};
+    void *const *columns = plan->packages[0].columns;
     uint64_t words = open->shape->words + open->shape->boosted_words;
     uint64_t final_rows = 0, final_fired = fired_in(open, open->state);
     memcpy(model->state, check->state, words * sizeof *model->state);
@@ -310,12 +320,9 @@ static void check_early(struct open_batch *open, struct plan *plan, int64_t rows
         const struct arrival *event = &plan->events[i];
         if (event->row >= rows)
             continue;
-        columns[COLUMN_TIMESTAMP] = (void *)&event->timestamp;
-        columns[COLUMN_SEED] = (void *)&event->seed;
-        columns[COLUMN_TEMPER] = (void *)&event->temper;
         while (!model_fire_before(model, open->shape, event->timestamp))
             continue;
-        if (model_event(model, columns, 0, event->sequence))
+        if (model_event(model, columns, event->row, event->sequence))
             model_pass(model, open->shape, event->timestamp);
         if (told.has_final && is_up_to(event, told.final_to))
             final_rows = model->row_words / width;
@@ -376,8 +383,6 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
     uint64_t eagerness = 1 + below(&dice, 8);
     int64_t done = 0, applied = 0;
     uint64_t came = 0;
-    /* Of the events by arrival only the copies in columns are needed from here on. */
-    qsort(plan.events, (size_t)plan.count, sizeof *plan.events, by_key);
 
     if (!ss_engine_start(engine, job))
         fail("the engine did not start the job");

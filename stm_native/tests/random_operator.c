@@ -26,7 +26,7 @@ struct execution {
     struct model *model;
     const struct shape *shape;
     uint64_t *scratch;
-    int64_t sequence;
+    int64_t row; /* of the event; of a timer it is the runtime that numbers what it emits */
     uint64_t seed;
     int64_t now;
     uint64_t fires; /* a timer, of this container; 0: it is none */
@@ -237,7 +237,7 @@ static bool emit(struct execution *execution, uint64_t value)
         row = run->emit_top;
         run->emit_top += words;
     }
-    row[0] = (uint64_t)execution->sequence;
+    row[0] = (uint64_t)execution->row;
     for (uint64_t i = 1; i < words; i++)
         row[i] = mix(value + i);
     return true;
@@ -732,12 +732,12 @@ static struct execution begin(void *const *columns, int64_t event, int64_t seque
 {
     const uint64_t *seeds = columns[COLUMN_SEED];
     return (struct execution){.shape = columns[COLUMN_SHAPE],
-                              .sequence = sequence,
+                              .row = event,
                               .seed = seeds[event],
                               .now = ((const int64_t *)columns[COLUMN_TIMESTAMP])[event],
                               .temper = temper_of(columns, event),
                               .dice = {seeds[event]},
-                              .mixed = seeds[event]};
+                              .mixed = seeds[event] ^ mix((uint64_t)sequence)};
 }
 
 /* For the keys of the next events, as the compiler writes it. */
@@ -804,7 +804,6 @@ static struct execution begin_timer(const struct shape *shape, uint64_t containe
 {
     uint64_t seed = mix(mix(container ^ key ^ (uint64_t)at) ^ mix((uint64_t)time ^ (uint64_t)number << 32));
     struct execution execution = {.shape = shape,
-                                  .sequence = number,
                                   .seed = seed,
                                   .now = time,
                                   .fires = container,

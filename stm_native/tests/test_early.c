@@ -535,7 +535,7 @@ static bool is_earlier(int64_t a, int64_t b)
 }
 
 /* All that have come, up to a key. */
-static const struct model *run_model(bool any, struct ss_order_key to)
+static const struct model *run_model(bool any, struct ss_key to)
 {
     static struct model before;
     scratch = stage.begin;
@@ -1689,7 +1689,7 @@ static void stopped(bool early)
     finish_to(15, 0);
     come(AT_25);
     CHECK(figures().transactions == 5);
-    struct ss_order_key to = stage.last.final_to;
+    struct ss_key to = stage.last.final_to;
     stop_job();
     stage.begin = *run_model(true, to);
     CHECK(means(stage.state, &stage.begin));
@@ -1721,7 +1721,7 @@ static void stopped(bool early)
     memset(stage.came, 1, 5);
     memset(stage.came + 5, 0, NINE - 5);
     struct ss_outcome outcome = ss_engine_outcome(stage.engine);
-    const struct model *model = run_model(true, (struct ss_order_key){50, 0, 4});
+    const struct model *model = run_model(true, (struct ss_key){50, 0, 4});
     CHECK(means(stage.state, model) && outcome.row_count == model->row_count);
     CHECK(memcmp(outcome.rows, model->rows, model->row_count * sizeof *model->rows) == 0);
     ss_engine_take_turn(stage.engine);

@@ -554,7 +554,7 @@ static void model_fire(struct model *model, int64_t time, uint64_t latest)
     }
 }
 
-static bool is_up_to(int64_t event, struct ss_order_key to)
+static bool is_up_to(int64_t event, struct ss_key to)
 {
     struct place place = stage.places[event];
     if (place.timestamp != to.timestamp)
@@ -564,7 +564,7 @@ static bool is_up_to(int64_t event, struct ss_order_key to)
 
 /* All that have come, up to a key, and what fires until the next one, which may be known; `final`:
  * until the frontier at most. That is asked first. */
-static const struct model *run_model(bool any, struct ss_order_key to, bool final)
+static const struct model *run_model(bool any, struct ss_key to, bool final)
 {
     struct model *model = &scratch;
     memset(model, 0, sizeof *model);
@@ -1039,7 +1039,7 @@ static void close_stage(void)
     for (uint64_t i = 0; i < stage.segment_count; i++)
         CHECK(stage.segments[i].left == 0 && stage.segments[i].untold == 0);
     stop_job(stage.engine);
-    struct ss_order_key end = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct ss_key end = {INT64_MAX, INT64_MAX, INT64_MAX};
     const struct model *model = run_model(true, end, true);
     CHECK(means(stage.state, model));
     compare_with_plain_job(model);
