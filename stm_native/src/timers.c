@@ -991,8 +991,10 @@ static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, st
     pop(timers);
     run->undo_top = run->undo_base;
     run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+    worker->is_early = true;
     if (item.rank != 0)
         run_timer(worker);
+    worker->is_early = false;
     uint32_t verdict = run->verdict;
     if (verdict != SS_COMPLETED && verdict != SS_RAISED && verdict != SS_FAULTED) {
         unfire(worker, &item, undos, taken);
