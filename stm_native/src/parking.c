@@ -30,6 +30,13 @@ void ss_wake(struct ss_engine *engine)
     pthread_mutex_unlock(&engine->park_mutex);
 }
 
+void ss_wake_one(struct ss_engine *engine)
+{
+    pthread_mutex_lock(&engine->park_mutex);
+    pthread_cond_signal(&engine->park_condition);
+    pthread_mutex_unlock(&engine->park_mutex);
+}
+
 void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds)
 {
     struct ss_engine *engine = worker->engine;

@@ -152,6 +152,7 @@ static void advance(struct ss_worker *worker)
             ss_set_status(transaction, head, SS_IN_PLACE);
             set_range(engine, transaction, head);
             ss_count(&worker->statistics.head_runs, 1);
+            ss_call_for_help(engine);
             progress = ss_run_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
         }
         if (progress == SS_PUT_BACK)
@@ -179,9 +180,8 @@ static void advance(struct ss_worker *worker)
             worker->committed_row = row;
             return;
         }
-        /* Nobody is woken here, though the horizon has moved: whoever releases the turn wakes, and
-         * a sleeper looks up every millisecond. A wake for each commit cost half the speed where
-         * two workers share a core. */
+        /* Not everybody is woken here, though the horizon has moved: whoever releases the turn does
+         * that. A wake for each commit cost half the speed where two workers share a core. */
     }
 }
 
@@ -227,6 +227,26 @@ static bool claim(struct ss_engine *engine, int64_t *number)
             return true;
     }
     return false;
+}
+
+/* What waking costs, who wakes and who is woken, has to be little beside a run. */
+static const int64_t worth_waking_nanoseconds = 20000;
+
+void ss_call_for_help(struct ss_engine *engine)
+{
+    int64_t number;
+    /* Relaxed: a hint. Who was about to sleep and is missed looks up by itself, or is woken with the
+     * next one. */
+    int64_t sleepers = atomic_load_explicit(&engine->sleepers, memory_order_relaxed);
+    /* In an open job everybody is woken as soon as there is something to claim. */
+    if (sleepers == 0 || ss_is_open(engine) || !can_claim(engine, &number))
+        return;
+    /* The time between two commits is known: each thread that is awake runs one meanwhile. Relaxed: a
+     * hint. */
+    int64_t awake = (int64_t)engine->config.threads - sleepers;
+    int64_t between = __atomic_load_n(&engine->spin_nanoseconds, __ATOMIC_RELAXED);
+    if (awake * between >= worth_waking_nanoseconds)
+        ss_wake_one(engine);
 }
 
 /* One speculative run. */
@@ -359,6 +379,7 @@ void ss_run_ordered(struct ss_worker *worker)
             ss_wake(engine);
             ss_after_commit(worker);
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
+            ss_call_for_help(engine);
             ss_run_speculatively(worker, number);
         } else {
             ss_await_work(worker, has_work, 1000000);

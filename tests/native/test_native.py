@@ -51,4 +51,5 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "table 4.1: passed",
         "timers: passed",
         "watchdog: passed",
+        "waking: passed",
     }

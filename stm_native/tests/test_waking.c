@@ -1,0 +1,93 @@
+/* One who is about to run an event wakes one of those who sleep, where there is more to do; step by
+ * step, with workers that never wake by themselves. */
+#include <stdio.h>
+
+#include "engine.h"
+#include "patience.h"
+#include "specstream.h"
+#include "steps.h"
+#include "transaction.h"
+
+enum { A = 1, B, C, D, E, X = 10, THREADS = 4, HORIZON = 3, LONG = 100000, SHORT = 100 };
+
+/* The time between two transactions is as if it had been seen. */
+static void open_stage(const char *name, const row *events, int64_t count, int64_t nanoseconds)
+{
+    scenario = name;
+    struct setting setting = {.protocol = SS_PROTOCOL_VALUE,
+                              .mode = SS_MODE_ORDERED,
+                              .threads = THREADS,
+                              .horizon = HORIZON,
+                              .long_sleeps = true};
+    stage_open(&setting);
+    __atomic_store_n(&stage_engine()->spin_nanoseconds, nanoseconds, __ATOMIC_RELAXED);
+    stage_start(events, count, 0);
+    await_stop(0, 0, 1);
+}
+
+/* The head is held; the others finish what the horizon lets them claim, and sleep. */
+static void await_sleep(void)
+{
+    for (int64_t event = 1; event <= HORIZON; event++)
+        await_status(event, SS_FINISHED);
+    await_idle(THREADS - 1);
+}
+
+static void beside_the_head(void)
+{
+    static const row events[] = {{STOP(0), ADD(A, 1)}, {ADD(B, 1)}, {ADD(C, 1)}, {ADD(D, 1)},
+                                 {STOP(0), ADD(E, 1)}, {STOP(0), ADD(A, 1), EMIT}, {STOP(0), EMIT},
+                                 {STOP(0), ADD(B, 1)}};
+    open_stage("who runs the head in place wakes one, and that one the next", events, 8, LONG);
+    await_sleep();
+    let_go(0, 0);
+    for (int64_t event = 4; event < 8; event++)
+        await_stop(event, 0, 1);
+    CHECK(ss_engine_progress(stage_engine()) == 4);
+    CHECK(ss_has_status(ss_slot_of(stage_engine(), 4), 4, SS_IN_PLACE));
+    stage_end();
+    CHECK(all_aborts() == 0);
+    stage_close();
+}
+
+static void beside_a_rerun(void)
+{
+    static const row events[] = {{STOP(0), WRITE(X, 7)}, {READ(X), STOP(0), EMIT}, {ADD(B, 1)},
+                                 {ADD(C, 1)}, {STOP(0), ADD(D, 1)}};
+    open_stage("who runs a dropped event again wakes one", events, 5, LONG);
+    await_stop(1, 0, 1);
+    let_go(1, 0);
+    await_sleep();
+    let_go(0, 0);
+    await_stop(1, 0, 2);
+    await_stop(4, 0, 1);
+    stage_end();
+    CHECK(aborts(SS_ABORT_CONFLICT) == 1 && all_aborts() == 1);
+    stage_close();
+}
+
+/* What is soon done is not worth a wake-up: the turn is given back soon, and everybody woken. */
+static void short_events(void)
+{
+    static const row events[] = {{STOP(0), ADD(A, 1)}, {ADD(B, 1)}, {ADD(C, 1)}, {ADD(D, 1)},
+                                 {STOP(0), ADD(E, 1)}, {ADD(A, 1), EMIT}};
+    open_stage("short events wake nobody", events, 6, SHORT);
+    await_sleep();
+    let_go(0, 0);
+    await_stop(4, 0, 1);
+    await_idle(THREADS - 1);
+    CHECK(runs_of(5) == 0);
+    stage_end();
+    stage_close();
+}
+
+int main(void)
+{
+    patience_start(20);
+    beside_the_head();
+    beside_a_rerun();
+    short_events();
+    patience_stop();
+    puts("waking: passed");
+    return 0;
+}
