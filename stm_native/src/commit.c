@@ -139,10 +139,14 @@ bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transactio
     int64_t next = transaction->first;
     if (!ss_is_open(engine)) {
         assert(next == engine->consumed); /* invariant 2: commits in order */
-        int64_t began = SS_UNLIKELY(engine->recorder != NULL) ? ss_now() : 0;
+        int64_t began = ss_time_run(worker);
         bool done = run_range_in_place(worker, transaction, number, &next, transaction->last);
-        if (SS_UNLIKELY(engine->recorder != NULL))
-            ss_record_in_place(engine, transaction, ss_now() - began);
+        if (SS_UNLIKELY(began != 0)) {
+            int64_t taken = ss_now() - began;
+            ss_sample(worker, taken);
+            if (engine->recorder != NULL)
+                ss_record_in_place(engine, transaction, taken);
+        }
         return done;
     }
     for (uint64_t i = 0; i < transaction->span_count; i++) {
@@ -260,7 +264,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, number, SS_IN_PLACE);
     atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
     engine->was_rerun = true;
-    ss_call_for_help(engine);
+    ss_call_for_help(worker);
     bool done = ss_run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;

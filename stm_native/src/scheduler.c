@@ -152,7 +152,7 @@ static void advance(struct ss_worker *worker)
             ss_set_status(transaction, head, SS_IN_PLACE);
             set_range(engine, transaction, head);
             ss_count(&worker->statistics.head_runs, 1);
-            ss_call_for_help(engine);
+            ss_call_for_help(worker);
             progress = ss_run_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
         }
         if (progress == SS_PUT_BACK)
@@ -232,20 +232,14 @@ static bool claim(struct ss_engine *engine, int64_t *number)
 /* What waking costs, who wakes and who is woken, has to be little beside a run. */
 static const int64_t worth_waking_nanoseconds = 20000;
 
-void ss_call_for_help(struct ss_engine *engine)
+void ss_call_for_help(const struct ss_worker *worker)
 {
+    struct ss_engine *engine = worker->engine;
     int64_t number;
     /* Relaxed: a hint. Who was about to sleep and is missed looks up by itself, or is woken with the
-     * next one. */
-    int64_t sleepers = atomic_load_explicit(&engine->sleepers, memory_order_relaxed);
-    /* In an open job everybody is woken as soon as there is something to claim. */
-    if (sleepers == 0 || ss_is_open(engine) || !can_claim(engine, &number))
-        return;
-    /* The time between two commits is known: each thread that is awake runs one meanwhile. Relaxed: a
-     * hint. */
-    int64_t awake = (int64_t)engine->config.threads - sleepers;
-    int64_t between = __atomic_load_n(&engine->spin_nanoseconds, __ATOMIC_RELAXED);
-    if (awake * between >= worth_waking_nanoseconds)
+     * next one. In an open job everybody is woken as soon as there is something to claim. */
+    if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) != 0 && !ss_is_open(engine) &&
+        worker->run_nanoseconds >= worth_waking_nanoseconds && can_claim(engine, &number))
         ss_wake_one(engine);
 }
 
@@ -255,7 +249,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     const struct ss_protocol *protocol = engine->protocol;
-    int64_t began = 0; /* 0: not recorded */
+    int64_t began = 0; /* 0: nobody wants to know */
 
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
@@ -278,8 +272,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
     else if (!ss_is_open(engine)) {
-        if (SS_UNLIKELY(engine->recorder != NULL))
-            began = ss_now();
+        began = ss_time_run(worker);
         ss_call(worker, protocol->variant, transaction->first, transaction->last);
     } else
         for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
@@ -294,8 +287,12 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         ss_boost_roll_back(engine, transaction); /* others need not wait for what cannot commit */
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
-    if (SS_UNLIKELY(began != 0))
-        ss_record_speculative(engine, transaction, ss_now() - began);
+    if (SS_UNLIKELY(began != 0)) {
+        int64_t taken = ss_now() - began;
+        ss_sample(worker, taken);
+        if (engine->recorder != NULL)
+            ss_record_speculative(engine, transaction, taken);
+    }
     ss_count(&worker->statistics.speculative_runs, 1);
 }
 
@@ -379,7 +376,7 @@ void ss_run_ordered(struct ss_worker *worker)
             ss_wake(engine);
             ss_after_commit(worker);
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
-            ss_call_for_help(engine);
+            ss_call_for_help(worker);
             ss_run_speculatively(worker, number);
         } else {
             ss_await_work(worker, has_work, 1000000);

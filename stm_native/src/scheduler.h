@@ -13,7 +13,7 @@ void ss_end_job(struct ss_engine *engine);
 int64_t ss_reach(const struct ss_engine *engine);
 /* The caller is about to run an event. If there are more, within the horizon and long enough to be worth
  * it, one of those who sleep is woken; who takes one calls the next. */
-void ss_call_for_help(struct ss_engine *engine);
+void ss_call_for_help(const struct ss_worker *worker);
 /* Runs a claimed transaction until it is finished or has to wait. */
 void ss_run_speculatively(struct ss_worker *worker, int64_t number);
 /* Spins for about one event, then sleeps, until there is work or the time is up. */

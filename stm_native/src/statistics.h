@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "engine.h"
+#include "now.h"
 #include "worker.h"
 
 /* A worker's figures are its own to write, and read by others while it works. */
@@ -32,6 +33,27 @@ static inline void ss_apply(struct ss_worker *worker, int64_t events)
 {
     worker->engine->consumed += events;
     ss_count(&worker->statistics.events, (uint64_t)events);
+}
+
+/* When a run begins, if anybody wants to know how long it takes: a recorder, and for the mean every 64th
+ * is enough. 0: nobody. */
+static inline int64_t ss_time_run(struct ss_worker *worker)
+{
+    if (worker->sample_in != 0) {
+        worker->sample_in--;
+        if (worker->engine->recorder == NULL)
+            return 0;
+    }
+    return ss_now();
+}
+
+static inline void ss_sample(struct ss_worker *worker, int64_t nanoseconds)
+{
+    if (worker->sample_in != 0)
+        return;
+    int64_t mean = worker->run_nanoseconds;
+    worker->run_nanoseconds = mean == 0 ? nanoseconds : mean + (nanoseconds - mean) / 4;
+    worker->sample_in = 63;
 }
 
 #endif

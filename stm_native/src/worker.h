@@ -32,6 +32,8 @@ struct ss_worker {
     struct ss_segment *committed_segment; /* of an open job: where that row is */
     int64_t runs_next; /* with early results: the head, which it runs when it has given the turn back; -1 */
     bool is_early; /* what it runs in place may be revoked: what that removes is not free before it is final */
+    int64_t run_nanoseconds; /* of a run, the mean of samples, of which the last count most; 0: none yet */
+    uint32_t sample_in; /* runs until the next sample */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;

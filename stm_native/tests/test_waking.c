@@ -7,20 +7,25 @@
 #include "specstream.h"
 #include "steps.h"
 #include "transaction.h"
+#include "worker.h"
 
 enum { A = 1, B, C, D, E, X = 10, THREADS = 4, HORIZON = 3, LONG = 100000, SHORT = 100 };
 
-/* The time between two transactions is as if it had been seen. */
+static const struct setting setting = {.protocol = SS_PROTOCOL_VALUE,
+                                       .mode = SS_MODE_ORDERED,
+                                       .threads = THREADS,
+                                       .horizon = HORIZON,
+                                       .long_sleeps = true};
+
+/* Runs take so long, as far as the workers know. */
 static void open_stage(const char *name, const row *events, int64_t count, int64_t nanoseconds)
 {
     scenario = name;
-    struct setting setting = {.protocol = SS_PROTOCOL_VALUE,
-                              .mode = SS_MODE_ORDERED,
-                              .threads = THREADS,
-                              .horizon = HORIZON,
-                              .long_sleeps = true};
     stage_open(&setting);
-    __atomic_store_n(&stage_engine()->spin_nanoseconds, nanoseconds, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < THREADS; i++) {
+        stage_engine()->workers[i].run_nanoseconds = nanoseconds;
+        stage_engine()->workers[i].sample_in = UINT32_MAX;
+    }
     stage_start(events, count, 0);
     await_stop(0, 0, 1);
 }
@@ -47,6 +52,26 @@ static void beside_the_head(void)
     CHECK(ss_has_status(ss_slot_of(stage_engine(), 4), 4, SS_IN_PLACE));
     stage_end();
     CHECK(all_aborts() == 0);
+    stage_close();
+}
+
+/* Nobody knows how long events take before one has been run. */
+static void first_events(void)
+{
+    static const row events[] = {{STOP(0), ADD(A, 1)}, {ADD(B, 1)}, {ADD(C, 1)}, {ADD(D, 1)},
+                                 {STOP(0), ADD(E, 1)}, {STOP(0), ADD(A, 1), EMIT}};
+    scenario = "the first sample counts at once";
+    stage_open(&setting);
+    stage_start(events, 6, 0);
+    await_stop(0, 0, 1);
+    await_sleep();
+    let_go(0, 0);
+    await_stop(5, 0, 1);
+    uint64_t known = 0;
+    for (uint64_t i = 0; i < THREADS; i++)
+        known += stage_engine()->workers[i].run_nanoseconds >= LONG;
+    CHECK(known == 1); /* who has stood with the first event */
+    stage_end();
     stage_close();
 }
 
@@ -85,6 +110,7 @@ int main(void)
 {
     patience_start(20);
     beside_the_head();
+    first_events();
     beside_a_rerun();
     short_events();
     patience_stop();
