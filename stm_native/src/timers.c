@@ -448,7 +448,10 @@ void ss_timers_start(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return;
-    /* `end` stays: where what a timer ran has failed at the end of the input, the next job goes on. */
+    /* Where what a timer ran has failed at the end of the input, the next job goes on. An open job is
+     * told of ends itself: its own, or one to go on with. */
+    if (engine->job.mode == SS_MODE_OPEN)
+        timers->end = 0;
     timers->failed = false;
     timers->firing_count = 0;
 }

@@ -377,6 +377,10 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
     struct ss_engine *engine = open->engine;
     draw_plan(&plan, open, &dice);
     plan.reached = INT64_MIN;
+    /* It goes on with an end that has begun, or knows nothing of that. */
+    uint64_t ending = plan.count == 0 && chance(&dice, 2) ? ss_engine_outcome(engine).ending : 0;
+    if (ending == 0)
+        open->model->contents.ends = 0;
     for (int64_t i = 0; i < plan.count; i++)
         open->time = plan.timestamps[i] > open->time ? plan.timestamps[i] : open->time;
     bool abandon = chance(&dice, 16);
@@ -386,6 +390,8 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
 
     if (!ss_engine_start(engine, job))
         fail("the engine did not start the job");
+    if (ending != 0)
+        ss_engine_go_on_ending(engine, ending);
     if (job->early_bytes != 0) {
         early_check_open(&plan.early, open);
         ss_engine_take_turn(engine);
@@ -411,9 +417,9 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
     if (!abandon) {
         /* Sometimes events might still come, but none before what has. */
         struct ss_frontier last = {open->time + (int64_t)spread(&dice, 50), INT64_MAX};
-        if (chance(&dice, 2))
+        if (ending == 0 && chance(&dice, 2))
             advance(open, &plan, last);
-        if (chance(&dice, 2))
+        if (ending != 0 || chance(&dice, 2))
             advance(open, &plan, frontier_before(&plan, came));
         else if (!plan.has_ended)
             advance(open, &plan, last);

@@ -434,6 +434,19 @@ static void goes_on_ending(void)
     CHECK(strcmp(story, "t1") == 0 && is_set(2) && ss_engine_outcome(engine).ending == 0);
 }
 
+/* One that broke off goes on with the next job; an open job has one of its own. */
+static void an_open_job_has_its_own_end(void)
+{
+    enum ss_mode mode = engine->job.mode;
+    engine->timers->end = engine->stamp;
+    ss_timers_start(engine);
+    CHECK(ss_engine_outcome(engine).ending == engine->stamp);
+    engine->job.mode = SS_MODE_OPEN;
+    ss_timers_start(engine);
+    engine->job.mode = mode;
+    CHECK(ss_engine_outcome(engine).ending == 0);
+}
+
 static bool is_there(uint64_t key)
 {
     return ss_engine_find(engine, 1, &key) != SS_NOWHERE;
@@ -643,6 +656,7 @@ static const struct {
     {"a timer sets others", sets_others},
     {"the end of the input comes once", ends_once},
     {"an end that has begun goes on", goes_on_ending},
+    {"an open job has its own end", an_open_job_has_its_own_end},
     {"readers come between two", readers_come_between},
     {"an entry expires", expires},
     {"after its last write", expires_after_the_last_write},
