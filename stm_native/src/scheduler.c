@@ -165,7 +165,8 @@ static void advance(struct ss_worker *worker)
         }
         ss_count(&worker->statistics.commits, 1);
         /* Relaxed: who looks meanwhile counts from its own first look. */
-        atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        if (SS_UNLIKELY(atomic_load_explicit(&engine->head_since, memory_order_relaxed) != 0))
+            atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
         if (SS_UNLIKELY(ss_predicts(engine->counters)))
             ss_prediction_fold(engine, head + 1);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */

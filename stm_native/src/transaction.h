@@ -62,23 +62,35 @@ static inline struct ss_place ss_place_of(const struct ss_read *read)
 #define SS_NOT_STOLEN INT64_MIN
 
 struct ss_transaction {
-    /* number << 3 | status. One word, so that a worker that comes back late from a speculative run
+    /* The first two lines are all that a commit without words of containers has to get from the core
+     * that has run it, beside the logs.
+     *
+     * number << 3 | status. One word, so that a worker that comes back late from a speculative run
      * cannot mistake the slot's next tenant for its own transaction. */
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t status;
     int64_t first; /* events [first, last) of the job */
     int64_t last;
-    /* An open job: the events are those of the spans, in the order of their keys. */
-    struct ss_span *spans;
-    uint64_t span_count;
-    uint64_t span_capacity;
-    _Atomic uint32_t dissolved; /* an event has come that belongs between those of the spans */
-    uint32_t verdict;
-    uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
-    bool barrier; /* with early results: the head, which can only run in place, on what it has read */
     uint64_t read_count;
     uint64_t redo_count;
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
+    uint32_t verdict;
+    _Atomic uint32_t performed_count;
+
+    _Alignas(SS_CACHE_LINE) struct ss_read *reads;
+    struct ss_write *redo;
+    uint64_t *rows;
+    uint64_t change_count;
+    int64_t least_timer; /* the earliest for which its run sets a timer; INT64_MAX: none */
+    _Atomic int64_t stolen_by; /* number of the transaction that took one of its locks, or -1 */
+    /* An open job: the events are those of the spans, in the order of their keys. */
+    struct ss_span *spans;
+    uint64_t span_count;
+
+    uint64_t span_capacity;
+    _Atomic uint32_t dissolved; /* an event has come that belongs between those of the spans */
+    bool barrier; /* with early results: the head, which can only run in place, on what it has read */
+    uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
     uint32_t cleared; /* how often its run was suspected and went on */
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
     struct { /* an open job: what a counter will be when it begins, if that is known */
@@ -86,17 +98,10 @@ struct ss_transaction {
         uint64_t value;
     } foretold[SS_COUNTERS];
     struct ss_performed *performed; /* operations on boosted structures; see boosting.c */
-    _Atomic uint32_t performed_count;
-    _Atomic int64_t stolen_by; /* number of the transaction that took one of its locks, or -1 */
     struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
-    struct ss_read *reads;
-    struct ss_write *redo;
-    uint64_t *rows;
     struct ss_change *changes; /* insertions and removals in keyed containers; keyed_changes.c */
-    uint64_t change_count;
-    int64_t least_timer; /* the earliest for which its run sets a timer; INT64_MAX: none */
 
     /* Protocol `eager`; see eager.c. On a line of its own: earlier transactions look at it. */
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t doom; /* incarnation << 32 | distance to the thief */

@@ -53,7 +53,8 @@ static void begin_share(struct ss_engine *engine)
     assert(ss_turn_is_held(engine));
     /* Relaxed, here and in turn_away: a hint. A worker that is turned away after the reader has looked
      * tries again, and is noticed by the reader that turns it away then. */
-    atomic_store_explicit(&engine->turned_away, 0, memory_order_relaxed);
+    if (SS_UNLIKELY(atomic_load_explicit(&engine->turned_away, memory_order_relaxed) != 0))
+        atomic_store_explicit(&engine->turned_away, 0, memory_order_relaxed);
     if (SS_UNLIKELY(engine->owed != 0)) {
         /* Relaxed: published with the turn. */
         atomic_store_explicit(&engine->share_end, ss_now() + engine->owed, memory_order_relaxed);

@@ -52,7 +52,6 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
         if (SS_UNLIKELY(read->bytes >= SS_ABSENT)) {
             bool is_range = read->bytes == SS_RANGE;
             if (!(is_range ? ss_range_unchanged(engine, read, &transaction->conflict)
-                           
                             : ss_is_still_there(engine, read, &transaction->conflict)))
                 return false;
             read += ss_range_entries(is_range ? read->value
@@ -71,8 +70,10 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
+    if (unchanged(engine, transaction))
+        return true;
     transaction->reason = SS_ABORT_CONFLICT;
-    return unchanged(engine, transaction);
+    return false;
 }
 
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
