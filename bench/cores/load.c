@@ -18,6 +18,7 @@ enum { ROW_WORDS = 2 };
 
 struct cores_load {
     int64_t threads, horizon, chunk;
+    int64_t longest;      /* horizon to which it may grow; 0: it stays */
     int64_t count;        /* events */
     int64_t warm;         /* so many of these run once before it is measured */
     int64_t reads;        /* words that each reads */
@@ -137,6 +138,7 @@ static bool run_events(struct ss_engine *engine, int64_t count, uint64_t *sum)
                          .count = count,
                          .chunk = load->chunk,
                          .horizon = load->horizon,
+                         .longest_horizon = load->longest,
                          .mode = SS_MODE_ORDERED};
     if (!ss_engine_start(engine, &job))
         return false;

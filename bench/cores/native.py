@@ -18,7 +18,7 @@ __all__ = ["COSTS", "Load", "Numbers", "Seen", "measured_costs", "on_machine", "
 HERE = Path(__file__).parent
 DECLARED = """
     struct cores_load {
-        int64_t threads, horizon, chunk, count, warm, reads, writes, words, is_asleep;
+        int64_t threads, horizon, chunk, longest, count, warm, reads, writes, words, is_asleep;
         int64_t *seeds;
         int64_t *times;
         const int64_t *costs;
@@ -60,6 +60,7 @@ class Load:
         threads: of the engine, each on a core of its own.
         horizon: of speculation; 0: one after the other.
         chunk: events of a transaction.
+        longest: horizon to which it may grow; 0: it stays.
         reads: words that each event reads, anywhere in the state.
         writes: of these, so many are written.
         words: of the state.
@@ -69,6 +70,7 @@ class Load:
     threads: int
     horizon: int
     chunk: int = 1
+    longest: int = 0
     reads: int = 10
     writes: int = 1
     words: int = 102_400
@@ -125,6 +127,7 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
             "threads": load.threads,
             "horizon": load.horizon,
             "chunk": load.chunk,
+            "longest": load.longest,
             "count": len(times),
             "warm": warm,
             "reads": load.reads,

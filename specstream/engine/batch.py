@@ -19,7 +19,7 @@ from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError, Partial
-from specstream.predictors.checked import next_of
+from specstream.predictors.checked import longest_of, next_of
 from specstream.predictors.predictor import Measurement, Setting
 
 __all__ = ["Batch"]
@@ -76,7 +76,8 @@ class Batch:
                 raise unheard
             parts.committed.settle_times(events.keys[0].type)
             while self._done < events.count and not self._failed:
-                self._stretch(next_of(parts.predictor, parts.longest))
+                setting = next_of(parts.predictor, parts.longest)
+                self._stretch(setting, longest_of(parts.predictor, parts.longest))
             if self._ends_input and not self._failed:
                 self._end_input()
             insist(self.settle)
@@ -98,7 +99,7 @@ class Batch:
             row += outcome.fault.event - outcome.consumed
         raise_failure(self._parts, outcome, self._events, row, self._first, self.partial)
 
-    def _stretch(self, setting: Setting) -> None:
+    def _stretch(self, setting: Setting, longest: int) -> None:
         parts, events, first, begin = self._parts, self._events, self._first, self._done
         parts.code.compile_for(setting.horizon, parts.native)
         parts.flight.locate = lambda row: (
@@ -111,7 +112,7 @@ class Batch:
         before = parts.native.statistics()
         interruption: BaseException | None = None
         try:
-            self._await_stretch(setting)
+            self._await_stretch(setting, longest=longest)
         except BaseException as error:
             interruption = error
         insist(self._count)
@@ -140,7 +141,9 @@ class Batch:
         if interruption is not None:
             raise interruption
 
-    def _await_stretch(self, setting: Setting, ends_input: bool = False) -> None:
+    def _await_stretch(
+        self, setting: Setting, *, longest: int = 0, ends_input: bool = False
+    ) -> None:
         """Runs events from the first that is not done on, until something cuts them short."""
         parts, events, begin = self._parts, self._events, self._done
         offsets = [begin if at < events.own else 0 for at in range(len(events.columns))]
@@ -158,6 +161,7 @@ class Batch:
                 first_sequence=self._first + begin,
                 chunk=setting.chunk,
                 horizon=setting.horizon,
+                longest_horizon=longest,
                 mode=parts.options.mode,
                 ends_input=ends_input,
             )

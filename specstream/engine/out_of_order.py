@@ -36,7 +36,7 @@ from specstream.engine.segments import Segment
 from specstream.engine.sources import END, Name, Source
 from specstream.engine.time_phases import TimePhases
 from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
-from specstream.predictors.checked import open_of
+from specstream.predictors.checked import longest_of, open_of
 
 __all__ = ["OutOfOrder"]
 
@@ -526,7 +526,8 @@ class OutOfOrder:
             raise ConfigurationError(
                 'events can be submitted to an engine with execution="ordered" only'
             )
-        horizon, chunk = open_of(self._parts.predictor, self._parts.longest)
+        predictor, longest = self._parts.predictor, self._parts.longest
+        horizon, chunk = open_of(predictor, longest)
         early = self._parts.options.early
         if early and self._parts.options.chunk == "auto":
             chunk = 1  # the unit of what is published again or has to run again
@@ -536,7 +537,11 @@ class OutOfOrder:
         self._lifetime.unsettled = lambda: self._note_job(before)
         early_bytes = self._parts.options.limits.early if early else 0
         self._native.start(
-            chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN, early_bytes=early_bytes
+            chunk=chunk,
+            horizon=horizon,
+            longest_horizon=longest_of(predictor, longest),
+            mode=lib.SS_MODE_OPEN,
+            early_bytes=early_bytes,
         )
         self._lifetime.settle()
         if self._early.tells:

@@ -8,6 +8,7 @@ when, and for how long: :class:`Auto` says it in prose.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 
@@ -96,12 +97,20 @@ class Auto(Predictor):
       verdict lasts, and going on costs little.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
+    All of these durations are for events of microseconds. To stop and to start again costs one of
+    the longest transactions, as one thread ends the last one while the others wait: where that is
+    more than ``RESTART``, stretches, trials and pauses are longer by as much.
+
     Speculation starts with chunks of 10 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
     for so long a thread can be away, because it was asleep or its processor was, before the others
     have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
     there is, then with single events; when it loses without them, with twice the chunk. Where all
     events meet in one word, one transaction ahead of the head is often the only reach that pays,
     and what lies between is no way there.
+
+    Where transactions take more than 20 µs, the horizon is only the one to start with: while
+    threads starve, as they do where durations vary, the runtime doubles it up to 64 transactions
+    for each thread (:meth:`longest`), and shortens it again where conflicts become many.
 
     Args:
         threads: of the engine; with one, it never speculates.
@@ -137,6 +146,8 @@ class Auto(Predictor):
     MOVED = 1.3
     MUCH_WORSE = 1.5
     LONGEST_CHUNK = 64
+    # Transactions for each thread; beyond, hardly any durations vary enough to need it.
+    LONGEST_PER_THREAD = 64
 
     def __init__(
         self, threads: int = 2, *, chunk: int | None = None, horizon: int | None = None
@@ -151,6 +162,10 @@ class Auto(Predictor):
         self._free_horizon = horizon is None
         self._start = (horizon or max(8, 4 * threads), chunk or 8)
         self._longest = 4 * self._start[0]
+        self._furthest = max(self.LONGEST_PER_THREAD * threads, self._longest)
+        # Mean transactions that a stop waits for: the longest of one for each thread, where their
+        # times vary as much as a lognormal of sigma 1 (1.5 with two threads, 5.5 with 32).
+        self._tail = math.sqrt(threads)
         self._ahead = self._start  # horizon and chunk when it speculates
         self._fitted = self._ahead  # what was fitted to
         self._fitted_to = 0.0  # plain seconds per event that they were chosen for
@@ -182,8 +197,22 @@ class Auto(Predictor):
     def cap(self, horizon: int) -> None:
         if self._free_horizon:
             self._longest = min(self._longest, horizon)
+            self._furthest = min(self._furthest, horizon)
             self._start = min(self._start[0], horizon), self._start[1]
             self._ahead = self._start
+
+    def longest(self) -> int | None:
+        return self._furthest if self._free_horizon and self.speculates else None
+
+    @property
+    def _transaction(self) -> float:
+        """Seconds that a transaction takes on one thread, at most; 0: not known yet."""
+        # The first may be out of date, the second is more where threads wait.
+        return min(self._fitted_to, self._mine * self.threads) * self._ahead[1]
+
+    def _scaled(self, seconds: float) -> float:
+        """A duration, where transactions are long."""
+        return seconds * max(1.0, self._tail * self._transaction / self.RESTART)
 
     @property
     def _mine(self) -> float:
@@ -205,20 +234,21 @@ class Auto(Predictor):
 
     def _choose(self) -> _Piece:
         mine = self._mine
+        probe, stretch = self._scaled(self.PROBE), self._scaled(self.STRETCH)
         if mine == float("inf"):
-            return _Piece("stay", self.current(), self.PROBE, mine)
-        if self._other.rest < self.PROBE:
+            return _Piece("stay", self.current(), probe, mine)
+        if self._other.rest < probe:
             if not self._speculating:
                 self._fit(mine)
             setting = (0 if self._speculating else self._ahead[0]), self._ahead[1]
             expected = self._rival if self._rival < float("inf") else mine
-            return _Piece("other", setting, self.PROBE, expected)
-        length = min(self.STRETCH, self._other.rest)
+            return _Piece("other", setting, self._scaled(self.PROBE), expected)
+        length = min(stretch, self._other.rest)
         if self._speculating and self._moves:
-            if self._near.rest > self.PROBE:
+            if self._near.rest > probe:
                 length = min(length, self._near.rest)
             elif (setting := self._neighbour()) != self._ahead:
-                return _Piece("neighbour", setting, self.PROBE, mine)
+                return _Piece("neighbour", setting, probe, mine)
         return _Piece("stay", self.current(), length, mine)
 
     def _fit(self, plain: float) -> None:
@@ -241,9 +271,9 @@ class Auto(Predictor):
             if what == "reach":
                 horizon, chunk = self._shortest
             elif what == "chunk":
-                chunk = min(max(_scaled(chunk, step), 1), self.LONGEST_CHUNK)
+                chunk = min(max(_doubled(chunk, step), 1), self.LONGEST_CHUNK)
             else:
-                horizon = min(max(_scaled(horizon, step), 1), self._longest)
+                horizon = min(max(_doubled(horizon, step), 1), self._longest)
             if (horizon, chunk) != self._ahead:
                 return horizon, chunk
             self._moves.popleft()
@@ -278,13 +308,15 @@ class Auto(Predictor):
             self._stayed(piece)
             return
         ratio = piece.time_per_event / self._mine
-        if piece.length < self.LONG_PROBE and 1 / self.CLOSE < ratio < self.CLOSE:
-            piece.length, piece.expected = self.LONG_PROBE, piece.time_per_event
+        longer = self._scaled(self.LONG_PROBE)
+        if piece.length < longer and 1 / self.CLOSE < ratio < self.CLOSE:
+            piece.length, piece.expected = longer, piece.time_per_event
             if not piece.done:
                 return
         self._piece = None
-        pause = (piece.seconds * max(0.0, 1 - 1 / ratio) + self.RESTART) / self.REGRET
-        pause = min(max(pause, self.SHORTEST_PAUSE), self.LONGEST_PAUSE)
+        lost = piece.seconds * max(0.0, 1 - 1 / ratio) + self._scaled(self.RESTART)
+        shortest, longest = self._scaled(self.SHORTEST_PAUSE), self._scaled(self.LONGEST_PAUSE)
+        pause = min(max(lost / self.REGRET, shortest), longest)
         if piece.why == "other":
             self._compare(piece, ratio, pause)
         else:
@@ -300,9 +332,10 @@ class Auto(Predictor):
             # The workload may have changed, and what is known of the others be out of date. On a
             # busy machine it is noise more often than not: so look sooner, and not at once.
             worse = took > self.MUCH_WORSE * before
-            self._other.pause = 0.0 if worse else max(self._other.pause / 2, self.SHORTEST_PAUSE)
+            shortest = self._scaled(self.SHORTEST_PAUSE)
+            self._other.pause = 0.0 if worse else max(self._other.pause / 2, shortest)
             # Aborts are counted, not timed: they are no noise.
-            self._near.pause = 0.0 if piece.aborted else self.SHORTEST_PAUSE
+            self._near.pause = 0.0 if piece.aborted else shortest
             self._all_moves(shorter_first=piece.aborted)
 
     def _compare(self, piece: _Piece, ratio: float, pause: float) -> None:
@@ -325,8 +358,8 @@ class Auto(Predictor):
             if self._aborted:
                 self._shorten()
         self._speculating = not self._speculating
-        self._other.restart(self.SHORTEST_PAUSE)
-        self._near.restart(self.SHORTEST_PAUSE)
+        self._other.restart(self._scaled(self.SHORTEST_PAUSE))
+        self._near.restart(self._scaled(self.SHORTEST_PAUSE))
         self._all_moves(shorter_first=piece.aborted)
         figures = f"plain {plain * 1e9:.0f} ns, speculative {speculative * 1e9:.0f} ns per event"
         self._decide(*self.current(), figures)
@@ -379,5 +412,5 @@ class Auto(Predictor):
         self._decide(*self._ahead, f"{names.format(*before)} took {figures}")
 
 
-def _scaled(value: int, step: int) -> int:
+def _doubled(value: int, step: int) -> int:
     return 2 * value if step > 0 else value // 2

@@ -16,6 +16,7 @@ __all__ = [
     "checked_predictor",
     "current_of",
     "least_of",
+    "longest_of",
     "next_of",
     "open_of",
     "speculates_of",
@@ -84,6 +85,18 @@ def least_of(predictor: Predictor) -> int:
     """
     least = predictor.least()
     return _Asks(predictor, "least", least).integer("the horizon", least, 0, LONGEST_HORIZON)
+
+
+def longest_of(predictor: Predictor, longest: int) -> int:
+    """The horizon up to which the runtime may lengthen one; 0: not at all.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    returned = predictor.longest()
+    if returned is None:
+        return 0
+    return _Asks(predictor, "longest", returned).integer("horizon", returned, 1, longest)
 
 
 def speculates_of(predictor: Predictor) -> bool:

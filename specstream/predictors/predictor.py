@@ -99,8 +99,9 @@ class Predictor(ABC):
     - ``least()`` and ``cap(horizon)``: the shortest horizon that it can do with, and the longest
       that there is memory for (``Engine(memory=...)``). It asks for no longer one from then on.
 
-    It may define ``open()``, horizon and chunk for events that are submitted out of order, and
-    ``speculates``, which is False where no stretch ever has a horizon.
+    It may define ``open()``, horizon and chunk for events that are submitted out of order,
+    ``longest()``, how far the runtime may lengthen a horizon, and ``speculates``, which is False
+    where no stretch ever has a horizon.
 
     What it returns is looked at before it is used: a horizon from 0 to 65536 (or what it was capped
     to), a chunk from 1 to 1048576, a stretch of at least one event, and of more than no time.
@@ -155,6 +156,11 @@ class Predictor(ABC):
     @abstractmethod
     def next(self) -> Setting:
         """The setting of the next stretch."""
+
+    def longest(self) -> int | None:
+        """While threads starve, the runtime may lengthen a horizon to this by itself; None: it may
+        not. Only for transactions of 20 µs and more, and while conflicts are few."""
+        return None
 
     @property
     def speculates(self) -> bool:

@@ -245,6 +245,9 @@ struct ss_job {
     int64_t first_sequence;
     int64_t chunk;
     int64_t horizon;
+    /* While threads starve because the head takes long, the horizon doubles, up to this; conflicts shorten
+     * it again. 0: it stays as it is. */
+    int64_t longest_horizon;
     enum ss_mode mode;
     bool ends_input; /* no event follows those of the job: the timers that are left then fire */
     /* SS_MODE_OPEN: events are applied as they come, and final later; see src/early.c. So many bytes may

@@ -187,8 +187,10 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
     worker->engine->protocol->roll_back(worker->engine, transaction);
     ss_boost_roll_back(worker->engine, transaction);
     if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
-        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN || reason == SS_ABORT_SHADOW)
+        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN || reason == SS_ABORT_SHADOW) {
         ss_hot_note(worker, transaction->conflict);
+        ss_shorten(worker->engine);
+    }
     ss_tell_dropped(worker->engine, transaction, reason);
 }
 

@@ -33,8 +33,16 @@ static const uint64_t first_undo_entries = 256;
 static const uint64_t first_output_words = 1024;
 /* For a worker to wake up, where the processor has others to serve. */
 static const int64_t patience_nanoseconds = 10000000;
+/* What waking costs, who wakes and who is woken, has to be little beside a run, and so does what a longer
+ * horizon costs in caches. */
+static const int64_t long_nanoseconds = 20000;
 /* A reference of protocol `eager` has 18 bits for the slot, and the ring is twice the horizon. */
 static const int64_t longest_eager_horizon = 1 << 16;
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t power_of_two(uint64_t at_least)
 {
@@ -188,6 +196,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
         config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
     engine->spin_nanoseconds = 2000;
     engine->patience_nanoseconds = patience_nanoseconds;
+    engine->long_nanoseconds = long_nanoseconds;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
     pthread_mutex_init(&engine->output, NULL);
@@ -302,8 +311,12 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     }
     if (job->early_bytes != 0 && config->operations > 0)
         engine->job.horizon = 0;
-    if (config->protocol == SS_PROTOCOL_EAGER && job->horizon > longest_eager_horizon)
-        engine->job.horizon = longest_eager_horizon;
+    if (engine->job.longest_horizon < engine->job.horizon || engine->job.horizon == 0)
+        engine->job.longest_horizon = engine->job.horizon;
+    if (config->protocol == SS_PROTOCOL_EAGER) {
+        engine->job.horizon = least_of(engine->job.horizon, longest_eager_horizon);
+        engine->job.longest_horizon = least_of(engine->job.longest_horizon, longest_eager_horizon);
+    }
     if (!ss_containers_renew(engine))
         return false;
     /* What the last job left in the wait queue may still hold records. Before the ring grows: a
@@ -313,7 +326,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    if (!ring_resize(engine, ring_slots_with(engine->job.horizon, engine->timers != NULL)))
+    if (!ring_resize(engine, ring_slots_with(engine->job.longest_horizon, engine->timers != NULL)))
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {
@@ -366,6 +379,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_fetch_add_explicit(&engine->clock, 1, memory_order_relaxed);
     atomic_store_explicit(&engine->retries, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->reach, engine->job.horizon, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->overstayed_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();
@@ -421,8 +435,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     if (config->protocol == SS_PROTOCOL_EAGER) {
         needed.fixed += ss_record_count(config) * sizeof(uint64_t) + ss_record_region_bytes(config);
         needed.transaction += ss_owned_limit(config) * sizeof(struct ss_owned);
-        if (horizon > longest_eager_horizon)
-            horizon = longest_eager_horizon;
+        horizon = least_of(horizon, longest_eager_horizon);
     }
     needed.transactions = ring_slots_with(horizon, ss_timers_bytes(config) != 0);
     needed.total = needed.fixed + config->threads * needed.thread +

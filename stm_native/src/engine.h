@@ -44,11 +44,11 @@ struct ss_engine {
     struct ss_job job;
     int64_t transactions; /* in this job */
     int64_t started_at;
-    int64_t spin_nanoseconds;
+    int64_t long_nanoseconds; /* a run of so long is worth waking somebody, and a longer horizon */
     _Atomic int64_t busy; /* time inside jobs with an end of their own; see statistics.c */
 
-    /* output of the job; written by whoever holds the turn */
-    uint64_t *rows;
+    /* Written with every commit, by whoever holds the turn: on lines that nobody else looks at. */
+    _Alignas(SS_CACHE_LINE) uint64_t *rows; /* output of the job */
     uint64_t row_words;
     uint64_t row_edition; /* of the rows from the first on; see struct ss_outcome */
     uint64_t row_capacity;
@@ -58,7 +58,9 @@ struct ss_engine {
     struct ss_fault fault; /* that made it fail */
     struct ss_lock_fault lock_fault;
     bool no_memory;
-    struct ss_queue queue;
+    uint64_t stamp; /* the last one given out */
+
+    _Alignas(SS_CACHE_LINE) struct ss_queue queue;
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
     struct ss_keyed *keyed; /* one for each container */
@@ -66,7 +68,6 @@ struct ss_engine {
     struct ss_timers *timers; /* NULL: the operator has none */
     pthread_mutex_t containers_mutex; /* guards what follows from the words being made of them */
     _Atomic uint32_t containers_stale; /* 1: it has to be */
-    uint64_t stamp; /* the last one given out; by whoever holds the turn */
     struct {
         uint32_t kinds;
         ss_hook hook;
@@ -77,13 +78,25 @@ struct ss_engine {
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_start;  /* first transaction not yet claimed */
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_commit; /* the head */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t turn;       /* 1: somebody holds the right to commit */
-    _Alignas(SS_CACHE_LINE) _Atomic uint32_t over;       /* 1: nothing of this job runs any more */
-    _Alignas(SS_CACHE_LINE) _Atomic uint64_t clock; /* `eager`: commits that changed the state */
-    /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
-    _Alignas(SS_CACHE_LINE) _Atomic uint32_t retries;
-    _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
+    /* All look at these all the time, and they seldom change. */
+    _Alignas(SS_CACHE_LINE) _Atomic uint32_t over; /* 1: nothing of this job runs any more */
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
+    _Atomic int64_t reach;    /* the horizon, as it has grown */
+
+    _Alignas(SS_CACHE_LINE) _Atomic uint64_t clock; /* `eager`: commits that changed the state */
+
+    /* They change where somebody sleeps, and where runs are dropped. */
+    _Alignas(SS_CACHE_LINE) _Atomic uint32_t sleepers;
+    /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
+    _Atomic uint32_t retries;
+    _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
+    _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
+    _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */
+
+    /* Written with every commit, and read by those outside the pool. */
+    _Alignas(SS_CACHE_LINE) _Atomic uint64_t version; /* odd: the state is being changed; look.c */
+    int64_t spin_nanoseconds; /* of a worker without work; atomic builtins */
     _Atomic uint32_t turned_away; /* 1: since a worker last had the turn, a reader kept one from it */
     _Atomic int64_t share_end;    /* readers wait until then */
     int64_t owed;                 /* to the workers when they come; with the turn */
@@ -91,10 +104,6 @@ struct ss_engine {
     int64_t patience_nanoseconds; /* of a reader, until a worker has come */
     _Atomic uint32_t lookers; /* threads outside the pool that look into an index */
     _Atomic uint32_t looking; /* those that have not yet seen it whole; look.c */
-    _Atomic uint64_t version; /* odd: the state is being changed; look.c */
-    _Atomic uint32_t sleepers;
-    _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
-    _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */
 
     _Alignas(SS_CACHE_LINE) pthread_mutex_t park_mutex;
     pthread_cond_t park_condition;

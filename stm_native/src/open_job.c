@@ -773,6 +773,21 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
 
 /* ---- the worker ---- */
 
+/* As in an ordered job; but where the head waits for a frontier, no horizon is too short. */
+static bool lengthens(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    bool longer = engine->job.horizon > 0 && engine->early == NULL && queue->pending_count > 0 &&
+                  !queue->failed && queue->active_count > 0 && head_is_safe(engine) &&
+                  place_of(engine, pending_key(queue)) > (uint64_t)ss_reach(engine) &&
+                  ss_lengthen(engine, ss_queue_mean(engine));
+    if (longer)
+        refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return longer;
+}
+
 static int64_t claim(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
@@ -1654,7 +1669,7 @@ void ss_run_open(struct ss_worker *worker)
             /* Relaxed, here and below: they are added up for a mean, and nothing is read on
              * their account. */
             atomic_fetch_add_explicit(&queue->runs, 1, memory_order_relaxed);
-        } else {
+        } else if (!lengthens(engine)) {
             /* A dropped run that has to wait is looked for again soon; a new event wakes. */
             bool waits = atomic_load_explicit(&engine->retries, memory_order_relaxed) != 0;
             ss_await_work(worker, has_work, waits ? 1000000 : idle_nanoseconds);

@@ -196,11 +196,50 @@ static void advance(struct ss_worker *worker)
 int64_t ss_reach(const struct ss_engine *engine)
 {
     int64_t others = (int64_t)engine->config.threads - 1;
-    /* Relaxed: a hint; seen late, one transaction starts too far ahead. */
-    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 ||
-        others >= engine->job.horizon)
-        return engine->job.horizon;
+    /* Relaxed, both: hints; seen late, one transaction starts too far ahead. */
+    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
+    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 || others >= reach)
+        return reach;
     return others > 0 ? others : 1;
+}
+
+bool ss_lengthen(struct ss_engine *engine, int64_t run_nanoseconds)
+{
+    int64_t longest = engine->job.longest_horizon;
+    /* Relaxed: a hint, and of two that starve one lengthens it. */
+    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
+    if (reach >= longest || run_nanoseconds < engine->long_nanoseconds ||
+        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != 0)
+        return false;
+    atomic_compare_exchange_strong_explicit(&engine->reach, &reach,
+                                            reach < longest - reach ? 2 * reach : longest,
+                                            memory_order_relaxed, memory_order_relaxed);
+    return true;
+}
+
+/* With T threads a conflict in T transactions costs about what one more thread is worth, and they are the
+ * more the longer the horizon: it stops growing where some twenty conflicts come in one length of it. */
+void ss_shorten(struct ss_engine *engine)
+{
+    /* Relaxed: a hint, and who loses against another one has shortened it by as much. */
+    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
+    int64_t shorter = reach - reach / 32 - 1;
+    if (reach > engine->job.horizon)
+        atomic_compare_exchange_strong_explicit(
+            &engine->reach, &reach, shorter < engine->job.horizon ? engine->job.horizon : shorter,
+            memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Nothing but the horizon keeps it from claiming, and that has grown. */
+static bool lengthens(const struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    /* Relaxed: both grow while one looks, which costs one more look. */
+    int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
+    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+    return engine->job.horizon > 0 && next < engine->transactions &&
+           next > head + ss_reach(engine) &&
+           ss_lengthen(engine, worker->run_nanoseconds);
 }
 
 static bool can_claim(struct ss_engine *engine, int64_t *number)
@@ -230,9 +269,6 @@ static bool claim(struct ss_engine *engine, int64_t *number)
     return false;
 }
 
-/* What waking costs, who wakes and who is woken, has to be little beside a run. */
-static const int64_t worth_waking_nanoseconds = 20000;
-
 void ss_call_for_help(const struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
@@ -240,7 +276,7 @@ void ss_call_for_help(const struct ss_worker *worker)
     /* Relaxed: a hint. Who was about to sleep and is missed looks up by itself, or is woken with the
      * next one. In an open job everybody is woken as soon as there is something to claim. */
     if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) != 0 && !ss_is_open(engine) &&
-        worker->run_nanoseconds >= worth_waking_nanoseconds && can_claim(engine, &number))
+        worker->run_nanoseconds >= engine->long_nanoseconds && can_claim(engine, &number))
         ss_wake_one(engine);
 }
 
@@ -379,7 +415,7 @@ void ss_run_ordered(struct ss_worker *worker)
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
             ss_call_for_help(worker);
             ss_run_speculatively(worker, number);
-        } else {
+        } else if (!lengthens(worker)) {
             ss_await_work(worker, has_work, 1000000);
         }
     }

@@ -468,6 +468,7 @@ void stage_start(const row *events, int64_t count, int64_t first_sequence)
                          .first_sequence = first_sequence,
                          .chunk = stage.setting.chunk == 0 ? 1 : stage.setting.chunk,
                          .horizon = stage.setting.horizon,
+                         .longest_horizon = stage.setting.longest_horizon,
                          .mode = stage.setting.mode};
     CHECK(count <= MOST_EVENTS);
     memcpy(stage.expected, stage.state, sizeof stage.state);

@@ -77,6 +77,7 @@ struct setting {
     enum ss_mode mode;
     uint64_t threads;
     int64_t horizon;
+    int64_t longest_horizon; /* 0: the horizon stays */
     int64_t chunk; /* 0: 1 */
     uint64_t record_shift;
     /* A parked worker does not wake by itself: a lost wake-up is a wait that fails. */

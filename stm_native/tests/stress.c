@@ -25,6 +25,7 @@
 
 #include "boosted.h"
 #include "companions.h"
+#include "engine.h"
 #include "long_sleep.h"
 #include "now.h"
 #include "patience.h"
@@ -59,6 +60,7 @@ static struct {
     uint64_t locked_jobs;
     uint64_t open_jobs;
     uint64_t open_failures;
+    uint64_t grown_horizons;
     uint64_t early_jobs;
     uint64_t early_checks;
     struct ss_early_figures early;
@@ -301,6 +303,7 @@ static void draw_job(struct world *world, const struct batch *batch, int64_t off
     job->first_sequence = batch->first_sequence + offset;
     job->chunk = chance(dice, 3) ? 1 : 1 + (int64_t)spread(dice, 63);
     job->horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64);
+    job->longest_horizon = chance(dice, 2) ? (int64_t)spread(dice, 512) : 0;
     job->mode = chance(dice, 4) ? SS_MODE_SPECULATE : SS_MODE_ORDERED;
     /* Neither can take an event back, so nothing may raise; and they run long before others do. */
     const struct container_shape *containers = &batch->shape.containers;
@@ -373,6 +376,7 @@ static int64_t run_job(struct world *world, const struct batch *batch, uint64_t 
     totals.stopped_jobs += cut && request == REQUEST_STOP;
     totals.killed_jobs += cut && request == REQUEST_KILL;
     totals.horizonless_jobs += job.mode == SS_MODE_ORDERED && job.horizon == 0;
+    totals.grown_horizons += atomic_load(&world->engine->reach) > job.horizon;
     totals.speculate_jobs += job.mode == SS_MODE_SPECULATE;
     totals.log_free_jobs += job.mode == SS_MODE_LOG_FREE;
     totals.locked_jobs += job.mode == SS_MODE_LOCKED;
@@ -433,6 +437,7 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
 {
     struct ss_job job = {.chunk = chance(dice, 3) ? 1 : 1 + (int64_t)spread(dice, 31),
                          .horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64),
+                         .longest_horizon = chance(dice, 2) ? (int64_t)spread(dice, 512) : 0,
                          .mode = SS_MODE_OPEN,
                          .count = batch->count};
     if (chance(dice, 2))
@@ -618,6 +623,8 @@ static void run_world(uint64_t number)
     world.engine = ss_engine_new(config);
     if (world.engine == NULL)
         fail("no engine");
+    if (chance(&dice, 2))
+        world.engine->long_nanoseconds = 0; /* any run is long enough for a longer horizon */
     for (int variant = 0; variant < SS_VARIANTS; variant++)
         ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);
     boosted_open(world.engine);
@@ -685,6 +692,7 @@ static bool summarize(void)
         {"jobs without events", totals.empty_jobs},
         {"jobs of 2000 events and more", totals.large_jobs},
         {"jobs without horizon", totals.horizonless_jobs},
+        {"ordered jobs whose horizon grew", totals.grown_horizons},
         {"jobs that always speculate", totals.speculate_jobs},
         {"jobs without log", totals.log_free_jobs},
         {"jobs under locks", totals.locked_jobs},

@@ -36,6 +36,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "memory: passed",
         "narrow elements: passed",
         "local lists, dicts and sets: passed",
+        "longest horizon: passed",
         "look ahead: passed",
         "look: passed",
         "no memory: passed",
