@@ -25,6 +25,8 @@
 static char *const memory_begin = (char *)0x300000000000;
 static const size_t memory_bytes = (size_t)1 << 38;
 
+/* A core waits for so many lines at one time. */
+enum { FILLS = 10 };
 enum { MOST_CORES = 128, STACK_BYTES = 1 << 20, LINE_SHIFT = 6, TABLE_BITS = 20 };
 
 enum state { RUNNABLE, ASLEEP, OVER };
@@ -42,6 +44,11 @@ struct core {
     void *argument;
     void *stack;
     void *own; /* what pthread_setspecific has set */
+    struct { /* lines that were asked for ahead, and when they are there */
+        uint64_t tag;
+        int64_t at;
+    } fills[FILLS];
+    int64_t filled_at; /* all of them */
 };
 
 struct line {
@@ -162,6 +169,17 @@ static bool has(const struct line *line, int core)
     return line->readers[core >> 6] >> (core & 63) & 1;
 }
 
+/* Until a line is there that was asked for ahead. */
+static int64_t rest_of(const struct line *line)
+{
+    const struct core *core = &cores[current];
+    if (core->filled_at > core->clock)
+        for (int i = 0; i < FILLS; i++)
+            if (core->fills[i].tag == line->tag && core->fills[i].at > core->clock)
+                return core->fills[i].at - core->clock;
+    return 0;
+}
+
 static int64_t cost_of(uintptr_t address, bool writes)
 {
     struct line *line = line_of(address);
@@ -181,7 +199,7 @@ static int64_t cost_of(uintptr_t address, bool writes)
         return cost.access + cost.store;
     }
     if (line->writer == me || has(line, me))
-        return cost.access;
+        return cost.access + rest_of(line);
     int64_t taken = line->writer >= 0 ? cost.transfer : cost.shared;
     transfers += line->writer >= 0;
     if (line->writer >= 0) {
@@ -472,6 +490,27 @@ int machine_yield(void)
 void machine_pause(void)
 {
     spend(cost.pause);
+}
+
+void machine_prefetch(const volatile void *address)
+{
+    if (table == NULL)
+        return;
+    struct core *core = &cores[current];
+    int64_t taken = cost_of((uintptr_t)address, false) - cost.access;
+    int earliest = 0;
+    for (int i = 1; i < FILLS; i++)
+        if (core->fills[i].at < core->fills[earliest].at)
+            earliest = i;
+    if (taken > 0) {
+        if (core->fills[earliest].at > core->clock)
+            core->clock = core->fills[earliest].at;
+        core->fills[earliest].tag = line_of((uintptr_t)address)->tag;
+        core->fills[earliest].at = core->clock + taken;
+        if (core->filled_at < core->fills[earliest].at)
+            core->filled_at = core->fills[earliest].at;
+    }
+    spend(cost.access);
 }
 
 int64_t machine_transfers(void)

@@ -52,6 +52,7 @@ int machine_clock(clockid_t clock, struct timespec *now);
 int machine_sleep(const struct timespec *time, struct timespec *rest);
 int machine_yield(void);
 void machine_pause(void);
+void machine_prefetch(const volatile void *address);
 int machine_set(pthread_key_t key, const void *value);
 void *machine_get(pthread_key_t key);
 int machine_affinity(void);
@@ -88,6 +89,7 @@ void machine_free(void *memory);
 #define nanosleep machine_sleep
 #define sched_yield machine_yield
 #define __builtin_ia32_pause machine_pause
+#define __builtin_prefetch(address, ...) machine_prefetch(address)
 #define _Thread_local
 #endif
 
