@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs, check_no_files
+from specstream.checkpoint.run_directory import RunDirectory
+from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
 from specstream.cli.early_log import EarlyLog, check_early, early_rows
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
@@ -57,7 +59,15 @@ __all__ = ["run"]
 @click.option(
     "--checkpoint",
     type=DIRECTORY,
-    help="Spark's checkpoint directory, new or empty; temporary by default.",
+    help="Directory of what outlives the process, new or empty at first. The same command with it "
+    "goes on where the run was killed or stopped. Without it a run cannot be started again.",
+)
+@click.option(
+    "--keep-batches",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="With --checkpoint: keep the rows of the last K micro-batches for specstream replay; those "
+    "of one that fails are kept anyway.",
 )
 @click.option(
     "--max-files-per-trigger",
@@ -89,6 +99,7 @@ def run(
     chunk: Amount,
     protocol: str,
     checkpoint: Path | None,
+    keep_batches: int | None,
     max_files_per_trigger: int | None,
     every: float | None,
     as_json: bool,
@@ -104,6 +115,9 @@ def run(
     have told their results before; "specstream latest" reads them. SIGTERM ends the run behind the
     micro-batch under way.
 
+    With --checkpoint a run may be killed at any instant. The same command goes on with it, and the
+    output is that of a run that was never interrupted; so it does when there are more files.
+
     A pipeline with several sinks writes the rows of each into a directory of its name in --output.
     One with several sources has a directory of each, --input ticks=DIRECTORY
     --input news=DIRECTORY, with the column of --order-by in all. Or it reads tables with a column
@@ -111,27 +125,39 @@ def run(
     null in the events of others.
     """
     with reported_errors():
+        if keep_batches is not None and checkpoint is None:
+            raise click.UsageError("--keep-batches keeps rows in --checkpoint: give that as well")
         operator = load_operator(target, parse_arguments(arguments))
         input_, rows, newest = check_inputs(inputs, operator, order_by, source)
+        place = None if checkpoint is None else RunDirectory(checkpoint)
+        late_output = event_time["late_output"]
+        settings = settings_of(
+            operator,
+            arguments,
+            {"--order-by": order_by, "--source": source},
+            dict(inputs),
+            {"--output": output, "--late-output": late_output, "--early": early_output},
+            is_in_time=event_time["watermark"] is not None,
+        )
+        goes_on = place is not None and place.check(settings)
         directories = directories_of(operator, output)
-        for directory in directories.values():
-            check_fresh(directory, checkpoint)
-        check_no_files("--output", output)
+        for directory in (output, *directories.values()):
+            if not goes_on:
+                check_no_files("--output", directory)
         shared = [one for one in (order_by, source) if one is not None]
         needs("spark", "pyspark", "pandas")
-        in_time = feed_options(**event_time)
-        check_early(early_output, in_time, [output, event_time["late_output"]])
+        in_time = feed_options(**event_time, is_new=not goes_on)
+        check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
+        early_directories = {} if early_output is None else directories_of(operator, early_output)
+        written = [*directories.values(), *early_directories.values()]
+        written += [] if late_output is None else [late_output]
         show, default = shown_by(operator.name, as_json)
         with (
             leaving_none_empty(
                 [
                     *(output, *directories.values()),
                     *(() if early_output is None else (early_output,)),
-                    *(
-                        ()
-                        if early_output is None
-                        else directories_of(operator, early_output).values()
-                    ),
+                    *early_directories.values(),
                 ]
             ),
             ss.Engine(
@@ -142,17 +168,29 @@ def run(
                 protocol=protocol,
                 early=early_output is not None,
             ) as engine,
-            nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
+            nullcontext(str(place.spark)) if place else tempfile.TemporaryDirectory() as spark,
         ):
+            early = (
+                None
+                if early_output is None
+                else EarlyLog(engine, early_output, is_fed=place is not None)
+            )
             feed = ss.spark.foreach_batch(
                 engine,
                 order_by=order_by,
                 source=source,
                 to=sinks_in(directories),
+                checkpoint=None if place is None else place.files,
+                keep_batches=keep_batches or 0,
+                early_to=None if early is None or place is None else early.to,
                 **in_time,
             )
-            early = None if early_output is None else EarlyLog(engine, early_output)
-            watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
+            if place is not None and not goes_on:
+                place.begin(settings, written)
+            recorded = None if feed.checkpoint is None else feed.checkpoint.recorded
+            before = None if recorded is None else recorded.batch_id
+            left = rows - events_of(engine)
+            watch = Watch(engine, feed, rows=left, newest=newest, to=show, every=every or default)
             with watch:
                 session = ss.spark.local_session(
                     f"specstream run {target}", settings={"spark.log.level": "OFF"}
@@ -165,7 +203,7 @@ def run(
                             session,
                             input_,
                             feed,
-                            checkpoint=place,
+                            checkpoint=spark,
                             files_per_trigger=max_files_per_trigger,
                             shared=shared if isinstance(input_, dict) else (),
                             on_batch=None if early is None else early.write,
@@ -178,11 +216,13 @@ def run(
                 finally:
                     session.stop()
             stats = engine.stats
+            feed.close()
         summary = {
             **summary_of(operator.name, feed.stats, stats, seconds, bool(ended)),
             "protocol": protocol,
             "output": str(output),
             "early": None if early is None else early.summary(stats),
+            "after_batch": before,
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -190,6 +230,39 @@ def run(
             print_summary(summary, feed.stats.running, bool(in_time))
         if ended:
             sys.exit(ended[0])
+
+
+def settings_of(
+    operator: ss.Operator,
+    arguments: Iterable[str],
+    columns: Mapping[str, str | None],
+    inputs: Mapping[str, Path],
+    outputs: Mapping[str, Path | None],
+    *,
+    is_in_time: bool,
+) -> dict[str, str | None]:
+    """What each start of a run has to be given again, by option.
+
+    The operator's own file is not in it: what it does may change, as in any query.
+    """
+    names = ("--input" if not name else f"--input {name}" for name in inputs)
+    return {
+        "operator": operator.name,
+        "--arg": " ".join(sorted(arguments)) or None,
+        **columns,
+        **dict(zip(names, map(os.path.realpath, inputs.values()), strict=True)),
+        **{
+            option: None if path is None else os.path.realpath(path)
+            for option, path in outputs.items()
+        },
+        "watermark": "given" if is_in_time else None,
+    }
+
+
+def events_of(engine: ss.Engine) -> int:
+    """How many events an engine has applied before, in other processes."""
+    numbered = sum(source.next_sequence for source in engine.durable.pending.sources)
+    return engine.durable.next_sequence + numbered - engine.stats.pending
 
 
 def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
@@ -251,11 +324,13 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
     """
     table = Table(show_header=False, box=None)
     stopped = ", stopped by SIGTERM" if summary["stopped"] else ""
+    before = summary["after_batch"]
+    behind = "" if before is None else f", after batch {before}"
     for name, value in (
         ("operator", summary["operator"]),
         ("rows in", f"{summary['rows_in']:,}"),
         ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
-        ("batches", f"{summary['batches']:,}{stopped}"),
+        ("batches", f"{summary['batches']:,}{stopped}{behind}"),
         *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
         *early_rows(summary["early"]),
         ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
