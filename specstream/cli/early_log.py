@@ -135,12 +135,14 @@ class _Changes:
     @property
     def path(self) -> Path:
         """The directory."""
-        return self._sink.path
+        path: Path = self._sink.path
+        return path
 
     @property
     def place(self) -> str:
         """The same for two sinks that write to one directory."""
-        return self._sink.place
+        place: str = self._sink.place
+        return place
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes them, in place of what a run that was killed has written of the batch."""

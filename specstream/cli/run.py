@@ -66,8 +66,8 @@ __all__ = ["run"]
     "--keep-batches",
     type=click.IntRange(min=0),
     metavar="K",
-    help="With --checkpoint: keep the rows of the last K micro-batches for specstream replay; those "
-    "of one that fails are kept anyway.",
+    help="With --checkpoint: keep the rows of the last K micro-batches for specstream replay, and "
+    "files that a rollback needs; the rows of a batch that fails are kept anyway.",
 )
 @click.option(
     "--max-files-per-trigger",

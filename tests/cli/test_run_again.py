@@ -8,7 +8,7 @@ from pathlib import Path
 import crash_driver
 import pytest
 from commands import invoke
-from run_again import DRIVER, parts, run, uninterrupted
+from run_again import parts, run, uninterrupted
 
 pytestmark = pytest.mark.spark
 
