@@ -41,9 +41,14 @@ class CheckpointState(SnapshotDescription):
         facts = [("operator", self.operator), ("after batch", f"{self.batch_id:,}{ended}")]
         return Sheet("Checkpoint", [*facts, *sheet.facts])
 
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields, as they were declared."""
+        return list(self.state.__dir__())  # dir() sorts them
+
     def tables(self) -> dict[str, pa.Table]:
         """All fields as Arrow tables, by name, as of :meth:`table`."""
-        return {name: self.table(name) for name in dir(self.state)}
+        return {name: self.table(name) for name in self.fields}
 
     def table(self, field: str) -> pa.Table:
         """A field as an Arrow table, as ``engine.state.table(field)`` gives it.

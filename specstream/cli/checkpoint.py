@@ -183,7 +183,7 @@ def _show_files(found: Inventory) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("batch", "written (UTC)", "rows", "bytes", "pending", "operator", "file"):
         right = name in ("batch", "rows", "bytes", "pending")
-        table.add_column(name, justify="right" if right else "left")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "operator")
     table.add_column("back to")
     for one in found.files:
         table.add_row(
@@ -194,9 +194,9 @@ def _show_files(found: Inventory) -> None:
             ("whole" if one.is_whole else "difference") + (", the end" if one.finished else ""),
             "yes" if one.trouble is None else f"no: {one.trouble}",
         )
-    console = Console()
     # In a file or a pipe a line stays one, however long.
-    console.print(table, **({} if console.is_terminal else {"width": 1000}))
+    console = Console()
+    (console if console.is_terminal else Console(width=1000)).print(table)
 
 
 def _count(number: int | None) -> str:

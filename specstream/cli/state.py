@@ -59,7 +59,7 @@ def state(
         if sum((csv is not None, parquet is not None, as_json)) > 1:
             raise click.UsageError("--csv, --parquet and --json: give one of them")
         found = ss.checkpoint_state(directory, batch)
-        names = dir(found.state)
+        names = found.fields
         if field is None and len(names) == 1 and (csv or parquet):
             field = names[0]
         if field is None and (csv or parquet):

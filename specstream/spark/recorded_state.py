@@ -41,7 +41,7 @@ def checkpoint_state(
     """
     instance("session", session, SparkSession, "a session of Spark")
     found = recorded_state.checkpoint_state(checkpoint, batch)
-    names = dir(found.state)
+    names = found.fields
     if field not in names:
         raise ConfigurationError(
             f"field={field!r}: operator {found.operator!r} has no such field after batch "

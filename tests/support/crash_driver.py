@@ -72,7 +72,11 @@ def operator_of(directory: Path) -> ss.Operator:
     """What runs over the events of a directory."""
     if not (directory / "pipeline").exists():
         return chain
-    phases: Any = (directory / "pipeline").read_text()
+    return desk((directory / "pipeline").read_text())
+
+
+def desk(phases: Any = "event") -> ss.Pipeline:
+    """The pipeline."""
     p = ss.Pipeline("chain and audit", phases=phases)
     events = p.source("events", {"x": int, "weight": float, "origin": str})
     chained = p.add(chain, events)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import crash_driver
 import pyarrow as pa
@@ -15,7 +16,8 @@ import pyarrow.parquet as pq
 import specstream as ss
 
 DRIVER = Path(crash_driver.__file__)
-LIFE_SECONDS = 180
+LIFE_SECONDS = 400
+CHECKPOINT = "checkpoint"
 
 
 def run(
@@ -36,7 +38,7 @@ def run(
     given = (
         "run", f"{DRIVER}:{target}", "--input", directory / "events", "--order-by", "time",
         "--source", "origin", "--output", directory / "out",
-        "--checkpoint", directory / "checkpoint", "--max-files-per-trigger", 1, "--json", *options,
+        "--checkpoint", directory / CHECKPOINT, "--max-files-per-trigger", 1, "--json", *options,
     )  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "specstream.cli", *map(str, given)],
@@ -52,14 +54,14 @@ def run(
     return done
 
 
-def uninterrupted(directory: Path) -> tuple[list[pa.Table], bytes]:
-    """The output of each batch, one file each, and the engine at the end: nobody was killed."""
+def uninterrupted(directory: Path) -> tuple[list[pa.Table], dict[str, Any]]:
+    """The output of each batch, one file each, and the state at the end: nobody was killed."""
     with ss.Engine(crash_driver.chain, horizon=0) as engine:
         parts = [
             engine.process(pq.read_table(path), order_by="time", source="origin")
             for path in sorted((directory / "events").iterdir())
         ]
-        return parts, engine.snapshot()
+        return parts, engine.state.to_dict()
 
 
 def parts(directory: Path) -> list[pa.Table]:
