@@ -24,7 +24,7 @@ from specstream.checkpoint.checkpoint_files import names_of
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import SPARKS, LocalStore, Store, store_of
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.files.untrusted import Malformed, made_of, natural, object_of
+from specstream.files.untrusted import Malformed, made_of, object_of
 
 __all__ = ["RunDirectory", "RunRecord", "recorded_store", "run_directory_of"]
 
@@ -87,7 +87,8 @@ class RunDirectory:
         what = f"{RECORD} in {str(self.path)!r}"
         try:
             told = object_of((self.path / RECORD).read_bytes(), "the record")
-            if (version := natural(told.get("version"), "the record: version")) > _VERSION:
+            version = made_of(told.get("version"), int, "the record: version")
+            if version > _VERSION:
                 raise SnapshotError(
                     f"{what} has version {version}, and this specstream reads {_VERSION}: use the "
                     "version that has written it"

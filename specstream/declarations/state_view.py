@@ -252,7 +252,7 @@ class StateView:
         if of is None:
             return self._plain_table(field)
         rows, texts = self._rows_and_texts(field)
-        columns = {}
+        columns: dict[str, pa.Array] = {}
         at = 0
         for what, shape in (("key", of.key), ("value", of.value)):
             columns |= _shown(what, shape, rows[:, at : at + shape.words], texts)

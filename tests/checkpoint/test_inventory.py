@@ -205,6 +205,7 @@ def test_events_that_wait_and_rows_that_were_fetched_ahead_are_told(tmp_path: Pa
             if batch < 2:
                 fed.prefetch.wait()
                 waiting.append(engine.stats.pending)
+        assert fed.prefetch is not None
         with pytest.raises(ValueError, match="the disk of the sink is full"):
             fed.prefetch.wait()
         waiting.append(engine.stats.pending)

@@ -68,6 +68,13 @@ def audit(state, event, emit):
         emit(event.x, state.hash)
 
 
+@ss.operator(state=Cells, event={"x": int}, emits={"seen": int})
+def count_events(state, event, emit):
+    # Not of any crash: another operator over the same files.
+    state.seen += 1
+    emit(state.seen)
+
+
 def operator_of(directory: Path) -> ss.Operator:
     """What runs over the events of a directory."""
     if not (directory / "pipeline").exists():
