@@ -151,18 +151,26 @@ def newest_state(store: Store) -> Chain:
         SnapshotError: none of its files can be used.
     """
     what = f"checkpoint {store!r}"
-    if not _names(store):
-        raise ConfigurationError(
-            f"{what} has no checkpoint files; expected the directory that "
-            "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in it"
-        )
-    found = newest_chain(CheckpointFiles(store, what, 0))
-    if found.chain is None:
-        raise SnapshotError(
-            f"{what} has {found.files} checkpoint file(s), none of which can be used: "
-            f"{'; '.join(found.damaged) or 'there is no full one'}"
-        )
-    return found.chain
+    for look in range(_LOOKS):
+        if not _names(store):
+            raise ConfigurationError(
+                f"{what} has no checkpoint files; expected the directory that "
+                "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in "
+                "it"
+            )
+        try:
+            found = newest_chain(CheckpointFiles(store, what, 0))
+        except FileNotFoundError:
+            if look == _LOOKS - 1:
+                raise
+            continue
+        if found.chain is None:
+            raise SnapshotError(
+                f"{what} has {found.files} checkpoint file(s), none of which can be used: "
+                f"{'; '.join(found.damaged) or 'there is no full one'}"
+            )
+        return found.chain
+    raise AssertionError
 
 
 def _refuse(store: Store, names: list[FileName], batch_id: int, error: OSError) -> NoReturn:

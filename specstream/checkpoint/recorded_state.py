@@ -24,6 +24,12 @@ class CheckpointState(SnapshotDescription):
     """The state of a stream after a micro-batch.
 
     Attributes:
+        state: the committed state, to be read as ``engine.state``.
+        next_sequence: number of the next event of ``process``.
+        pending: events that wait for the frontier of their source.
+        rejected_rows: rejected rows that nobody has fetched.
+        strings: texts in the string table.
+        size: of the state with all that, as a snapshot, in bytes.
         batch_id: the batch.
         operator: name of the operator.
         query: id of Spark's query; None: the batch was given by hand.

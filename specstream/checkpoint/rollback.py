@@ -77,19 +77,23 @@ def roll_back(
     store.open()
     try:
         found = inventory(store)
-        batch_id = _target(store, found, spark, to)
-        ours = [Deletion(store, str(n)) for n in reversed(names_of(store)) if n.batch_id > batch_id]
-        # What was kept of a later batch belongs to the history that ends here.
-        for ids, ending in ((kept_rows(store), "rows"), (input_batches(store), "input")):
-            ours += [Deletion(store, f"{n:010d}.{ending}") for n in ids if n > batch_id]
-        known = [batch_id, *found.prefetched, *spark.planned]
-        newest = max(known + [one.batch_id for one in found.files])
-        files = [*ours, *spark.back_to(batch_id)]
+        restart = found.restart
+        is_right = to is None and restart is not None and found.fits(spark) is None
+        if is_right and restart is not None:
+            # All that may be left to do is what was broken off behind Spark's last plan.
+            batch_id = newest = restart.batch_id
+            is_known = batch_id in spark.planned and not found.prefetched
+            files = spark.back_to(batch_id) if is_known else []
+        else:
+            batch_id = _target(store, found, spark, to)
+            files = [*_of_later(store, batch_id), *spark.back_to(batch_id)]
+            known = [*found.prefetched, *spark.planned, *(one.batch_id for one in found.files)]
+            newest = max([batch_id, *known])
         done = Rollback(
             batch_id,
             newest,
             [str(one) for one in files],
-            spark.merges_files(batch_id),
+            bool(files) and spark.merges_files(batch_id),
             [str(path) for place in outputs for path in _later(Path(place), batch_id)],
         )
         for one in files if not dry_run else ():
@@ -99,6 +103,15 @@ def roll_back(
         return done
     finally:
         store.close()
+
+
+def _of_later(store: Store, batch_id: int) -> list[Deletion]:
+    """Our files of later batches, the latest first: each that is left has what it builds on."""
+    names = [str(name) for name in reversed(names_of(store)) if name.batch_id > batch_id]
+    # What was kept of them belongs to the history that ends here.
+    for ids, ending in ((kept_rows(store), "rows"), (input_batches(store), "input")):
+        names += [f"{number:010d}.{ending}" for number in ids if number > batch_id]
+    return [Deletion(store, name) for name in names]
 
 
 def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> int:

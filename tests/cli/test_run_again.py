@@ -176,7 +176,8 @@ def test_behind_a_rollback_the_run_is_one_that_never_went_further(directory: Pat
     place = directory / CHECKPOINT
     code = (
         "import sys; from specstream.checkpoint.store import LocalStore\n"
-        "LocalStore(sys.argv[1]).open(); print('locked', flush=True); sys.stdin.read()"
+        "store = LocalStore(sys.argv[1]); store.open()\n"
+        "print('locked', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, place / "specstream"],
@@ -191,6 +192,8 @@ def test_behind_a_rollback_the_run_is_one_that_never_went_further(directory: Pat
         assert holder.stdin is not None
         holder.stdin.close()
 
+    nothing = invoke("checkpoint", "rollback", place)
+    assert f"are at batch {FILES - 1} already; nothing is deleted" in nothing.stdout
     done = json.loads(invoke("checkpoint", "rollback", place, "--to", BACK, "--json").stdout)
     assert (done["batch_id"], done["newest"]) == (BACK, FILES - 1)
     assert [Path(path).name for path in done["outputs"]] == [
@@ -265,6 +268,8 @@ def test_a_stream_that_has_ended_is_opened_again_by_a_rollback(tmp_path: Path) -
     refused = run(tmp_path, *options)
     assert refused.returncode == 1
     assert f"finish() has ended the stream with batch {files}" in refused.stderr
+    nothing = invoke("checkpoint", "rollback", tmp_path / CHECKPOINT)
+    assert f"are at batch {files} already" in nothing.stdout
     back = invoke("checkpoint", "rollback", tmp_path / CHECKPOINT, "--to", files - 1)
     assert back.exit_code == 0, back.output
     done = run(tmp_path, *options)
