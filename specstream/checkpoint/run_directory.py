@@ -124,7 +124,7 @@ class RunDirectory:
                 "or of a run of an earlier version, whose operator state is gone: name a new or "
                 "empty directory"
             )
-        if self.path.is_dir():
+        if self.path.is_dir() and not self.is_there:
             strange = [
                 one.name
                 for one in sorted(self.path.iterdir())

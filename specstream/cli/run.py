@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 import specstream as ss
 from specstream.checkpoint.run_directory import RunDirectory
 from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
-from specstream.cli.early_log import EarlyLog, check_early, early_rows
+from specstream.cli.early_log import EarlyLog, check_early
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, inputs_options
+from specstream.cli.run_directories import (
+    directories_of,
+    leaving_none_empty,
+    settings_of,
+    sinks_in,
+)
+from specstream.cli.run_summary import print_summary, shown_by, summary_of
 from specstream.cli.target import load_operator, parse_arguments
-from specstream.display.values import reasons_of
 from specstream.engine.engine import Amount
-from specstream.monitoring.live import JsonLines, LiveTable, PlainLines
 from specstream.monitoring.watch import Watch
-
-if TYPE_CHECKING:
-    from specstream.spark.feed import FeedStats
 
 __all__ = ["run"]
 
@@ -148,18 +147,13 @@ def run(
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time, is_new=not goes_on)
         check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
-        early_directories = {} if early_output is None else directories_of(operator, early_output)
-        written = [*directories.values(), *early_directories.values()]
-        written += [] if late_output is None else [late_output]
+        written = list(directories.values())
+        if early_output is not None:
+            written += directories_of(operator, early_output).values()
+        tops = [one for one in (output, early_output) if one is not None]
         show, default = shown_by(operator.name, as_json)
         with (
-            leaving_none_empty(
-                [
-                    *(output, *directories.values()),
-                    *(() if early_output is None else (early_output,)),
-                    *early_directories.values(),
-                ]
-            ),
+            leaving_none_empty([*tops, *written]),
             ss.Engine(
                 operator,
                 threads=threads,
@@ -170,11 +164,8 @@ def run(
             ) as engine,
             nullcontext(str(place.spark)) if place else tempfile.TemporaryDirectory() as spark,
         ):
-            early = (
-                None
-                if early_output is None
-                else EarlyLog(engine, early_output, is_fed=place is not None)
-            )
+            is_fed = place is not None
+            early = None if early_output is None else EarlyLog(engine, early_output, is_fed=is_fed)
             feed = ss.spark.foreach_batch(
                 engine,
                 order_by=order_by,
@@ -182,11 +173,12 @@ def run(
                 to=sinks_in(directories),
                 checkpoint=None if place is None else place.files,
                 keep_batches=keep_batches or 0,
-                early_to=None if early is None or place is None else early.to,
+                early_to=early.to if early is not None and is_fed else None,
                 **in_time,
             )
             if place is not None and not goes_on:
-                place.begin(settings, written)
+                late = [] if late_output is None else [late_output]
+                place.begin(settings, [*written, *late])
             recorded = None if feed.checkpoint is None else feed.checkpoint.recorded
             before = None if recorded is None else recorded.batch_id
             left = rows - events_of(engine)
@@ -232,124 +224,10 @@ def run(
             sys.exit(ended[0])
 
 
-def settings_of(
-    operator: ss.Operator,
-    arguments: Iterable[str],
-    columns: Mapping[str, str | None],
-    inputs: Mapping[str, Path],
-    outputs: Mapping[str, Path | None],
-    *,
-    is_in_time: bool,
-) -> dict[str, str | None]:
-    """What each start of a run has to be given again, by option.
-
-    The operator's own file is not in it: what it does may change, as in any query.
-    """
-    names = ("--input" if not name else f"--input {name}" for name in inputs)
-    return {
-        "operator": operator.name,
-        "--arg": " ".join(sorted(arguments)) or None,
-        **columns,
-        **dict(zip(names, map(os.path.realpath, inputs.values()), strict=True)),
-        **{
-            option: None if path is None else os.path.realpath(path)
-            for option, path in outputs.items()
-        },
-        "watermark": "given" if is_in_time else None,
-    }
-
-
 def events_of(engine: ss.Engine) -> int:
     """How many events an engine has applied before, in other processes."""
     numbered = sum(source.next_sequence for source in engine.durable.pending.sources)
     return engine.durable.next_sequence + numbered - engine.stats.pending
-
-
-def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
-    """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
-    sinks = operator.sinks
-    return {name: output / name for name in sinks} if len(sinks) > 1 else {"": output}
-
-
-@contextmanager
-def leaving_none_empty(directories: Iterable[Path]) -> Iterator[None]:
-    """What is refused, or fails before the first batch, leaves no directories behind."""
-    new = [one for one in dict.fromkeys(directories) if not one.exists()]
-    try:
-        yield
-    except BaseException:
-        for one in reversed(new):  # those inside first
-            with suppress(OSError):
-                one.rmdir()
-        raise
-
-
-def sinks_in(directories: dict[str, Path]) -> Any:
-    """What writes them there."""
-    found = {name: ss.spark.parquet_sink(directory) for name, directory in directories.items()}
-    return found.get("", found)
-
-
-def summary_of(
-    operator: str, feed: FeedStats, stats: ss.Statistics, seconds: float, stopped: bool
-) -> dict[str, Any]:
-    """What a run did, as plain data."""
-    return {
-        "event": "summary",
-        "operator": operator,
-        "rows_in": feed.events,
-        "rows_out": feed.rows,
-        "batches": feed.batches,
-        "late": feed.late,
-        "stopped": stopped,
-        "seconds": seconds,
-        "events_per_second": feed.events / seconds,
-        "engine_events_per_second": feed.events / max(feed.running, 1e-9),
-        "commits": stats.commits,
-        "head_runs": stats.head_runs,
-        "aborts": dict(stats.aborts),
-        "threads": stats.threads,
-        "horizon": stats.horizon,
-        "chunk": stats.chunk,
-    }
-
-
-def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> None:
-    """For people, on stdout.
-
-    Args:
-        summary: as ``--json`` has it.
-        running: seconds in the engine.
-        is_in_time: there is a watermark, so rows may have been late.
-    """
-    table = Table(show_header=False, box=None)
-    stopped = ", stopped by SIGTERM" if summary["stopped"] else ""
-    before = summary["after_batch"]
-    behind = "" if before is None else f", after batch {before}"
-    for name, value in (
-        ("operator", summary["operator"]),
-        ("rows in", f"{summary['rows_in']:,}"),
-        ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
-        ("batches", f"{summary['batches']:,}{stopped}{behind}"),
-        *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
-        *early_rows(summary["early"]),
-        ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
-        ("events/s", f"{summary['events_per_second']:,.0f}"),
-        ("commits", f"{summary['commits']:,}"),
-        ("aborts", reasons_of(summary["aborts"])),
-    ):
-        table.add_row(name, value)
-    Console().print(table)
-
-
-def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
-    """Who shows a run's statistics, and every how many seconds by default."""
-    console = Console(stderr=True)
-    if as_json:
-        return JsonLines(click.echo), 1.0
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveTable(console, operator), 1.0
-    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
 
 
 @contextmanager
