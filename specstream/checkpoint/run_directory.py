@@ -128,7 +128,7 @@ class RunDirectory:
             strange = [
                 one.name
                 for one in sorted(self.path.iterdir())
-                if one.name not in (RECORD, FILES, SPARK) and not one.name.startswith(".")
+                if one.name != FILES and not one.name.startswith(".")
             ]
             if strange:
                 raise ConfigurationError(
@@ -144,7 +144,8 @@ class RunDirectory:
                 f"--checkpoint {self.path}: another run has begun in it meanwhile: give every run "
                 "a directory of its own"
             )
-        # Killed while it planned its first batch, Spark cannot go on from what it has left there.
+        # Of a run that was begun here, or it was refused: what somebody else calls so stays. Killed
+        # while it planned its first batch, Spark cannot go on from what it has left there.
         shutil.rmtree(self.spark, ignore_errors=True)
         record = RunRecord(list(settings.items()), [os.path.realpath(str(one)) for one in outputs])
         said = json.dumps(asdict(record), indent=2).encode()

@@ -65,7 +65,7 @@ def list_(directory: str, spark: str | None, as_json: bool) -> None:
 @spark_option
 @json_option
 def verify(directory: str, spark: str | None, as_json: bool) -> None:
-    """Read everything, and say what is damaged and which batch a start would go on from.
+    """Read everything, and say what is damaged and which state is the newest to go on from.
 
     Nothing is written or locked: the query may be running. The exit status is 1 where something is
     damaged, or the two checkpoints do not belong together.
@@ -84,7 +84,7 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
             if (restart := found.restart) is None:
                 click.echo("no file can be used: put a copy of both directories back")
             else:
-                click.echo(f"a start goes on from the state after batch {restart.batch_id}")
+                click.echo(f"the newest state to go on from is that after batch {restart.batch_id}")
             _show_spark(found, log)
     if troubles or apart is not None:
         sys.exit(1)

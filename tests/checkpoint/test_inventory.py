@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 from commands import invoke
 from fed import Fed
+from pyarrow import fs
 
 import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint.checkpoint_files import CheckpointFiles
 from specstream.checkpoint.inventory import inventory
 from specstream.checkpoint.restart import newest_chain
-from specstream.checkpoint.store import LocalStore
+from specstream.checkpoint.store import LocalStore, RemoteStore
 
 BATCHES, ROWS = 9, 20
 
@@ -216,6 +217,11 @@ def test_events_that_wait_and_rows_that_were_fetched_ahead_are_told(tmp_path: Pa
     assert found.prefetched == [2]
     assert found.others == {"0000000002.rows": ROWS}
     assert "fetched ahead" in invoke("checkpoint", "verify", place).stdout
+
+
+def test_files_in_a_store_are_listed_as_those_of_a_directory(recorded: Path) -> None:
+    remote = RemoteStore(fs.LocalFileSystem(), str(recorded), "store://recorded")
+    assert inventory(remote, thorough=True) == inventory(LocalStore(recorded), thorough=True)
 
 
 def test_a_rollback_needs_both_checkpoints(recorded: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_its_checkpoint_is_read_by_its_directory(directory: Path) -> None:
     assert (listed["restart"], listed["spark"]["next_batch"]) == (FILES - 1, FILES)
     verified = invoke("checkpoint", "verify", place)
     assert verified.exit_code == 0, verified.output
-    assert f"goes on from the state after batch {FILES - 1}" in verified.stdout
+    assert f"state to go on from is that after batch {FILES - 1}" in verified.stdout
     replayed = json.loads(invoke("replay", place, "--json", "--batch", 3).stdout)
     assert (replayed["batch"], replayed["difference"]) == (3, None)
 
@@ -110,12 +110,14 @@ def test_a_checkpoint_directory_of_something_else_is_refused(
     target, spark = f"{crash_driver.__file__}:chain", directory / CHECKPOINT / "spark"
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "todo").touch()
+    (tmp_path / "home" / "spark" / "bin").mkdir(parents=True)
     without = shutil.copytree(directory / CHECKPOINT, tmp_path / "without")
     (without / "run.json").unlink()
     for place, message in (
         (spark, "it is a checkpointLocation of Spark"),
         (tmp_path / "notes", "there is 'todo' in it, which is of no run"),
-        (without, "run.json"),
+        (tmp_path / "home", "there is 'spark' in it, which is of no run"),
+        (without, "run.json in"),
     ):
         changed = {"checkpoint": place, "output": tmp_path / "out"}
         refused = invoke("run", target, *options_of(directory, **changed))
