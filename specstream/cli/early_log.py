@@ -78,7 +78,7 @@ class EarlyLog:
         to: what ``early_to=`` is given.
     """
 
-    def __init__(self, engine: Engine, directory: Path, *, is_fed: bool) -> None:
+    def __init__(self, engine: Engine, directory: Path, *, is_fed: bool = False) -> None:
         self._engine, self._directory, self._is_fed = engine, directory, is_fed
         names = engine.operator.sinks
         self._batches: set[int] = set()
