@@ -19,6 +19,7 @@ from typing import Any
 if importlib.import_module("specstream.doctor.beginning").begin():
     importlib.import_module("specstream.doctor.alone").take_over(None)
 try:
+    from specstream.checkpoint.recorded_state import CheckpointState, checkpoint_state
     from specstream.columns.instants import when
     from specstream.declarations.container_fields import (
         deque,
@@ -68,6 +69,7 @@ __all__ = [
     "Abort",
     "AbortDriven",
     "Auto",
+    "CheckpointState",
     "CompileError",
     "ConfigurationError",
     "DeclarationError",
@@ -93,6 +95,7 @@ __all__ = [
     "Statistics",
     "ThroughputDriven",
     "array",
+    "checkpoint_state",
     "decimal",
     "deque",
     "describe_snapshot",

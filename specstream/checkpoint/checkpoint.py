@@ -227,8 +227,8 @@ class Checkpoint:
                 f"goes on with batch {batch_id}; expected {recorded.batch_id} or "
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
-                "that belong together, or take Spark's back to the same batch "
-                "(guide: Spark in production)"
+                "that belong together, or take both back to one batch with specstream checkpoint "
+                "rollback (guide: Spark in production)"
             )
         self._skipped = None
         return None
@@ -247,9 +247,9 @@ class Checkpoint:
             f"{self._what} holds the state after batch {at}, and its files up to batch "
             f"{self._skipped} cannot be used ({'; '.join(self._damaged)}): Spark may have "
             f"acknowledged batch {self._skipped}, and finish() would replace the rows of batch "
-            f"{at + 1} in the sinks. Put back copies of both directories, or take Spark back to "
-            f"batch {at} and start the query, which sends batch {at + 1} again "
-            "(guide: Spark in production)"
+            f"{at + 1} in the sinks. Put back copies of both directories, or take both back to "
+            f"batch {at} with specstream checkpoint rollback and start the query, which sends "
+            f"batch {at + 1} again (guide: Spark in production)"
         )
 
     @property

@@ -12,9 +12,10 @@ from typing import NoReturn
 import pyarrow as pa
 
 from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import FileName, names_of, read_file
+from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName, names_of, read_file
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.inputs import Input, input_batches, read_input
+from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.store import Store
 from specstream.declarations.state import Layout
 from specstream.declarations.state_content import StateContent
@@ -22,7 +23,15 @@ from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile
 
-__all__ = ["After", "RecordedBatch", "newest_batch", "read_batch", "restored"]
+__all__ = [
+    "After",
+    "RecordedBatch",
+    "newest_batch",
+    "newest_state",
+    "read_batch",
+    "restored",
+    "state_after",
+]
 
 # Looks at a directory in which somebody deletes.
 _LOOKS = 3
@@ -107,6 +116,63 @@ def read_batch(store: Store, batch_id: int) -> RecordedBatch:
     raise AssertionError
 
 
+def state_after(store: Store, batch_id: int) -> Chain:
+    """The engine after a batch.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no file of that batch.
+        SnapshotError: a file that leads to it is damaged, or not there any more.
+    """
+    for look in range(_LOOKS):
+        names = _names(store)
+        if not _has(names, batch_id):
+            ids = sorted({name.batch_id for name in names})
+            there = f"{ids[0]} to {ids[-1]}" if ids else "none"
+            raise ConfigurationError(
+                f"batch {batch_id} has no file in checkpoint {store!r}; batches that have: {there}"
+                "; how far they reach back is what keep_batches= says"
+            )
+        try:
+            return _chain(store, names, batch_id)
+        except FileNotFoundError as error:
+            if look == _LOOKS - 1:
+                raise SnapshotError(
+                    f"the state after batch {batch_id} cannot be had from {store!r}: a file that "
+                    f"leads to it is not there any more ({error})"
+                ) from None
+    raise AssertionError
+
+
+def newest_state(store: Store) -> Chain:
+    """The engine after the newest batch that a start could go on from.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no checkpoint file in it.
+        SnapshotError: none of its files can be used.
+    """
+    what = f"checkpoint {store!r}"
+    for look in range(_LOOKS):
+        if not _names(store):
+            raise ConfigurationError(
+                f"{what} has no checkpoint files; expected the directory that "
+                "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in "
+                "it"
+            )
+        try:
+            found = newest_chain(CheckpointFiles(store, what, 0))
+        except FileNotFoundError:
+            if look == _LOOKS - 1:
+                raise
+            continue
+        if found.chain is None:
+            raise SnapshotError(
+                f"{what} has {found.files} checkpoint file(s), none of which can be used: "
+                f"{'; '.join(found.damaged) or 'there is no full one'}"
+            )
+        return found.chain
+    raise AssertionError
+
+
 def _refuse(store: Store, names: list[FileName], batch_id: int, error: OSError) -> NoReturn:
     kept = input_batches(store)
     there = f"batches that can be replayed: {', '.join(map(str, kept)) or 'none'}"
@@ -129,7 +195,7 @@ def _names(store: Store) -> list[FileName]:
     except OSError as error:
         raise ConfigurationError(
             f"checkpoint={store!r} cannot be read: {error}; expected the directory that "
-            "foreach_batch(checkpoint=...) got"
+            "foreach_batch(checkpoint=...) or specstream run --checkpoint got"
         ) from None
 
 

@@ -32,7 +32,7 @@ from specstream.checkpoint.difference import (
 )
 from specstream.checkpoint.inputs import Origin, Raised
 from specstream.checkpoint.recorded_batch import RecordedBatch, newest_batch, read_batch, restored
-from specstream.checkpoint.store import store_of
+from specstream.checkpoint.run_directory import recorded_store
 from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import (
     Events,
@@ -119,7 +119,8 @@ def replay(
     is disturbed that uses the checkpoint.
 
     Args:
-        checkpoint: what ``foreach_batch(checkpoint=...)`` got: a path or a URI.
+        checkpoint: what ``foreach_batch(checkpoint=...)`` got, a path or a URI; or what
+            ``specstream run --checkpoint`` got.
         batch: id of the batch; one whose input was kept (``keep_batches=``), or that failed. None:
             the newest of them, which the one that failed is.
         operator: what is run; None: the operator as it was declared when the batch ran. It is
@@ -138,7 +139,7 @@ def replay(
         found = ss.spark.replay("/data/top/checkpoint", batch=12)
         found.output, found.state.counts, found.difference
     """
-    store = store_of(checkpoint)
+    store = recorded_store(checkpoint)
     batch = newest_batch(store) if batch is None else integer("batch", batch, 0)
     pdb, event = flag("pdb", pdb), integer("event", event, 0)
     if operator is not None:

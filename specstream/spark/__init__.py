@@ -23,6 +23,7 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.kafka import from_kafka
     from specstream.spark.latest import latest
     from specstream.spark.listener import ProgressListener, watch
+    from specstream.spark.recorded_state import checkpoint_state
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
     from specstream.spark.sinks import (
@@ -62,6 +63,7 @@ __all__ = [
     "Replay",
     "StopOnSignal",
     "apply",
+    "checkpoint_state",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",

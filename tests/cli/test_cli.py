@@ -102,13 +102,13 @@ def test_run_gives_the_sequential_answer_and_a_summary(
     expected = operator.run_sequential({"x": times * 3}).output
     assert pyarrow.dataset.dataset(output, format="parquet").to_table().equals(expected)
 
-    # A second run would mix its rows with these, or go on without the state.
+    # A second run would mix its rows with these, and the first one goes on with its own output.
     again = invoke(*options, "--output", output)
     assert again.exit_code == 1
     assert "Parquet files in it already" in again.stderr
     resumed = invoke(*options, "--output", tmp_path / "out2", "--checkpoint", checkpoint)
     assert resumed.exit_code == 1
-    assert "belongs to an earlier run" in resumed.stderr
+    assert f"--output was '{output}' and is now '{tmp_path / 'out2'}'" in resumed.stderr
 
 
 def test_run_shows_the_traceback_of_the_operators_own_error(
