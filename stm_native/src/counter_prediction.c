@@ -169,7 +169,7 @@ static void learn(struct ss_counter *counter, uint64_t added, uint64_t events)
     /* Relaxed: only who may change a note changes it, and who reads it guesses. */
     uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
     /* What it has by a plain store is not counted, and must not be expected for long. */
-    uint64_t most = usual / SIXTEENTHS + 2 * events;
+    uint64_t most = usual / SIXTEENTHS + events;
     if ((int64_t)added < 0)
         added = 0;
     if (added > most)
