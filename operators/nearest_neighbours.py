@@ -35,7 +35,8 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     squares of their distances; of equal ones the one with the lower number comes first. Then the
     point itself is put into its bucket; a full bucket forgets its oldest point.
 
-    Only the point's own bucket and the up to eight around it are looked at. So a neighbour closer
+    Only the point's own bucket and the up to eight around it are looked at, and of these none that
+    is farther away than ``k`` points that have been found. So a neighbour closer
     than 1 / grid is always found, unless its bucket has forgotten it; one farther away than two
     diagonals of a bucket never is, and a point with none around it emits nothing. Take a coarse
     grid where points are few.

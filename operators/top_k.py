@@ -12,6 +12,13 @@ sign function per *column*. Read literally this is wrong: rows with different si
 median taken before the signs are undone, and two items of one column would always have the same
 sign, so that nothing cancels. Here, as in [CCFC04], each row has a sign function of the item, and
 is multiplied by it before the median.
+
+By Listing 2.6 every event looks at its estimate and at the whole list, and so conflicts with every
+event that counts an item of the list. The answer needs less. Of an item in the list nobody asks for
+the estimate: its counters are added to unread, and its count is a predicted counter. Any other
+item matters only if its estimate is above the least count, which never falls. So a threshold is
+kept that is not above it, and is brought up to it only where an estimate is above the threshold:
+an event that stays below it reads no count, and of the sketch just over half of its counters.
 """
 
 from __future__ import annotations
@@ -48,8 +55,14 @@ def top_k(
             square root of it.
         item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
-    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), all int64. An entry of the list
-    with count 0 is free, whatever its item; the code of a string stands for it.
+    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), ``threshold``, all int64. An entry
+    of the list with count 0 is free, whatever its item; the code of a string stands for it. The
+    threshold is at most the least count. A snapshot of a version without it can be restored.
+
+    Two events conflict if they have the same item outside of the list, share a counter of which the
+    later one needs the value, or if one changes which items are in the list. Events of the same item
+    of the list conflict only where its count is not among the four that are predicted
+    (:func:`specstream.structures.increment`), or is predicted wrongly.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
