@@ -6,9 +6,9 @@ it memory and the time of a query. The answer is exact as long as the k nearest 
 farther away than the edge of the nine buckets and none of them has been overwritten.
 
 A bucket whose edge is farther away than k points that have been found already cannot change the
-answer, and is not looked at. The own bucket comes first, so that of uniform points, ten to a bucket,
-only two or three of the nine are looked at: there is less to compute, and less for an event to
-conflict over.
+answer, and is not looked at. The own bucket comes first, so that of uniform points, ten to a
+bucket, only two or three of the nine are looked at: there is less to compute, and less for an event
+to conflict over.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
 
 
 def least_distance(at, own, step, grid):  # type: ignore[no-untyped-def]
-    """How far it is along an axis from ``at``, in bucket ``own``, to bucket ``own + step``, at least.
+    """How far it is at least along an axis from ``at``, in bucket ``own``, to ``own + step``.
 
     Which bucket a point on an edge belongs to, and what its distance is, are rounded; what is taken
     off here is a thousand times as much.

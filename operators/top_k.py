@@ -55,13 +55,13 @@ def top_k(
             square root of it.
         item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
-    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), ``threshold``, all int64. An entry
-    of the list with count 0 is free, whatever its item; the code of a string stands for it. The
-    threshold is at most the least count. A snapshot of a version without it can be restored.
+    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), and ``threshold``, all int64. An
+    entry of the list with count 0 is free, whatever its item; the code of a string stands for it.
+    The threshold is at most the least count. A snapshot of a version without it can be restored.
 
     Two events conflict if they have the same item outside of the list, share a counter of which the
-    later one needs the value, or if one changes which items are in the list. Events of the same item
-    of the list conflict only where its count is not among the four that are predicted
+    later one needs the value, or if one changes which items are in the list. Events of the same
+    item of the list conflict only where its count is not among the four that are predicted
     (:func:`specstream.structures.increment`), or is predicted wrongly.
 
     Raises:

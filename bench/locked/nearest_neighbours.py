@@ -1,7 +1,8 @@
 """Nearest neighbours under locks: the search and the insertion inside, roots and rows outside.
 
 Fine-grained locks are one for each bucket. An event holds one at a time then, so there is no order
-to keep: up to nine for looking through the buckets, one after the other, and its own for the insertion.
+to keep: up to nine for looking through the buckets, one after the other, and its own for the
+insertion.
 The price is that it may see one bucket before and another one after somebody else's event.
 """
 

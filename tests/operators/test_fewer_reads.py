@@ -36,9 +36,7 @@ def same(found: Any, expected: Any) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    streams(), st.integers(1, 6), st.sampled_from([1, 3, 5]), st.sampled_from([1, 2, 7, 64])
-)
+@given(streams(), st.integers(1, 6), st.sampled_from([1, 3, 5]), st.sampled_from([1, 2, 7, 64]))
 def test_top_k_answers_as_if_each_event_read_the_whole_list(
     items: list[int], k: int, rows: int, width: int
 ) -> None:
