@@ -14,6 +14,7 @@ to conflict over.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import specstream as ss
 from specstream.declarations.options import integer
@@ -159,7 +160,7 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     return process
 
 
-def least_distance(at, own, step, grid):  # type: ignore[no-untyped-def]
+def least_distance(at: Any, own: Any, step: Any, grid: Any) -> Any:
     """How far it is at least along an axis from ``at``, in bucket ``own``, to ``own + step``.
 
     Which bucket a point on an edge belongs to, and what its distance is, are rounded; what is taken
