@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.cores import neighbours
 from bench.cores.native import COSTS, Load, on_machine, real
 from bench.cores.table import Cell, durations, ideal, speed_on_machine
 
@@ -53,14 +52,6 @@ def test_words_that_are_read_in_a_row_give_the_same_answer_on_all_cores() -> Non
     there = on_machine(load)
     assert there.sum == alone.sum == real(load, asleep=False).sum
     assert there.reruns > 0
-
-
-def test_fewer_buckets_are_less_to_conflict_over() -> None:
-    shapes = [neighbours.Shape(9, 1_000), neighbours.Shape(2.5, 1_000)]
-    many, few = neighbours.table(neighbours.Amount(shapes, (8,), (4,), 400), lambda what: None)
-    assert few.reruns < many.reruns
-    assert few.transfers < many.transfers
-    assert few.speed > many.speed
 
 
 def test_more_costs_take_more_time() -> None:
