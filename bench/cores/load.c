@@ -22,6 +22,7 @@ struct cores_load {
     int64_t count;        /* events */
     int64_t warm;         /* so many of these run once before it is measured */
     int64_t reads;        /* words that each reads */
+    int64_t run;          /* so many of these are neighbours */
     int64_t writes;       /* of these, so many are written */
     int64_t words;        /* of the state */
     int64_t is_asleep;    /* for real: it sleeps, instead of being busy */
@@ -71,12 +72,15 @@ static void work(int64_t nanoseconds)
 
 INLINE bool process(const struct fixed *fixed, struct ss_run *run, int64_t row, bool plain)
 {
-    uint64_t at = (uint64_t)load->seeds[row], sum = 0;
+    uint64_t at = (uint64_t)load->seeds[row], sum = 0, word = 0;
+    uint64_t places = (uint64_t)(load->words - load->run + 1);
     work(load->times[row]);
-    for (int64_t i = 0; i < load->reads; i++) {
+    for (int64_t i = 0; i < load->reads; i++, word++) {
         uint64_t value;
-        at = scramble(at);
-        uint64_t word = (at >> 32) % (uint64_t)load->words;
+        if (i % load->run == 0) {
+            at = scramble(at);
+            word = (at >> 32) % places;
+        }
         if (plain)
             value = fixed->state[word];
         else if (!load_transactional(fixed, run, word, &value))

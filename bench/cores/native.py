@@ -18,7 +18,7 @@ __all__ = ["COSTS", "Load", "Numbers", "Seen", "measured_costs", "on_machine", "
 HERE = Path(__file__).parent
 DECLARED = """
     struct cores_load {
-        int64_t threads, horizon, chunk, longest, count, warm, reads, writes, words, is_asleep;
+        int64_t threads, horizon, chunk, longest, count, warm, reads, run, writes, words, is_asleep;
         int64_t *seeds;
         int64_t *times;
         const int64_t *costs;
@@ -61,7 +61,8 @@ class Load:
         horizon: of speculation; 0: one after the other.
         chunk: events of a transaction.
         longest: horizon to which it may grow; 0: it stays.
-        reads: words that each event reads, anywhere in the state.
+        reads: words that each event reads.
+        run: of these, so many are neighbours, from anywhere in the state on.
         writes: of these, so many are written.
         words: of the state.
     """
@@ -72,6 +73,7 @@ class Load:
     chunk: int = 1
     longest: int = 0
     reads: int = 10
+    run: int = 1
     writes: int = 1
     words: int = 102_400
 
@@ -131,6 +133,7 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
             "count": len(times),
             "warm": warm,
             "reads": load.reads,
+            "run": load.run,
             "writes": load.writes,
             "words": load.words,
             "is_asleep": asleep,

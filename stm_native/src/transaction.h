@@ -94,6 +94,8 @@ struct ss_transaction {
     uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
     uint32_t cleared; /* how often its run was suspected and went on */
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    _Atomic uint64_t expected[SS_COUNTERS]; /* of it, as a run that was dropped had them, or unknown */
+    _Atomic uint64_t counted; /* number of the transaction that these are of, plus 1; 0: of none */
     struct { /* an open job: what a counter will be when it begins, if that is known */
         bool known;
         uint64_t value;
