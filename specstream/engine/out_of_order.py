@@ -29,7 +29,12 @@ from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
-from specstream.engine.operator_errors import raise_failure, raise_timer_failure
+from specstream.engine.operator_errors import (
+    failed_event,
+    failed_timer,
+    raise_failure,
+    raise_timer_failure,
+)
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
 from specstream.engine.segments import Segment
@@ -66,9 +71,11 @@ class OutOfOrder:
         self._joined = 0  # sources that the frontier was looked at for
         self._early = EarlyResults(self._native, self._emits, parts.operator.rows)
         self._applied = 0  # events of the open job that a poll has told of
+        self._aside = 0  # events that were set aside since a poll has told of some
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
         ] = []  # rows that nobody has, by edition
+        self._pause = DRAIN_SECONDS
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
 
     @property
@@ -642,15 +649,75 @@ class OutOfOrder:
         if until is None:
             # All rows of events below the frontier, or of those before one that has failed.
             outcome, settled = self._parts.turn.taken(self._take_settled)
+            if self._set_aside(outcome):
+                self._pause = DRAIN_SECONDS / 16  # another one may be near
+                return partial(self._wait, WAIT_SECONDS), None
             if outcome.failed or settled or self._parts.hooks.has_errors:
                 return None, outcome
             # Rows keep coming; who fetched each of them would keep others from committing.
-            pause = DRAIN_SECONDS if outcome.row_count else 0.0
+            pause = self._pause if outcome.row_count else 0.0
+            self._pause = min(2 * self._pause, DRAIN_SECONDS)
             return partial(self._wait, WAIT_SECONDS, pause), None
         rest = until - time.monotonic()
         if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
-            return None, self._parts.turn.taken(self._take_rows)
+            outcome = self._parts.turn.taken(self._take_rows)
+            return None, self._go_on(outcome) if self._set_aside(outcome) else outcome
         return partial(self._wait, min(rest, WAIT_SECONDS)), None
+
+    def _go_on(self, outcome: Any) -> Any:
+        """An event was set aside that has kept those behind it from committing: takes their rows as
+        well, for a while, so that who polls now and then does not fall behind.
+
+        Returns:
+            The outcome then.
+        """
+        until = time.monotonic() + WAIT_SECONDS
+        settled = False
+        while not settled and time.monotonic() < until:
+            self._native.await_news(DRAIN_SECONDS)
+            outcome, settled = self._parts.turn.taken(self._take_settled)
+            if self._parts.hooks.has_errors or (outcome.failed and not self._set_aside(outcome)):
+                break
+            settled = settled and not outcome.failed
+        return outcome
+
+    def _set_aside(self, outcome: Any) -> bool:
+        """Sets the event or the timer aside that has failed, and has the job go on behind it;
+        False: none has, or not because its function raises, or it is to be raised.
+
+        Raises:
+            FailedEventsError: it is one too many.
+        """
+        failed, pending = self._committed.failed, self._committed.pending
+        hooks = self._parts.hooks
+        if not (outcome.failed and failed.sets_aside) or hooks.has_errors or hooks.has_refused:
+            return False
+        if outcome.timer_failed:
+            times = pending.type or pa.int64()
+            kept = failed_timer(self._parts, outcome, times, pending.sources.type)
+        elif outcome.failed_row >= 0:
+            segment, row = self._given.find(outcome.failed_row)
+            kept = failed_event(self._parts, outcome, segment.events, row, segment.first_sequence)
+        else:
+            return False
+        if kept is None:
+            return False
+        what, error = kept
+        failed.check(what, error)
+        aside = self._aside + (not outcome.timer_failed)
+        number, row = outcome.failed_timer.number, outcome.failed_row
+
+        def step() -> None:
+            now = self._native.outcome()
+            failed.keep(what)
+            self._aside = aside
+            same = now.failed and now.failed_row == row and now.timer_failed == outcome.timer_failed
+            if same and (not now.timer_failed or now.failed_timer.number == number):
+                self._native.resume(row)
+
+        self._lifetime.finish(lambda: self._parts.turn.taken(step))
+        outcome.failed = False  # nobody has to hear of it any more
+        return True
 
     def _wait(self, seconds: float, at_least: float = 0.0) -> None:
         if at_least:
@@ -751,12 +818,12 @@ class OutOfOrder:
 
     def _consumed(self, outcome: Any) -> int:
         """Events that were applied and that no poll has told of."""
-        return 0 if outcome is None else int(outcome.consumed - self._applied)
+        return 0 if outcome is None else int(outcome.consumed - self._applied) + self._aside
 
     def _finish_poll(self, outcome: Any, told: Partial) -> None:
         """Raises one thing that keeps the events from going on; after the last they go on."""
         if outcome is not None:
-            self._applied = outcome.consumed
+            self._applied, self._aside = outcome.consumed, 0
         heard = outcome is not None and outcome.failed
         try:
             error = self._parts.hooks.take_error()
