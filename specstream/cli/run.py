@@ -47,6 +47,18 @@ __all__ = ["run"]
     help="With --watermark: directory for the changes of early results, new or empty. Events are "
     "applied as they come, and what they give is told before it is final.",
 )
+@click.option(
+    "--errors",
+    "errors_output",
+    type=DIRECTORY,
+    help="Directory for events whose function raises, new or empty: they are set aside with the "
+    "error, and the run goes on. Without it the run ends with the first.",
+)
+@click.option(
+    "--errors-limit",
+    type=click.IntRange(min=0),
+    help="With --errors: so many events of a micro-batch may fail; all by default.",
+)
 @engine_options
 @click.option(
     "--protocol",
@@ -93,6 +105,8 @@ def run(
     every: float | None,
     as_json: bool,
     early_output: Path | None,
+    errors_output: Path | None,
+    errors_limit: int | None,
     **event_time: Any,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -121,6 +135,7 @@ def run(
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time)
         check_early(early_output, in_time, [output, event_time["late_output"]])
+        failed = errors_options(errors_output, errors_limit)
         show, default = shown_by(operator.name, as_json)
         with (
             leaving_none_empty(
@@ -141,6 +156,7 @@ def run(
                 chunk=chunk,
                 protocol=protocol,
                 early=early_output is not None,
+                errors="raise" if errors_output is None else "side",
             ) as engine,
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
@@ -150,6 +166,7 @@ def run(
                 source=source,
                 to=sinks_in(directories),
                 **in_time,
+                **failed,
             )
             early = None if early_output is None else EarlyLog(engine, early_output)
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
@@ -183,6 +200,7 @@ def run(
             "protocol": protocol,
             "output": str(output),
             "early": None if early is None else early.summary(stats),
+            "errors": None if errors_output is None else str(errors_output),
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -190,6 +208,24 @@ def run(
             print_summary(summary, feed.stats.running, bool(in_time))
         if ended:
             sys.exit(ended[0])
+
+
+def errors_options(directory: Path | None, limit: int | None) -> dict[str, Any]:
+    """``--errors`` and what belongs to it, as :func:`specstream.spark.foreach_batch` takes them.
+
+    Raises:
+        click.UsageError: the limit is given alone.
+        click.ClickException: there are files in the directory.
+    """
+    if directory is None:
+        if limit is not None:
+            raise click.UsageError(
+                "--errors-limit is about events that are set aside when they fail: give --errors "
+                "DIRECTORY as well, or leave it out"
+            )
+        return {}
+    check_no_files("--errors", directory)
+    return {"errors_to": ss.spark.parquet_sink(directory), "errors_limit": limit}
 
 
 def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
@@ -228,6 +264,7 @@ def summary_of(
         "rows_out": feed.rows,
         "batches": feed.batches,
         "late": feed.late,
+        "failed": feed.failed,
         "stopped": stopped,
         "seconds": seconds,
         "events_per_second": feed.events / seconds,
@@ -257,6 +294,11 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
         ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
         ("batches", f"{summary['batches']:,}{stopped}"),
         *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
+        *(
+            (("failed events", f"{summary['failed']:,}  in {summary['errors']}"),)
+            if summary["errors"] is not None
+            else ()
+        ),
         *early_rows(summary["early"]),
         ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
         ("events/s", f"{summary['events_per_second']:,.0f}"),

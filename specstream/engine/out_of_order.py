@@ -40,7 +40,13 @@ from specstream.engine.pending_events import Before, Numbers, PendingEvents
 from specstream.engine.segments import Segment
 from specstream.engine.sources import END, Name, Source
 from specstream.engine.time_phases import TimePhases
-from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
+from specstream.errors import (
+    ConfigurationError,
+    FailedEventsError,
+    InputError,
+    Partial,
+    SpecstreamError,
+)
 from specstream.predictors.checked import longest_of, open_of
 
 __all__ = ["OutOfOrder"]
@@ -76,6 +82,7 @@ class OutOfOrder:
             tuple[int, npt.NDArray[np.int64]]
         ] = []  # rows that nobody has, by edition
         self._pause = DRAIN_SECONDS
+        self._too_many: FailedEventsError | None = None
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
 
     @property
@@ -683,10 +690,8 @@ class OutOfOrder:
 
     def _set_aside(self, outcome: Any) -> bool:
         """Sets the event or the timer aside that has failed, and has the job go on behind it;
-        False: none has, or not because its function raises, or it is to be raised.
-
-        Raises:
-            FailedEventsError: it is one too many.
+        False: none has, or not because its function raises, or it is to be raised, perhaps as one
+        too many.
         """
         failed, pending = self._committed.failed, self._committed.pending
         hooks = self._parts.hooks
@@ -703,7 +708,11 @@ class OutOfOrder:
         if kept is None:
             return False
         what, error = kept
-        failed.check(what, error)
+        try:
+            failed.check(what, error)
+        except FailedEventsError as too_many:
+            self._too_many = too_many  # with what was applied before
+            return False
         aside = self._aside + (not outcome.timer_failed)
         number, row = outcome.failed_timer.number, outcome.failed_row
 
@@ -831,7 +840,7 @@ class OutOfOrder:
                 # Whatever else has failed is for the next call.
                 heard = outcome is not None and self._has_heard(outcome)
             elif heard:
-                error = self._parts.hooks.take_refusal()
+                error, self._too_many = self._too_many or self._parts.hooks.take_refusal(), None
                 if error is None and outcome.timer_failed:
                     raise_timer_failure(self._parts, outcome, told)
                 if error is None and outcome.failed_row >= 0:
