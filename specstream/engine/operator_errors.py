@@ -154,7 +154,14 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
     """That of the committed state, which it leaves as it is, with the columns of a batch, or of
     none."""
     operator = parts.operator
-    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
+    state, layout = parts.committed.words, operator.layout
+
+    def find(field: Field, key: Any) -> Any:
+        at = parts.native.find(layout.containers.index(field), key)
+        assert field.container is not None
+        return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
+
+    oracle = Oracle(operator.program, layout, state, over=find)
     if columns is None:
         own: list[Any] = [np.int64] * first_column(operator.event)
         columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +114,8 @@ def processed(
 ) -> tuple[pa.Table, list[pa.Table]]:
     """Batch by batch; its output and its failed events."""
     inner = sorted(dice.randint(0, table.num_rows) for _ in range(pieces - 1))
-    output, failed = [], []
+    output: list[pa.Table] = []
+    failed: list[pa.Table] = []
     for at, end in zip([0, *inner], [*inner, table.num_rows], strict=True):
         ends = end == table.num_rows and engine.operator.has_timers
         piece = table.slice(at, end - at)
@@ -353,13 +353,11 @@ class OwnStep(NthStep):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["process", "poll"])
 def test_whatever_step_is_interrupted_each_failed_event_is_kept_once(way: str) -> None:
-    def process(engine: ss.Engine, left: list[int]) -> list[int]:
-        return engine.process({"x": left})["x"].to_pylist()
+    def use(engine: ss.Engine, left: list[int]) -> list[int]:
+        output = engine.process({"x": left}) if way == "process" else engine.poll(timeout=None)
+        rows: list[int] = output["x"].to_pylist()
+        return rows
 
-    def poll(engine: ss.Engine, left: list[int]) -> list[int]:
-        return engine.poll(timeout=None)["x"].to_pylist()
-
-    use: Callable[[ss.Engine, list[int]], list[int]] = process if way == "process" else poll
     by = OwnStep(way)
     wanted = [2, 5, 0, 8, 1]
     with ss.Engine(odd, errors="side", threads=1, horizon=0) as engine:
