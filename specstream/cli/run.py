@@ -141,6 +141,7 @@ def run(
             leaving_none_empty(
                 [
                     *(output, *directories.values()),
+                    *(() if errors_output is None else (errors_output,)),
                     *(() if early_output is None else (early_output,)),
                     *(
                         ()

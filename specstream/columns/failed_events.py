@@ -196,7 +196,7 @@ class _Batch:
     Attributes:
         what: names it in errors.
         limit: so many of its events may fail; None: all.
-        before: failed events that were counted before it.
+        before: number of failed events at its begin.
         first: of its failed events, and what it raised.
     """
 
