@@ -143,7 +143,7 @@ def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) ->
 
 def test_failed_events_are_told(scrape: Scraper) -> None:
     @ss.operator(event={"x": int}, emits={"y": int})
-    def inverse(event, emit):  # type: ignore[no-untyped-def]
+    def inverse(event, emit):
         emit(12 // event.x)
 
     with ss.Engine(inverse, threads=1, errors="side") as engine:
