@@ -668,25 +668,30 @@ class OutOfOrder:
         rest = until - time.monotonic()
         if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
             outcome = self._parts.turn.taken(self._take_rows)
-            return None, self._go_on(outcome) if self._set_aside(outcome) else outcome
+            if not self._set_aside(outcome):
+                return None, outcome
+            outcome, is_over = self._go_on(outcome)
+            rest = until - time.monotonic()
+            if is_over or rest <= 0 or any(len(rows) for _, rows in self._taken):
+                return None, outcome
         return partial(self._wait, min(rest, WAIT_SECONDS)), None
 
-    def _go_on(self, outcome: Any) -> Any:
+    def _go_on(self, outcome: Any) -> tuple[Any, bool]:
         """An event was set aside that has kept those behind it from committing: takes their rows as
         well, for a while, so that who polls now and then does not fall behind.
 
         Returns:
-            The outcome then.
+            The outcome then, and whether there is nothing more to wait for.
         """
         until = time.monotonic() + WAIT_SECONDS
-        settled = False
-        while not settled and time.monotonic() < until:
+        while time.monotonic() < until:
             self._native.await_news(DRAIN_SECONDS)
             outcome, settled = self._parts.turn.taken(self._take_settled)
-            if self._parts.hooks.has_errors or (outcome.failed and not self._set_aside(outcome)):
-                break
-            settled = settled and not outcome.failed
-        return outcome
+            if self._set_aside(outcome):
+                continue
+            if settled or outcome.failed or self._parts.hooks.has_errors:
+                return outcome, True
+        return outcome, False
 
     def _set_aside(self, outcome: Any) -> bool:
         """Sets the event or the timer aside that has failed, and has the job go on behind it;
