@@ -77,11 +77,12 @@ class Recorded:
     rejected: pa.Table | None = None
     early: pa.Table | None = None
     finished: bool = False
+    failed: pa.Table | None = None
 
     @property
     def result(self) -> Result:
         """What the sinks are to have."""
-        return Result(self.output, self.late, self.rejected, self.early)
+        return Result(self.output, self.late, self.rejected, self.early, self.failed)
 
 
 # Who uses a store in this process: the store's own lock only tells processes apart.
@@ -289,6 +290,7 @@ class Checkpoint:
             engine.durable.rejected.savepoint(),
             pending,
             engine.durable.reached,
+            failed_events=engine.durable.failed.savepoint(),
         )
 
     def record(
@@ -299,6 +301,7 @@ class Checkpoint:
         late: pa.Table | None = None,
         rejected: pa.Table | None = None,
         early: pa.Table | None = None,
+        failed: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -311,6 +314,7 @@ class Checkpoint:
             late: its late rows that go to a sink.
             rejected: its rejected rows that do; those that the engine keeps are recorded as well.
             early: its rows that have become final, for a sink of early results.
+            failed: its failed events that go to a sink; likewise.
             finished: no other batch comes.
 
         When it raises, :meth:`savepoint` is the state before the batch if it is not recorded, and
@@ -331,10 +335,18 @@ class Checkpoint:
                 named["containers"] = edits
             if pending and not full:
                 named["arrivals"] = [pending]
-            kept = engine.durable.rejected.to_bytes()
-            if kept and not full:
-                named["kept"] = [kept]
-            for key, rows in (("late", late), ("bad_rows", rejected), ("early", early)):
+            for key, kept in (
+                ("kept", engine.durable.rejected.to_bytes()),
+                ("kept_failed", engine.durable.failed.to_bytes()),
+            ):
+                if kept and not full:
+                    named[key] = [kept]
+            for key, rows in (
+                ("late", late),
+                ("bad_rows", rejected),
+                ("early", early),
+                ("failed", failed),
+            ):
                 if rows is not None:
                     named[key] = [stream_of(rows)]
             if self._settings:
@@ -359,7 +371,7 @@ class Checkpoint:
             self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(
-                batch_id, query, output, checksum, late, rejected, early, finished
+                batch_id, query, output, checksum, late, rejected, early, finished, failed
             )
             if self._skipped is not None and batch_id >= self._skipped:
                 self._skipped = None
@@ -436,9 +448,9 @@ class Checkpoint:
             )
         with refused(what):
             output = last.output
-            late, rejected, early = (
+            late, rejected, early, failed = (
                 None if section is None else read_table(section, f"section {name!r}")
-                for name in ("late", "bad_rows", "early")
+                for name in ("late", "bad_rows", "early", "failed")
                 for section in (last.named(name),)
             )
         # Last, as all that may be refused has been read: the engine has the new state or its own.
@@ -455,6 +467,7 @@ class Checkpoint:
             rejected,
             early,
             about.finished,
+            failed,
         )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()

@@ -22,6 +22,7 @@ from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile
+from specstream.files.untrusted import read_table
 
 __all__ = [
     "After",
@@ -50,11 +51,13 @@ class After:
         snapshot: the engine after it.
         pending: events that wait then, as the engine packs them.
         output: what it has emitted.
+        failed: its failed events that were for a sink; None: there were none, or no sink.
     """
 
     snapshot: bytes
     pending: bytes
     output: pa.Table
+    failed: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -220,8 +223,9 @@ def _before(store: Store, names: list[FileName], given: Input) -> bytes:
 def _after(store: Store, names: list[FileName], batch_id: int) -> After:
     chain = _chain(store, names, batch_id)
     with refused(f"the checkpoint file of batch {batch_id} in {store!r}"):
-        output = chain.last.output
-    return After(chain.snapshot(), chain.pending, output)
+        output, section = chain.last.output, chain.last.named("failed")
+        failed = None if section is None else read_table(section, "section 'failed'")
+    return After(chain.snapshot(), chain.pending, output, failed)
 
 
 def _chain(store: Store, names: list[FileName], batch_id: int) -> Chain:

@@ -43,6 +43,8 @@ class StreamOptions:
     checkpoint: str | os.PathLike[str] | None = None
     keep_batches: int = 0
     rejected_rows_to: Sink | None = None
+    errors_to: Sink | None = None
+    errors_limit: int | None = None
     migrate: Migrate | None = None
     prefetch: bool = False
     watermark: Amount | None = None
@@ -63,7 +65,7 @@ class StreamOptions:
                 object.__setattr__(self, option, dict(given))
             elif option == "to" or given is not None:
                 check(option, given)
-        for option in ("rejected_rows_to", "late_to"):
+        for option in ("rejected_rows_to", "errors_to", "late_to"):
             if getattr(self, option) is not None:
                 checked_sink(option, getattr(self, option))
         if self.migrate is not None:
@@ -80,6 +82,14 @@ class StreamOptions:
                 other=", so many batches are kept; 0 keeps those of a batch that fails",
             ),
             "prefetch": flag("prefetch", self.prefetch),
+            "errors_limit": None
+            if self.errors_limit is None
+            else integer(
+                "errors_limit",
+                self.errors_limit,
+                0,
+                other=", so many events of a batch may fail, or None for all of them",
+            ),
             "sources": checked_sources(self.sources),
             "late": None if self.late is None else checked_late(self.late),
         }
@@ -98,6 +108,7 @@ class StreamOptions:
             )
         self._check_keep()
         self._check_rejected(engine)
+        self._check_errors(engine)
         if self.prefetch and self.checkpoint is None:
             raise ConfigurationError(
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
@@ -118,6 +129,7 @@ class StreamOptions:
                 **_by_option("to", self.to),
                 "late_to=": self.late_to,
                 "rejected_rows_to=": self.rejected_rows_to,
+                "errors_to=": self.errors_to,
                 **_by_option("early_to", self.early_to),
             }
         )
@@ -152,6 +164,14 @@ class StreamOptions:
                 f"rejected_rows_to= gets the rows that the engine of {engine.name!r} leaves out, "
                 'and it leaves out none: make it with rejected_rows="side"'
             )
+
+    def _check_errors(self, engine: Engine) -> None:
+        for option, given in (("errors_to", self.errors_to), ("errors_limit", self.errors_limit)):
+            if given is not None and not engine.durable.failed.sets_aside:
+                raise ConfigurationError(
+                    f"{option}= is about events that the engine of {engine.name!r} sets aside when "
+                    'they fail, and it sets aside none: make it with errors="side"'
+                )
 
     def _check_event_time(self) -> None:
         if self.watermark is not None:

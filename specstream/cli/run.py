@@ -48,6 +48,18 @@ __all__ = ["run"]
     help="With --watermark: directory for the changes of early results, new or empty. Events are "
     "applied as they come, and what they give is told before it is final.",
 )
+@click.option(
+    "--errors",
+    "errors_output",
+    type=DIRECTORY,
+    help="Directory for events whose function raises, new or empty: they are set aside with the "
+    "error, and the run goes on. Without it the run ends with the first.",
+)
+@click.option(
+    "--errors-limit",
+    type=click.IntRange(min=0),
+    help="With --errors: so many events of a micro-batch may fail; all by default.",
+)
 @engine_options
 @click.option(
     "--protocol",
@@ -103,6 +115,8 @@ def run(
     every: float | None,
     as_json: bool,
     early_output: Path | None,
+    errors_output: Path | None,
+    errors_limit: int | None,
     **event_time: Any,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -135,7 +149,12 @@ def run(
             arguments,
             {"--order-by": order_by, "--source": source},
             dict(inputs),
-            {"--output": output, "--late-output": late_output, "--early": early_output},
+            {
+                "--output": output,
+                "--late-output": late_output,
+                "--early": early_output,
+                "--errors": errors_output,
+            },
             is_in_time=event_time["watermark"] is not None,
         )
         goes_on = place is not None and place.check(settings)
@@ -147,7 +166,10 @@ def run(
         needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time, is_new=not goes_on)
         check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
+        failed = errors_options(errors_output, errors_limit, is_new=not goes_on)
         written = list(directories.values())
+        if errors_output is not None:
+            written.append(errors_output)
         if early_output is not None:
             written += directories_of(operator, early_output).values()
         tops = [one for one in (output, early_output) if one is not None]
@@ -161,6 +183,7 @@ def run(
                 chunk=chunk,
                 protocol=protocol,
                 early=early_output is not None,
+                errors="raise" if errors_output is None else "side",
             ) as engine,
             nullcontext(str(place.spark)) if place else tempfile.TemporaryDirectory() as spark,
         ):
@@ -175,6 +198,7 @@ def run(
                 keep_batches=keep_batches or 0,
                 early_to=early.to if early is not None and is_fed else None,
                 **in_time,
+                **failed,
             )
             if place is not None and not goes_on:
                 late = [] if late_output is None else [late_output]
@@ -215,6 +239,7 @@ def run(
             "output": str(output),
             "early": None if early is None else early.summary(stats),
             "after_batch": before,
+            "errors": None if errors_output is None else str(errors_output),
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -228,6 +253,25 @@ def events_of(engine: ss.Engine) -> int:
     """How many events an engine has applied before, in other processes."""
     numbered = sum(source.next_sequence for source in engine.durable.pending.sources)
     return engine.durable.next_sequence + numbered - engine.stats.pending
+
+
+def errors_options(directory: Path | None, limit: int | None, *, is_new: bool) -> dict[str, Any]:
+    """``--errors`` and what belongs to it, as :func:`specstream.spark.foreach_batch` takes them.
+
+    Raises:
+        click.UsageError: the limit is given alone.
+        click.ClickException: there are files in the directory.
+    """
+    if directory is None:
+        if limit is not None:
+            raise click.UsageError(
+                "--errors-limit is about events that are set aside when they fail: give --errors "
+                "DIRECTORY as well, or leave it out"
+            )
+        return {}
+    if is_new:
+        check_no_files("--errors", directory)
+    return {"errors_to": ss.spark.parquet_sink(directory), "errors_limit": limit}
 
 
 @contextmanager

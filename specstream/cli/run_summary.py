@@ -30,6 +30,7 @@ def summary_of(
         "rows_out": feed.rows,
         "batches": feed.batches,
         "late": feed.late,
+        "failed": feed.failed,
         "stopped": stopped,
         "seconds": seconds,
         "events_per_second": feed.events / seconds,
@@ -61,6 +62,11 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
         ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
         ("batches", f"{summary['batches']:,}{stopped}{behind}"),
         *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
+        *(
+            (("failed events", f"{summary['failed']:,}  in {summary['errors']}"),)
+            if summary["errors"] is not None
+            else ()
+        ),
         *early_rows(summary["early"]),
         ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
         ("events/s", f"{summary['events_per_second']:,.0f}"),

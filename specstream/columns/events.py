@@ -102,6 +102,8 @@ class Events:
         own: how many of the columns go by their number; those behind them go by that of the events
             that phases are made of. Of events it is more than there are columns.
         sequences: of the first event of each phase, where these do not run on.
+        members: the events of all phases, in order, and their sequence numbers where these do not
+            run on; None: they are no phases.
     """
 
     count: int
@@ -112,6 +114,7 @@ class Events:
     starts: npt.NDArray[np.int64] | None = None
     own: int = ALL
     sequences: npt.NDArray[np.int64] | None = None
+    members: tuple[Events, npt.NDArray[np.int64] | None] | None = None
 
     def events_before(self, row: int) -> int:
         """How many events are before the one in that row, or before the phase."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
+from specstream.columns.failed_events import Failed, failed_firing, failed_of
 from specstream.columns.phases import first_column
 from specstream.columns.python_values import note_raised, place_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
 from specstream.compiler.oracle_timers import timer_key, timer_text
+from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
-from specstream.errors import OperatorCrashError, Partial, SpecstreamError
+from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["raise_failure", "raise_timer_failure"]
+__all__ = ["failed_event", "failed_timer", "raise_failure", "raise_timer_failure"]
+
+# What is kept of an event that its function has raised for, and what it raised.
+Kept = tuple[tuple[Failed, ...], Exception]
 
 
 def raise_failure(
@@ -43,15 +50,7 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     overlay of the committed state.
     """
     operator = parts.operator
-    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    oracle.begin(
-        operator.event,
-        operator.emits,
-        events.columns,
-        first,
-        parts.options.seed,
-        strings=parts.committed.strings,
-    )
+    oracle = _oracle(parts, events.columns, first)
     try:
         oracle.run(row)
     except Exception as error:
@@ -70,21 +69,8 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
 
 def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
-    operator, failed = parts.operator, outcome.failed_timer
-    field = operator.layout.containers[failed.container]
-    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    own: list[Any] = [np.int64] * first_column(operator.event)
-    oracle.begin(
-        operator.event,
-        operator.emits,
-        [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)],
-        0,
-        parts.options.seed,
-        strings=parts.committed.strings,
-    )
-    assert field.container is not None
-    words = np.array([failed.key[at] for at in range(field.container.key.words)], np.uint64)
-    key = key_of(words.view(np.int64), field, parts.committed.strings)
+    failed = outcome.failed_timer
+    field, key = _fired(parts, failed)
     told = timer_text(key, field)
     what = f"when the timer {told} fired, which was set for {failed.at}"
     error: BaseException
@@ -105,7 +91,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         )
     else:
         try:
-            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
+            _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
@@ -117,6 +103,85 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
     )
     raise error
+
+
+def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
+    """What is kept of the event in ``row``, which has failed, and what it raised.
+
+    None: it did not fail because its function raises, and :func:`raise_failure` says why.
+    """
+    if outcome.fault.signal or outcome.no_memory:
+        return None
+    error = _raised(parts, lambda: _oracle(parts, events.columns, first).run(row))
+    if error is None:
+        return None
+    return failed_of(error, parts.operator.event, events, row, first), error
+
+
+def failed_timer(
+    parts: Parts, outcome: Any, times: pa.DataType, sources: pa.DataType
+) -> Kept | None:
+    """Likewise of a timer that has fired; ``times`` and ``sources`` are the types of the events'
+    keys."""
+    if outcome.fault.signal or outcome.no_memory:
+        return None
+    fired = outcome.failed_timer
+    field, key = _fired(parts, fired)
+    error = _raised(
+        parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+    )
+    if error is None:
+        return None
+    return failed_firing(error, fired.time, fired.number, times, sources), error
+
+
+def _raised(parts: Parts, run: Callable[[], None]) -> Exception | None:
+    """What a function raises under Python; None: nothing, or that it cannot be compiled."""
+    strings = parts.committed.strings
+    known = len(strings)
+    try:
+        run()
+    except CompileError:
+        return None
+    except Exception as error:
+        return error
+    finally:
+        strings.truncate(known)  # the event is not applied, and leaves none
+    return None
+
+
+def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
+    """That of the committed state, which it leaves as it is, with the columns of a batch, or of
+    none."""
+    operator = parts.operator
+    state, layout = parts.committed.words, operator.layout
+
+    def find(field: Field, key: Any) -> Any:
+        at = parts.native.find(layout.containers.index(field), key)
+        assert field.container is not None
+        return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
+
+    oracle = Oracle(operator.program, layout, state, over=find)
+    if columns is None:
+        own: list[Any] = [np.int64] * first_column(operator.event)
+        columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]
+    oracle.begin(
+        operator.event,
+        operator.emits,
+        columns,
+        first,
+        parts.options.seed,
+        strings=parts.committed.strings,
+    )
+    return oracle
+
+
+def _fired(parts: Parts, firing: Any) -> tuple[Field, Any]:
+    """The field of a timer, a ``struct ss_firing``, and its key."""
+    field = parts.operator.layout.containers[firing.container]
+    assert field.container is not None
+    words = np.array([firing.key[at] for at in range(field.container.key.words)], np.uint64)
+    return field, key_of(words.view(np.int64), field, parts.committed.strings)
 
 
 def _raise_crash(

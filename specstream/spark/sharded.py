@@ -75,6 +75,7 @@ _REFUSED = {
     "on_post_commit": "a hook would run in Spark's executors, not here",
     "sources": "the rows of a micro-batch are run at once, in their order",
     "late": "the rows of a micro-batch are run at once, in their order",
+    "errors": "its rows are the emitted ones, and failed events would be in no sink",
 }
 
 

@@ -173,6 +173,35 @@ def test_run_explains_what_it_refuses(
     assert not (tmp_path / "out").exists()
 
 
+def test_run_sets_aside_events_that_fail(operators: Path, tmp_path: Path) -> None:
+    directory, output, failed = (tmp_path / name for name in ("some", "out", "failed"))
+    directory.mkdir()
+    table = pa.table({"time": [1, 2, 3], "x": [5, -5, 7]})
+    pq.write_table(table, directory / "0.parquet")
+    options = (
+        "run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+        "--errors-limit", 1, "--output", output,
+    )  # fmt: skip
+    done = command(*options, "--errors", failed, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["rows_in"], summary["rows_out"], summary["failed"]) == (3, 2, 1)
+    assert pyarrow.dataset.dataset(output).to_table()["total"].to_pylist() == [5, 12]
+    found = pyarrow.dataset.dataset(failed).to_table()
+    expected = load_operator(f"{operators}:plain", {}).run_sequential(
+        table, order_by="time", errors="side"
+    )
+    assert expected.failed_events is not None
+    told = ["timestamp", "sequence", "x", "error", "message"]
+    assert found.select(told).equals(expected.failed_events.select(told))
+    again = invoke(*options[:-1], tmp_path / "out2", "--errors", failed)
+    assert again.exit_code == 1
+    assert "--errors" in again.stderr
+    alone = invoke(*options[:-1], tmp_path / "out2")
+    assert alone.exit_code == 2
+    assert "--errors DIRECTORY" in alone.stderr
+
+
 def test_run_needs_an_order_for_a_watermark(operators: Path, stream: Path, tmp_path: Path) -> None:
     result = invoke(
         "run", f"{operators}:plain", "--input", stream, "--output", tmp_path / "out",
