@@ -49,6 +49,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
+from specstream.columns.tables import in_zones
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, refused
@@ -435,12 +436,14 @@ class Checkpoint:
                 "(guide: Spark in production)",
             )
         with refused(what):
-            output = last.output
+            expected = self._engine.operator.emits.arrow()
+            output = in_zones(last.output, expected)
             late, rejected, early = (
                 None if section is None else read_table(section, f"section {name!r}")
                 for name in ("late", "bad_rows", "early")
                 for section in (last.named(name),)
             )
+            early = None if early is None else in_zones(early, expected)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)
