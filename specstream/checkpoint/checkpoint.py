@@ -99,6 +99,7 @@ class Checkpoint:
         engine: the engine.
         directory: path or URI.
         migrate: as of :meth:`specstream.Engine.restore`.
+        rename: what the operator of the files is called now, by the name that they have.
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
         keep_batches: files reach back at least so many batches, where so many were written.
@@ -120,12 +121,14 @@ class Checkpoint:
         directory: str | os.PathLike[str],
         *,
         migrate: Migrate | None = None,
+        rename: Mapping[str, str] | None = None,
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
         self._settings = dict(settings or {})
+        self._rename = dict(rename or {})
         self._in_use = in_use
         self._closed = False
         self.recorded: Recorded | None = None
@@ -465,13 +468,20 @@ class Checkpoint:
 
     def _check(self, about: About, name: FileName) -> None:
         engine = self._engine
+        called = self._rename.get(about.operator, about.operator)
         for field, found, expected in (
-            ("operator", about.operator, engine.name),
+            ("operator", called, engine.name),
             ("seed", about.seed, engine.seed),
         ):
             if found != expected:
+                way_out = f"an engine with the {field} that has written it"
+                if field == "operator":
+                    way_out += (
+                        ", or, where the operator is the same and only its name has changed, "
+                        f"foreach_batch(rename={{{about.operator!r}: {engine.name!r}}})"
+                    )
                 raise SnapshotError(
                     f"{self._files.what(name)}: field {field!r} is {found!r} in the file and "
-                    f"{expected!r} in the engine: give the checkpoint= of this operator, or an "
-                    f"engine with the {field} that has written it"
+                    f"{expected!r} in the engine: give the checkpoint= of this operator, or "
+                    f"{way_out}"
                 )
