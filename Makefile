@@ -58,7 +58,7 @@ help:
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make wheel   the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments"
-	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
+	@echo "make compat  tests with the oldest and newest NumPy, Numba and PySpark, and other Pythons: two hours or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -231,7 +231,7 @@ pictures: $(VENV)/installed-test
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 compat: $(VENV)/installed-test
-	$(BIN)/python .ci/compat.py $(COMPAT_ARGS)
+	@$(WITH_JAVA) $(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

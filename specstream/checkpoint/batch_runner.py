@@ -116,6 +116,7 @@ class BatchRunner:
                 engine,
                 options.checkpoint,
                 migrate=options.migrate,
+                rename=options.rename,
                 in_use=in_use,
                 keep_batches=options.keep_batches,
                 # The other options may change: docs/guides/production.md says what follows then.

@@ -49,6 +49,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
+from specstream.columns.tables import in_zones
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, refused
@@ -99,6 +100,7 @@ class Checkpoint:
         engine: the engine.
         directory: path or URI.
         migrate: as of :meth:`specstream.Engine.restore`.
+        rename: what the operator of the files is called now, by the name that they have.
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
         keep_batches: files reach back at least so many batches, where so many were written.
@@ -120,12 +122,14 @@ class Checkpoint:
         directory: str | os.PathLike[str],
         *,
         migrate: Migrate | None = None,
+        rename: Mapping[str, str] | None = None,
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
         self._settings = dict(settings or {})
+        self._rename = dict(rename or {})
         self._in_use = in_use
         self._closed = False
         self.recorded: Recorded | None = None
@@ -447,12 +451,14 @@ class Checkpoint:
                 "(guide: Spark in production)",
             )
         with refused(what):
-            output = last.output
+            expected = self._engine.operator.emits.arrow()
+            output = in_zones(last.output, expected)
             late, rejected, early, failed = (
                 None if section is None else read_table(section, f"section {name!r}")
                 for name in ("late", "bad_rows", "early", "failed")
                 for section in (last.named(name),)
             )
+            early = None if early is None else in_zones(early, expected)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)
@@ -475,13 +481,20 @@ class Checkpoint:
 
     def _check(self, about: About, name: FileName) -> None:
         engine = self._engine
+        called = self._rename.get(about.operator, about.operator)
         for field, found, expected in (
-            ("operator", about.operator, engine.name),
+            ("operator", called, engine.name),
             ("seed", about.seed, engine.seed),
         ):
             if found != expected:
+                way_out = f"an engine with the {field} that has written it"
+                if field == "operator":
+                    way_out += (
+                        ", or, where the operator is the same and only its name has changed, "
+                        f"foreach_batch(rename={{{about.operator!r}: {engine.name!r}}})"
+                    )
                 raise SnapshotError(
                     f"{self._files.what(name)}: field {field!r} is {found!r} in the file and "
-                    f"{expected!r} in the engine: give the checkpoint= of this operator, or an "
-                    f"engine with the {field} that has written it"
+                    f"{expected!r} in the engine: give the checkpoint= of this operator, or "
+                    f"{way_out}"
                 )

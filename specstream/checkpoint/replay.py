@@ -45,6 +45,7 @@ from specstream.columns.failed_events import FailedEvents, failed_firing, failed
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.python_values import event_text, phase_text
 from specstream.columns.strings import StringTable
+from specstream.columns.tables import in_zones
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state_view import StateView
@@ -212,7 +213,7 @@ def _difference(
         texts = content.table(()).objects
     return (
         _difference_of_errors(None, run.raised())
-        or first_difference(after.output, output)
+        or first_difference(in_zones(after.output, output.schema), output)
         or _difference_of_failed(after.failed, failed)
         or first_difference_of_states(StateView(layout, content.state, texts), state)
         or run.difference_of_waiting(after.pending)

@@ -17,7 +17,7 @@ from specstream.checkpoint.delivery import (
 from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
-from specstream.declarations.options import flag, function, integer
+from specstream.declarations.options import flag, function, instance, integer, refused
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
@@ -46,6 +46,7 @@ class StreamOptions:
     errors_to: Sink | None = None
     errors_limit: int | None = None
     migrate: Migrate | None = None
+    rename: Mapping[str, str] | None = None
     prefetch: bool = False
     watermark: Amount | None = None
     idle_timeout: Amount | None = None
@@ -70,6 +71,8 @@ class StreamOptions:
                 checked_sink(option, getattr(self, option))
         if self.migrate is not None:
             function("migrate", self.migrate, "a function from the old fields' values to new ones")
+        if self.rename is not None:
+            object.__setattr__(self, "rename", _checked_rename(self.rename))
         if self.watermark is not None:
             Delay("watermark", self.watermark)
         if self.idle_timeout is not None:
@@ -107,6 +110,7 @@ class StreamOptions:
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
         self._check_keep()
+        self._check_rename(engine)
         self._check_rejected(engine)
         self._check_errors(engine)
         if self.prefetch and self.checkpoint is None:
@@ -156,6 +160,21 @@ class StreamOptions:
                 "checkpoint= as well"
             )
 
+    def _check_rename(self, engine: Engine) -> None:
+        if not self.rename:
+            return
+        if self.checkpoint is None:
+            raise ConfigurationError(
+                "rename= says how the operator was called when a checkpoint was written: give "
+                "checkpoint= as well"
+            )
+        for old, new in self.rename.items():
+            if new != engine.name:
+                raise ConfigurationError(
+                    f"rename={{{old!r}: {new!r}}}: the operator is called {engine.name!r} now: "
+                    f"give rename={{{old!r}: {engine.name!r}}}"
+                )
+
     def _check_rejected(self, engine: Engine) -> None:
         if self.rejected_rows_to is None:
             return
@@ -190,6 +209,19 @@ class StreamOptions:
                 "idle_timeout, sources, late and late_to are about events that wait for a "
                 "watermark: give watermark= as well, or leave them out"
             )
+
+
+def _checked_rename(given: object) -> dict[str, str]:
+    """A copy of what the option gives.
+
+    Raises:
+        ConfigurationError: it is no dict of names.
+    """
+    expected = 'the operator\'s name by its former one: rename={"old": "new"}'
+    names = dict(instance("rename", given, Mapping, expected))
+    if not all(isinstance(name, str) for pair in names.items() for name in pair):
+        raise refused("rename", given, expected)
+    return names
 
 
 def _by_option(option: str, given: object) -> dict[str, object]:

@@ -68,6 +68,11 @@ class Column:
         """Whether a table has what an operator sees, or its text."""
         return bool(self.arrow == _PLAIN[self.kind])
 
+    def reads_as(self, other: Column) -> bool:
+        """Whether a value of this column is one of another, and means the same: a time without a
+        zone is in UTC."""
+        return bool(_in_utc(self.arrow) == _in_utc(other.arrow))
+
     @property
     def bounds(self) -> tuple[int, int] | None:
         """The least and the greatest int that comes out; None: every int64 does."""
@@ -77,6 +82,10 @@ class Column:
     def dtype(self) -> type:
         """Of the array that workers read."""
         return {"float": np.float64, "bool": np.uint8}.get(self.kind, np.int64)
+
+
+def _in_utc(of: pa.DataType) -> pa.DataType:
+    return pa.timestamp(of.unit, of.tz or "UTC") if pa.types.is_timestamp(of) else of
 
 
 # A type of Python's, also in Optional[...] and Annotated[...]; a column; Arrow's type or field.
@@ -92,7 +101,7 @@ _TYPES: dict[object, Column] = {
     float: Column("float", pa.float64()),
     bool: Column("bool", pa.bool_()),
     str: Column("str", pa.string()),
-    datetime.datetime: Column("int", pa.timestamp("us")),
+    datetime.datetime: Column("int", pa.timestamp("us", "UTC")),
     datetime.date: Column("int", pa.date32()),
 }
 
@@ -103,8 +112,10 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     Args:
         unit: "s", "ms", "us" or "ns". Columns of other units are converted; a value that is not a
             whole number of units is an error.
-        zone: of an emitted column, like "UTC" or "Europe/Berlin"; None: without a zone. It says how
-            instants are shown, and does not change their number. Events may have any zone.
+        zone: of an emitted column, like "UTC" or "Europe/Berlin": instants, and how they are shown,
+            which does not change their number. ``datetime.datetime`` is ``timestamp("us", "UTC")``.
+            None: without a zone, for Spark a ``TIMESTAMP_NTZ``, which a session takes for a time in
+            its own zone where it meets instants. Events may have any zone.
 
     Raises:
         DeclarationError: there is no such unit.

@@ -45,7 +45,9 @@ if importlib.util.find_spec("pyspark") is not None:
 else:
 
     def __getattr__(name: str) -> Any:
-        raise ImportError('specstream.spark needs PySpark 4.3: pip install "specstream[spark]"')
+        raise ImportError(
+            'specstream.spark needs PySpark 4.0 to 4.3: pip install "specstream[spark]"'
+        )
 
 
 __all__ = [

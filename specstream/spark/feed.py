@@ -326,6 +326,8 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             :class:`~specstream.errors.FailedEventsError`, which says what the first one has raised.
             None: all may.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
+        rename: with ``checkpoint``: ``{"old": "new"}``, where the operator was called ``old`` when
+            the checkpoint was written. It may stay: what is recorded from now on has the new name.
         prefetch: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are
             on disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended:
             the last batch may still be under way. What a batch raises is raised by the batch after

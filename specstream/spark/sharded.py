@@ -47,6 +47,7 @@ from pyspark.sql.types import (
 )
 
 from specstream.checkpoint.settings import check_settings
+from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import integer, shown, whole
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.errors import ConfigurationError, InputError
@@ -179,6 +180,7 @@ class _Shards(StatefulProcessor):
         kept = self._engine(shard)
         try:
             output = kept.engine.process(table, order_by=self.order_by, source=self.source)
+            output = whole_microseconds(output)  # Spark reads no others from Arrow
             snapshot = kept.engine.snapshot()
             kept.version = uuid.uuid4().hex
             self.snapshot.update((snapshot,))
@@ -305,7 +307,7 @@ def sharded(
             outputMode="append",
             timeMode="none",
         )
-        .mapInArrow(packing.unpack("rows"), from_arrow_schema(empty.schema, False))
+        .mapInArrow(packing.unpack("rows"), from_arrow_schema(empty.schema, True))
     )
 
 
