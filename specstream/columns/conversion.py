@@ -34,6 +34,7 @@ Mask = npt.NDArray[np.bool_]
 
 _INT64 = np.iinfo(np.int64)
 _WHOLE = 2**53  # the integers up to here are floats
+_AS_THEY_ARE = (pa.int64(), pa.float64())
 
 
 def is_text(of: pa.DataType) -> bool:
@@ -85,6 +86,8 @@ def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask 
     (2, [True, False])
     """
     of = array.type
+    if of == column.arrow and of in _AS_THEY_ARE:
+        return _numpy(array), None
     if pa.types.is_boolean(of):
         return _numpy(array.cast(pa.uint8())), None
     if pa.types.is_floating(of):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -349,8 +349,7 @@ def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
                 )
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(NamedTuple):
     """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
 
     array: pa.Array | npt.NDArray[np.int64]
@@ -487,7 +486,7 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
     number, text = Column("int", pa.int64()), Column("str", pa.string())
     if accepts(number, array.type):
         read = _read(array, name, number, what)
-        return replace(read, array=read.numbers)
+        return read._replace(array=read.numbers)
     _check_nulls(array, name, what)
     if not accepts(text, array.type):
         raise InputError(
@@ -497,7 +496,7 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
     read = _read(array, name, text, what)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return replace(read, array=array.cast(pa.string()))
+    return read._replace(array=array.cast(pa.string()))
 
 
 def _time(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,8 +111,7 @@ def speculates_of(predictor: Predictor) -> bool:
     return bool(speculates)
 
 
-@dataclass(frozen=True)
-class _Asks:
+class _Asks(NamedTuple):
     """What a method of a predictor has returned."""
 
     predictor: Predictor
