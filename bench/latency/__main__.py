@@ -39,11 +39,19 @@ def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
 def _print(measured: dict[str, Any]) -> None:
     parts = measured["parts"]
     if "calls" in parts:
-        head, rows = CALLS_HEAD, calls_rows(parts["calls"])
-        print_table("One event after the other", head, rows, range(1, len(head)))
+        print_table(
+            "One event after the other",
+            CALLS_HEAD,
+            calls_rows(parts["calls"]),
+            range(1, len(CALLS_HEAD)),
+        )
     if "load" in parts:
-        head, rows = LOAD_HEAD, load_rows(parts["load"])
-        print_table("From the arrival to the committed row", head, rows, range(1, len(head)))
+        print_table(
+            "From the arrival to the committed row",
+            LOAD_HEAD,
+            load_rows(parts["load"]),
+            range(1, len(LOAD_HEAD)),
+        )
         print_expected(expectations(measured))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from specstream.figures.palette import QUIET, Look
 from specstream.figures.palette import LOOKS as KNOWN
+from specstream.figures.palette import QUIET, Look
 from specstream.figures.style import in_style, legend, new_figure, plain_ticks, plot_line
 
 __all__ = ["LOOKS", "draw_latency"]
@@ -38,7 +38,7 @@ def draw_latency(data: Mapping[str, Any]) -> Figure:
         len(settings),
         sharey=True,
     )
-    for axes, (name, of) in zip(panels, settings.items(), strict=True):
+    for axes, (name, of) in zip(panels[0], settings.items(), strict=True):
         loads = [100 * one["load"] for one in of["loads"]]
         for label, values in {
             HIGH: [one[HIGH] for one in of["loads"]],
@@ -54,6 +54,6 @@ def draw_latency(data: Mapping[str, Any]) -> Figure:
         axes.set_title(f"{name}\nevents of {of['milliseconds']:g} ms")
         axes.grid(axis="y")
         plain_ticks(axes.yaxis)
-    panels[0].set_ylabel("latency (ms)")
+    panels[0, 0].set_ylabel("latency (ms)")
     legend(figure, LOOKS, LOOKS)
     return figure

@@ -190,7 +190,7 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     """As NumPy has it, without a copy where that can be; nulls become zeros."""
     if array.null_count:
         array = array.fill_null(0)
-    numbers = array.to_numpy(zero_copy_only=False)
+    numbers: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     flags = numbers.flags
     if flags.c_contiguous and flags.aligned:
         return numbers

@@ -206,9 +206,12 @@ def read_events(
 
     # Strings last, because those of a row that is left out are not to be remembered.
     columns = [_values(array, strings)[0] for array in arrays]
-    columns += [
-        array.nulls for array, (_, column) in zip(arrays, schema, strict=True) if column.nullable
-    ]
+    if schema.nullable:
+        columns += [
+            array.nulls
+            for array, (_, column) in zip(arrays, schema, strict=True)
+            if column.nullable
+        ]
     if source_key.texts is None:
         source_code = source_rank = source_key.numbers
     else:
@@ -285,8 +288,10 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
 
 def called(what: str, name: str, of: OneOf | None) -> tuple[str, str]:
     """Whose a column is, and what its user calls it: each of several sources has its own names."""
+    if of is None:
+        return what, name
     source, dot, column = name.partition(".")
-    is_of_one = of is not None and dot and source in dict(of.required)
+    is_of_one = dot and source in dict(of.required)
     return (f"{what}, source {source!r}", column) if is_of_one else (what, name)
 
 
@@ -350,9 +355,12 @@ def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
 
 
 class _Read(NamedTuple):
-    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
+    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls.
 
-    array: pa.Array | npt.NDArray[np.int64]
+    Of a source that has numbers ``array`` is these as well: whoever asks makes it Arrow's.
+    """
+
+    array: Any
     numbers: npt.NDArray[Any]
     texts: pa.Array | None
     nulls: npt.NDArray[np.uint8]
