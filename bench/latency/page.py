@@ -104,9 +104,9 @@ def page(data: Mapping[str, Any]) -> str:
         ),
         table(LOAD_HEAD, *load_rows(load)),
         wrapped(
-            "Median and percentile are those of all events of "
-            f"{load['rounds']} rounds of {load['seconds']:g} seconds; the last column is the "
-            "median of the rounds, in brackets their quartiles. Capacity: "
+            f"The percentiles are those of all events of {load['rounds']} interleaved rounds of "
+            f"{load['seconds']:g} seconds; all else are medians of the rounds, in brackets their "
+            "quartiles. Capacity: "
             + ", ".join(
                 f"{name} {shown(of['capacity'], '{:,.0f}')}"
                 for name, of in load["settings"].items()
@@ -124,8 +124,8 @@ def page(data: Mapping[str, Any]) -> str:
         ),
         table(CALLS_HEAD, *calls_rows(calls)),
         wrapped(
-            "The times are of a program in Python, and fall with the clock of the machine. "
-            "[Out of order](../guides/out-of-order.md#speed) says which calls to use."
+            "Most of it is Python. [Out of order](../guides/out-of-order.md#speed) says which calls "
+            "to use."
         ),
         measured_on(data["machine"]),
     ]
