@@ -34,7 +34,9 @@ Mask = npt.NDArray[np.bool_]
 
 _INT64 = np.iinfo(np.int64)
 _WHOLE = 2**53  # the integers up to here are floats
-_AS_THEY_ARE = (pa.int64(), pa.float64())
+# Numbers that operators read as they are, and those that come out as they are.
+_PLAIN = frozenset(of.id for of in (pa.int64(), pa.float64()))
+_WORDS = _PLAIN | {pa.timestamp("us").id}
 
 
 def is_text(of: pa.DataType) -> bool:
@@ -86,7 +88,7 @@ def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask 
     (2, [True, False])
     """
     of = array.type
-    if of == column.arrow and of in _AS_THEY_ARE:
+    if of.id in _PLAIN and of == column.arrow:
         return _numpy(array), None
     if pa.types.is_boolean(of):
         return _numpy(array.cast(pa.uint8())), None
@@ -238,7 +240,7 @@ def to_arrow(words: npt.NDArray[np.int64], column: Column) -> pa.Array:
     """
     if column.kind == "bool":
         return pa.array(words != 0)
-    if column.is_plain:
+    if column.arrow.id in _WORDS:
         pass
     elif pa.types.is_decimal(column.arrow):
         words = np.stack([words, words >> 63], axis=1)

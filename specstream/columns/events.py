@@ -58,7 +58,7 @@ def column(option: str, name: object) -> str | None:
     Raises:
         ConfigurationError: it is none.
     """
-    return text(option, name, "the name of a column or None")
+    return None if name is None else text(option, name, "the name of a column or None")
 
 
 class _Keys(Sequence[pa.Array]):
@@ -232,7 +232,7 @@ def read_events(
         keys = _Keys(time[0], source_key.array, order=order)
     rejected = _rejected(given, reasons, what) if reasons else None
     declared = (timestamp, source_code, *columns)
-    derived = derived_columns(schema, declared, strings)
+    derived = derived_columns(schema, declared, strings) if schema.derived else ()
     return Events(count, (*declared, *derived), keys, positions, rejected)
 
 
@@ -650,7 +650,7 @@ def rows_to_table(
     """
     arrays = []
     null_bits = schema.null_bits
-    formed = formed_texts(rows, schema, strings)
+    formed = formed_texts(rows, schema, strings) if schema.forms else {}
     for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
         if column.kind == "str":

@@ -118,7 +118,7 @@ class PendingEvents:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        left = sum(segment.left for _, segment in list(self._ending))
+        left = sum([segment.left for _, segment in list(self._ending)])
         return left if self.phases is None else left - self.phases.applied
 
     @property

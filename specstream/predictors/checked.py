@@ -130,7 +130,7 @@ class _Asks(NamedTuple):
         )
 
     def integer(self, what: str, value: object, low: int, high: int | None = None) -> int:
-        number = whole(value)
+        number = value if type(value) is int else whole(value)
         if number is None or number < low or (high is not None and number > high):
             most = "or more" if high is None else f"to {high}"
             capped = high is not None and what == "horizon" and high < LONGEST_HORIZON
