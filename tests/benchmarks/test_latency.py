@@ -156,6 +156,6 @@ def test_the_page_is_that_of_the_data_beside_it() -> None:
 
 def test_the_picture_has_a_panel_for_each_setting() -> None:
     figure = draw_latency(sample())
-    titles = [axes.get_title() for axes in figure.axes]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [title.splitlines()[0] for title in titles] == list(SETTINGS)
     assert all(len(axes.lines) == 4 for axes in figure.axes)

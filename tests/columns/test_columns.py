@@ -167,6 +167,7 @@ def test_timestamps_are_converted_exactly_or_reported(
     from specstream.columns.conversion import from_arrow
 
     found, wrong = from_arrow(pa.array(values, pa.timestamp(given_unit)), ss.timestamp(wanted))
+    assert wrong is not None
     for value, number, bad in zip(values, found.tolist(), wrong.tolist(), strict=True):
         exact, rest = divmod(value * PER_SECOND[wanted], PER_SECOND[given_unit])
         assert bad == (rest != 0 or not -(2**63) <= exact < 2**63)
@@ -188,6 +189,7 @@ def test_decimals_are_converted_exactly_or_reported(
     array = pa.array([Decimal(f"{value}e{-given_scale}") for value in values], of)
     array = pa.concat_arrays([array, pa.nulls(int(nothing), of)])
     found, wrong = from_arrow(array, ss.decimal(scale))
+    assert wrong is not None
     for value, number, bad in zip([*values, 0], found.tolist(), wrong.tolist(), strict=False):
         exact, rest = divmod(value * 10**scale, 10**given_scale)
         assert bad == (rest != 0 or not -(2**63) <= exact < 2**63)
