@@ -20,6 +20,7 @@ BENCH_CONTAINERS_ARGS ?= --plot
 BENCH_PIPELINES_ARGS ?= --plot
 BENCH_TRANSACTIONAL_ARGS ?= --plot
 BENCH_EARLY_ARGS ?= --plot
+BENCH_LATENCY_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -30,7 +31,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early cores speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -51,6 +52,7 @@ help:
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
+	@echo "make bench-latency  from an event's arrival to its committed row, at 10, 50, 90 % of capacity; writes the page: about 4 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
 	@echo "make cores   the scheduler on up to 32 cores: its own code on a virtual machine, and real threads asleep: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
@@ -212,6 +214,10 @@ bench-transactional: $(VENV)/installed-test
 bench-early: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.early $(BENCH_EARLY_ARGS)
+
+bench-latency: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.latency $(BENCH_LATENCY_ARGS)
 
 cores: $(VENV)/installed-test
 	$(BIN)/python -m bench.cores $(CORES_ARGS)

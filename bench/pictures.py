@@ -20,6 +20,7 @@ from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
 from bench.early.plot import draw_early
 from bench.late_event import late_event
+from bench.latency.plot import draw_latency
 from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
@@ -82,6 +83,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/pipelines": draw_pipelines,
     "speed/transactional": draw_transactional,
     "speed/early": draw_early,
+    "speed/latency": draw_latency,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

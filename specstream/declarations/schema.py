@@ -15,7 +15,8 @@ import decimal as decimals
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -305,17 +306,21 @@ class Schema:
         return cls(tuple(given), tuple(columns))
 
     def __iter__(self) -> Iterator[tuple[str, Column]]:
-        return iter(zip(self.names, self.columns, strict=True))
+        return zip(self.names, self.columns, strict=True)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is computed: another version may read it, and compute something else.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """What an operator sees of each column."""
         return tuple(column.kind for column in self.columns)
 
-    @property
+    @cached_property
     def nullable(self) -> tuple[str, ...]:
         """Names of the nullable columns.
 
@@ -329,7 +334,7 @@ class Schema:
         the first says which it is."""
         return any("." in name for name in self.names)
 
-    @property
+    @cached_property
     def row_words(self) -> int:
         """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
         the formatted strings.
@@ -338,12 +343,12 @@ class Schema:
         """
         return self._plain_words + sum(1 + count for count in self._form_parts.values())
 
-    @property
+    @cached_property
     def _plain_words(self) -> int:
         """Words of a row in front of the formatted strings."""
         return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
 
-    @property
+    @cached_property
     def _form_parts(self) -> dict[int, int]:
         """Of each column that has formatted strings, by its number: the most words of one."""
         most: dict[int, int] = {}
@@ -352,7 +357,7 @@ class Schema:
             most[number] = max(most.get(number, 0), form.words)
         return most
 
-    @property
+    @cached_property
     def form_words(self) -> dict[int, int]:
         """Of each such column, which word of a row says what form it is; the parts follow."""
         words, at = {}, self._plain_words
@@ -361,7 +366,7 @@ class Schema:
             at += 1 + count
         return words
 
-    @property
+    @cached_property
     def null_bits(self) -> dict[int, tuple[int, int]]:
         """Of each nullable column, by its number: which word of a row, and which bit of that."""
         numbers = [number for number, column in enumerate(self.columns) if column.nullable]
@@ -411,4 +416,8 @@ class Schema:
 
     def arrow(self) -> pa.Schema:
         """The same columns as an Arrow schema."""
+        return self._arrow
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
         return pa.schema([pa.field(name, column.arrow) for name, column in self])

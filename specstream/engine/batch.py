@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream._native import ffi
+from specstream._native import ffi, lib
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, keys_with_firings, rows_to_table
 from specstream.engine.interrupts import LatePartial, insist
 from specstream.engine.lock_errors import lock_error
-from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
+from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import (
     failed_event,
     failed_timer,
@@ -28,6 +28,9 @@ from specstream.predictors.checked import longest_of, next_of
 from specstream.predictors.predictor import Measurement, Setting
 
 __all__ = ["Batch"]
+
+_POINTERS = ffi.typeof("void *[]")
+_ABORTS = lib.SS_ABORT_REASONS
 
 
 class Batch:
@@ -55,13 +58,14 @@ class Batch:
         self._ordered = ordered
         self._ends_input = ends_input and parts.operator.has_timers
         self._first = parts.committed.next_sequence
-        self._applied_before = int(parts.native.statistics().events)
+        self._counted = parts.native.statistics()  # before what is not yet measured
+        self._applied_before = int(self._counted.events)
         self._done = 0
         self._job = int(parts.native.outcome().job)  # the last one that is counted
         self._failed = False
         self._outcome: Any = None  # of that job
         self._tables: list[pa.Table] = []
-        self._columns: Any = None  # of the stretch in flight
+        self._columns: Any = None  # of the stretch in flight; None: none is
         self._is_settled = False
         self.has_begun = False
         self.partial = LatePartial(self._told)
@@ -79,7 +83,8 @@ class Batch:
             unheard = parts.hooks.take_error()
             if unheard is not None:  # of an earlier call, which could raise one only
                 raise unheard
-            parts.committed.settle_times(events.keys[0].type)
+            if parts.operator.layout.lasting:
+                parts.committed.settle_times(events.keys[0].type)
             while self._done < events.count and not self._failed:
                 setting = next_of(parts.predictor, parts.longest)
                 self._stretch(setting, longest_of(parts.predictor, parts.longest))
@@ -171,13 +176,12 @@ class Batch:
     def _stretch(self, setting: Setting, longest: int) -> None:
         parts = self._parts
         parts.code.compile_for(setting.horizon, parts.native)
-        before = parts.native.statistics()
         interruption = self._run(setting, longest=longest)
         if interruption is None and not self._failed:
             interruption = parts.hooks.take_error()
         try:
-            measured = _difference(before, parts.native.statistics())
-            parts.predictor.record(setting, measured)
+            before, self._counted = self._counted, parts.native.statistics()
+            parts.predictor.record(setting, _difference(before, self._counted))
         except Exception as error:
             # After what the stretch has done is counted; and what an event raised comes first.
             interruption = interruption or (None if self._failed else error)
@@ -203,12 +207,11 @@ class Batch:
             events.keys[1][begin + row].as_py(),
             first + begin + row,
         )
-        offsets = [begin if at < events.own else 0 for at in range(len(events.columns))]
         self._columns = ffi.new(
-            "void *[]",
+            _POINTERS,
             [
-                ffi.cast("void *", c.ctypes.data + offset * c.itemsize)
-                for c, offset in zip(events.columns, offsets, strict=True)
+                ffi.from_buffer(column) + (begin * column.itemsize if at < events.own else 0)
+                for at, column in enumerate(events.columns)
             ],
         )
         with parts.flight.between:
@@ -240,6 +243,8 @@ class Batch:
         At once, because the next stretch writes over the rows; and not gathered, because copying
         the rows of short events takes a fifth of the events' own time.
         """
+        if self._columns is None:
+            return  # counted, or not begun
         native = self._parts.native
         if not native.wait(0):
             native.end_job()
@@ -255,6 +260,7 @@ class Batch:
             self._tables, self._done, self._job = tables, done, job
             self._failed, self._outcome = failed, outcome
             self._parts.flight.counted = done, job
+            self._columns = None
 
     def settle(self) -> None:
         """Ends it: the engine goes on behind what was applied. May be begun anew."""
@@ -312,5 +318,5 @@ def _difference(before: Any, after: Any) -> Measurement:
         events=int(after.events - before.events),
         seconds=int(after.nanoseconds - before.nanoseconds) / 1e9,
         commits=int(after.commits - before.commits),
-        aborts=sum(after.aborts[at] - before.aborts[at] for at in ABORT_REASONS.values()),
+        aborts=sum(ffi.unpack(after.aborts, _ABORTS)) - sum(ffi.unpack(before.aborts, _ABORTS)),
     )

@@ -374,7 +374,8 @@ class Engine:
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
         self._out_of_order.check_nothing_due(what)
-        parts.lifetime.finish(self._out_of_order.end_job)
+        if parts.flight.is_open:
+            parts.lifetime.finish(self._out_of_order.end_job)
         known = len(committed.strings)
         try:
             events = read_events(

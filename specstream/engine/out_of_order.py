@@ -767,6 +767,8 @@ class OutOfOrder:
         return self._take_rows(), self._native.is_settled()
 
     def _taken_rows(self) -> npt.NDArray[np.int64]:
+        if len(self._taken) == 1:
+            return self._taken[0][1]
         nothing = np.empty((0, self._emits.row_words), np.int64)
         return np.concatenate([nothing, *(rows for _, rows in self._taken)])
 

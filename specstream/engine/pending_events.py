@@ -49,6 +49,8 @@ from specstream.files.untrusted import Malformed
 __all__ = ["Before", "PendingEvents"]
 
 
+_INT64 = pa.int64()
+_SEGMENT = ffi.typeof("struct ss_segment *")
 # Sequence numbers of tentative events; none: the next ones.
 Numbers = npt.NDArray[np.int64] | tuple[()]
 
@@ -118,7 +120,7 @@ class PendingEvents:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        left = sum(segment.left for _, segment in list(self._ending))
+        left = sum([segment.left for _, segment in list(self._ending)])
         return left if self.phases is None else left - self.phases.applied
 
     @property
@@ -356,7 +358,7 @@ class PendingEvents:
         return [segment]
 
     def _native(self, pointers: Any, source: Source, count: int) -> Any:
-        native = ffi.new("struct ss_segment *")
+        native = ffi.new(_SEGMENT)
         native.columns = pointers
         native.first = self._rows
         native.last = self._rows + count
@@ -410,11 +412,7 @@ class PendingEvents:
                     np.ones(1, np.bool_),
                     "the time is null",
                 )
-            is_int64 = self._type == pa.int64() and type(timestamp) is int
-            if is_int64 and -(2**63) <= timestamp < 2**63:
-                at = timestamp
-            else:
-                at = self._timestamp(timestamp)
+            at = self._timestamp(timestamp)
             fitting = self._fitting(values)
         except RowError as error:
             if self._rejected.policy == "error":
@@ -601,6 +599,8 @@ class PendingEvents:
         """As it is kept; of the type that the events have, or are to have."""
         before = ", as the events before have it" if of is None else ""
         of = self._type if of is None else of
+        if type(value) is int and of == _INT64 and -(2**63) <= value < 2**63:
+            return value
         try:
             array = pa.array([value], of)
         except (pa.ArrowException, OverflowError, TypeError):
