@@ -69,7 +69,7 @@ $(BIN)/python:
 
 # Removing what an earlier build left makes the build follow the sources, headers included.
 define install
-	rm -rf build specstream/_native.*
+	rm -rf build specstream/_native.* specstream/_forecast.*
 	$(PIP) install --quiet --editable "$(1)" $(2)
 	@touch $(VENV)/native
 endef
@@ -234,7 +234,7 @@ compat: $(VENV)/installed-test
 	$(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
+	rm -rf $(VENV) build dist *.egg-info specstream/_native.* specstream/_forecast.* .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

@@ -67,9 +67,8 @@ def _forecast(data: dict[str, Any]) -> Figure:
     model = data["model"]
     best = [Expected(**one) for one in model["best"]]
     checks = [Check(forecast=one.pop("predicted"), **one) for one in map(dict, model["checks"])]
-    costs = {protocol: Costs() for protocol in dict.fromkeys(one.protocol for one in best)}
     title = f"{data['operator']}: what more cores would bring, a forecast"
-    return draw_forecast(title, Forecast(best, best, checks, costs, 0))
+    return draw_forecast(title, Forecast(best, best, checks, Costs(), 0))
 
 
 # By the name of the picture below docs/, without its ending.

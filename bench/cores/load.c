@@ -1,6 +1,6 @@
 /* What runs on more cores: events that read some words of a state, write some of them, and take so long.
  *
- * It is compiled twice. On the machine of machine.c an event's time passes on its core's clock. For real
+ * It is compiled twice. On the virtual machine (stm_native/forecast) an event's time passes on its core's clock. For real
  * it passes asleep, so that many threads fit on few cores, or in a busy loop. */
 #include <stdlib.h>
 #include <string.h>
@@ -220,43 +220,13 @@ struct cores_result cores_measure(const struct cores_load *what)
 #ifndef MACHINE
 /* ---- what the machine's costs are here ---- */
 
-enum { TURNS = 200000, WAKES = 2000 };
-static int64_t ball __attribute__((aligned(64)));
+enum { WAKES = 2000 };
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     int64_t since, sum, calling;
     int round;
 } bed = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
-
-static void *play(void *unused)
-{
-    (void)unused;
-    for (int64_t turn = 1; turn < TURNS; turn += 2) {
-        while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != turn)
-            continue;
-        __atomic_store_n(&ball, turn + 1, __ATOMIC_RELEASE);
-    }
-    return NULL;
-}
-
-/* Nanoseconds until a core has a line that another one has just written; -1: no thread. */
-double cores_transfer(void)
-{
-    pthread_t other;
-    __atomic_store_n(&ball, 0, __ATOMIC_RELAXED);
-    if (pthread_create(&other, NULL, play, NULL) != 0)
-        return -1;
-    int64_t began = now();
-    for (int64_t turn = 0; turn < TURNS; turn += 2) {
-        while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != turn)
-            continue;
-        __atomic_store_n(&ball, turn + 1, __ATOMIC_RELEASE);
-    }
-    int64_t taken = now() - began;
-    pthread_join(other, NULL);
-    return (double)taken / TURNS;
-}
 
 static void *lie(void *unused)
 {

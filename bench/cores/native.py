@@ -1,10 +1,10 @@
-"""The load of ``load.c`` in two libraries: on this machine, and on the one of ``machine.c``."""
+"""The load of ``load.c`` in two libraries: on this machine, and on the virtual one (``stm_native/forecast``)."""
 
 from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.native import FLAGS, RUNTIME, compiled, folder, opened, shared_library
+from specstream.tuning.forecast.costs import Costs
+from stm_native.build import for_the_machine
 
 __all__ = ["COSTS", "Load", "Numbers", "Seen", "measured_costs", "on_machine", "real"]
 
@@ -31,22 +33,10 @@ DECLARED = """
     struct cores_result cores_measure(const struct cores_load *what);
 """
 MEASURED = """
-    double cores_transfer(void);
     double cores_wake(double *call);
 """
-# Nanoseconds, as in machine.h: of a server with a cache that its cores share. measured_costs tells
-# what some of them are here, which says little about a machine with more cores.
-COSTS = {
-    "access": 0.5,
-    "transfer": 60.0,
-    "shared": 8.0,
-    "store": 2.0,
-    "atomic": 6.0,
-    "pause": 14.0,
-    "call": 2000.0,
-    "wake": 5000.0,
-    "sleep": 2000.0,
-}
+# Nanoseconds, of a server; measured_costs tells what some of them are here.
+COSTS = asdict(Costs())
 
 Numbers = npt.NDArray[np.int64]
 
@@ -112,9 +102,10 @@ def measured_costs() -> dict[str, float]:
     """Those of this machine that can be measured, in nanoseconds."""
     ffi, lib = _library()
     call = ffi.new("double *")
-    transfer = lib.cores_transfer()
+    lines = ffi.new("struct ss_transfer *")
+    lib.ss_measure_transfer(lines)
     wake = lib.cores_wake(call)
-    return {"transfer": transfer, "wake": wake, "call": call[0]}
+    return {"transfer": lines.latency, "bulk": lines.bulk, "wake": wake, "call": call[0]}
 
 
 def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
@@ -156,16 +147,13 @@ def _library() -> tuple[Any, Any]:
 @functools.cache
 def _machine() -> tuple[Any, Any]:
     into = folder()
-    told = ["-DMACHINE", "-fsanitize=thread", "-Wno-tsan", "-include", str(HERE / "machine.h")]
-    paths = [f"-I{HERE}", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
+    forecast = RUNTIME / "forecast"
+    paths = [f"-I{forecast}", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
     common = [*FLAGS, "-fPIC", "-DNDEBUG", *paths, "-c"]
-    machine = HERE / "machine.c"
+    machine = forecast / "machine.c"
 
     def made(source: Path) -> str:
-        own = [] if source == machine else told
-        # What asks for names of GNU does so behind machine.h, which is too late.
-        if source == machine or "define _GNU_SOURCE" in source.read_text():
-            own = ["-D_GNU_SOURCE=", *own]
+        own = ["-D_GNU_SOURCE="] if source == machine else ["-DMACHINE", *for_the_machine(source)]
         return str(compiled([*common, *own, str(source)], into / f"{source.stem}.o"))
 
     with ThreadPoolExecutor(2) as pool:
