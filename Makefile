@@ -20,6 +20,7 @@ BENCH_CONTAINERS_ARGS ?= --plot
 BENCH_PIPELINES_ARGS ?= --plot
 BENCH_TRANSACTIONAL_ARGS ?= --plot
 BENCH_EARLY_ARGS ?= --plot
+CORES_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -52,7 +53,7 @@ help:
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
-	@echo "make cores   the scheduler on up to 32 cores: its own code on a virtual machine, and real threads asleep: about 5 minutes"
+	@echo "make cores   the scheduler on up to 64 cores: its own code on a virtual machine, beside real threads; writes the page: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
@@ -214,6 +215,7 @@ bench-early: $(VENV)/installed-test
 	$(BIN)/python -m bench.early $(BENCH_EARLY_ARGS)
 
 cores: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.cores $(CORES_ARGS)
 
 speed: $(VENV)/installed-test

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from bench.catalogue import pictures as catalogue
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
+from bench.cores.plot import draw_cores
 from bench.early.plot import draw_early
 from bench.late_event import late_event
 from bench.pipelines.plot import draw_pipelines
@@ -81,6 +82,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/pipelines": draw_pipelines,
     "speed/transactional": draw_transactional,
     "speed/early": draw_early,
+    "speed/cores": draw_cores,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

@@ -97,7 +97,7 @@ forecast.set_source(
         for path in sorted((ROOT / folder).glob("*.[ch]"))
     ],
     extra_compile_args=FORECAST_FLAGS,
-    extra_link_args=["-Wl,-Bsymbolic"],
+    extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,now"],
     libraries=["m"],
     py_limited_api=True,
 )

@@ -25,6 +25,7 @@ struct cores_load {
     int64_t writes;       /* of these, so many are written */
     int64_t words;        /* of the state */
     int64_t is_asleep;    /* for real: it sleeps, instead of being busy */
+    int64_t is_forced;    /* the head is never run in place at its first try */
     int64_t *seeds;       /* of each event's words */
     int64_t *times;       /* of each event, nanoseconds */
     const int64_t *costs; /* the machine's, as machine.h has them; not for real */
@@ -33,6 +34,7 @@ struct cores_load {
 struct cores_result {
     int64_t nanoseconds; /* -1: out of memory */
     int64_t transfers;   /* lines that went from core to core; for real 0 */
+    int64_t working, looking, awake; /* of all cores, as machine.h has them; for real 0 */
     uint64_t sum;        /* of the state, and of what was emitted: the same on all settings */
     struct ss_statistics statistics; /* of all events */
 };
@@ -139,7 +141,7 @@ static bool run_events(struct ss_engine *engine, int64_t count, uint64_t *sum)
                          .chunk = load->chunk,
                          .horizon = load->horizon,
                          .longest_horizon = load->longest,
-                         .mode = SS_MODE_ORDERED};
+                         .mode = load->is_forced ? SS_MODE_SPECULATE : SS_MODE_ORDERED};
     if (!ss_engine_start(engine, &job))
         return false;
     while (!ss_engine_wait(engine, 50))
@@ -184,9 +186,18 @@ static void measure(void *into)
         ss_engine_set_entry(engine, SS_TRANSACTIONAL, transactional_entry);
         bool runs = run_events(engine, load->warm, &result->sum);
         int64_t began = now();
+#ifdef MACHINE
+        struct machine_times before = machine_times();
+#endif
         runs = runs && run_events(engine, load->count, &result->sum);
         if (runs)
             result->nanoseconds = now() - began;
+#ifdef MACHINE
+        struct machine_times times = machine_times();
+        result->working = times.working - before.working;
+        result->looking = times.looking - before.looking;
+        result->awake = times.awake - before.awake;
+#endif
         result->statistics = ss_engine_statistics(engine);
         for (uint64_t word = 0; word < words; word++)
             result->sum = result->sum * 31 + state[word];

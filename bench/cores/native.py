@@ -1,4 +1,4 @@
-"""The load of ``load.c`` in two libraries: on this machine, and on the virtual one (``stm_native/forecast``)."""
+"""The load of ``load.c`` in two libraries: for this machine, and for the virtual one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ HERE = Path(__file__).parent
 DECLARED = """
     struct cores_load {
         int64_t threads, horizon, chunk, longest, count, warm, reads, writes, words, is_asleep;
+        int64_t is_forced;
         int64_t *seeds;
         int64_t *times;
         const int64_t *costs;
     };
     struct cores_result {
-        int64_t nanoseconds, transfers;
+        int64_t nanoseconds, transfers, working, looking, awake;
         uint64_t sum;
         struct ss_statistics statistics;
     };
@@ -54,6 +55,7 @@ class Load:
         reads: words that each event reads, anywhere in the state.
         writes: of these, so many are written.
         words: of the state.
+        forced: the head is never run in place at its first try.
     """
 
     times: Numbers
@@ -64,6 +66,7 @@ class Load:
     reads: int = 10
     writes: int = 1
     words: int = 102_400
+    forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class Seen:
         transfers: cache lines that went from core to core; for real 0.
         reruns: runs that were dropped.
         parks: times that a thread went to sleep.
+        working: seconds of all cores on events; for real 0.
+        committing: in the runtime: claims, logs, validation, commits.
     """
 
     seconds: float
@@ -83,6 +88,8 @@ class Seen:
     transfers: int
     reruns: int
     parks: int
+    working: float
+    committing: float
 
 
 def on_machine(load: Load, costs: dict[str, float] = COSTS) -> Seen:
@@ -125,6 +132,7 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
             "writes": load.writes,
             "words": load.words,
             "is_asleep": asleep,
+            "is_forced": load.forced,
             "seeds": ffi.cast("int64_t *", seeds.ctypes.data),
             "times": ffi.cast("int64_t *", times.ctypes.data),
             "costs": costs,
@@ -135,7 +143,13 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
         raise MemoryError("no memory or no threads for the load")
     counted = result.statistics
     return Seen(
-        result.nanoseconds / 1e9, result.sum, result.transfers, counted.reruns, counted.parks
+        result.nanoseconds / 1e9,
+        result.sum,
+        result.transfers,
+        counted.reruns,
+        counted.parks,
+        result.working / 1e9,
+        (result.awake - result.working - result.looking) / 1e9,
     )
 
 

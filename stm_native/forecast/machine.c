@@ -42,6 +42,8 @@ struct core {
     bool timed_out;
     const void *waits_for; /* a mutex, a condition, or a core */
     int pauses; /* one behind the other */
+    int64_t spent;  /* awake, picoseconds */
+    int64_t paused; /* of these until it paused last */
     void *(*entry)(void *);
     void *argument;
     void *stack;
@@ -62,6 +64,7 @@ static int64_t limit; /* the running core's clock must not pass it */
 static int64_t ahead; /* of the next one it may be by so much */
 static struct line *table;
 static int64_t transfers, accesses;
+static struct machine_times times; /* picoseconds */
 static jmp_buf outside;
 static char *memory_end;
 
@@ -146,6 +149,8 @@ static inline void spend(int64_t picoseconds)
         return; /* outside of the machine */
     struct core *core = &cores[current];
     core->clock += picoseconds;
+    core->spent += picoseconds;
+    times.awake += picoseconds;
     if (core->clock > limit)
         switch_core();
 }
@@ -510,9 +515,17 @@ int machine_clock(clockid_t clock, struct timespec *now)
     return 0;
 }
 
+/* Of an operator. */
+static void work(int64_t picoseconds)
+{
+    cores[current].pauses = 0;
+    times.working += picoseconds;
+    spend(picoseconds);
+}
+
 void machine_work(int64_t nanoseconds)
 {
-    spend(nanoseconds * 1000);
+    work(nanoseconds * 1000);
 }
 
 int64_t machine_busy(void)
@@ -524,7 +537,7 @@ void machine_work_until(int64_t busy)
 {
     int64_t left = busy - machine_busy();
     if (left > 0)
-        spend(left);
+        work(left);
 }
 
 void machine_touch(const volatile void *address, bool writes)
@@ -550,8 +563,12 @@ void machine_pause(void)
 {
     enum { AS_OFTEN = 16, MOST = 8 };
     struct core *core = &cores[current];
-    int times = 1 + core->pauses++ / AS_OFTEN;
-    spend(cost.pause * (times < MOST ? times : MOST));
+    int longer = 1 + core->pauses / AS_OFTEN;
+    int64_t taken = cost.pause * (longer < MOST ? longer : MOST);
+    /* What lies between two pauses is looking for work. */
+    times.looking += taken + (core->pauses++ > 0 ? core->spent - core->paused : 0);
+    core->paused = core->spent + taken;
+    spend(taken);
 }
 
 int64_t machine_transfers(void)
@@ -562,6 +579,11 @@ int64_t machine_transfers(void)
 int64_t machine_accesses(void)
 {
     return accesses;
+}
+
+struct machine_times machine_times(void)
+{
+    return (struct machine_times){times.working / 1000, times.looking / 1000, times.awake / 1000};
 }
 
 static void *main_entry(void *argument)
@@ -583,6 +605,7 @@ int machine_run(const struct costs *costs, void (*main)(void *), void *argument)
         return -1;
     count = current = 0;
     transfers = accesses = 0;
+    times = (struct machine_times){0};
     add(main_entry, both, 1000000);
     limit = INT64_MAX;
     if (_setjmp(outside) == 0) {

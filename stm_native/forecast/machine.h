@@ -46,6 +46,14 @@ int64_t machine_transfers(void);
 /* All accesses so far: what a run takes to compute. */
 int64_t machine_accesses(void);
 
+/* Nanoseconds of all cores together so far. */
+struct machine_times {
+    int64_t working; /* on events, their accesses excepted */
+    int64_t looking; /* for work, in a waiting loop */
+    int64_t awake;   /* in all */
+};
+struct machine_times machine_times(void);
+
 int machine_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *),
                    void *argument);
 int machine_join(pthread_t thread, void **result);
