@@ -4,8 +4,8 @@
  * that of another is less by a part of what a line takes from core to core: so accesses of all cores
  * come in the order of their times, as far as cores can tell, and a run can be repeated. What an access costs depends on who has touched its cache line last: a line is
  * where it was written, or where it was read since. Caches are without end; what a core does beside
- * accesses is in the cost of an access. A core that waits for a line goes on looking ahead, unless the
- * load was one that orders: lines that it reads right behind it come in bulk.
+ * accesses is in the cost of an access. A core that waits for a line goes on looking ahead, as far as the
+ * next fence or locked instruction: lines that it reads right behind come in bulk.
  *
  * A core that waits for a mutex or a condition sleeps, and is woken by who gives it; its clock goes on
  * from there, plus the time that waking takes. */
@@ -177,7 +177,7 @@ static bool has(const struct line *line, int core)
     return line->readers[core >> 6] >> (core & 63) & 1;
 }
 
-enum access { READ, READ_IN_ORDER, WRITE };
+enum access { READ, WRITE };
 
 static int64_t cost_of(uintptr_t address, enum access access)
 {
@@ -205,7 +205,7 @@ static int64_t cost_of(uintptr_t address, enum access access)
     int64_t taken = cost.shared;
     if (line->writer >= 0)
         taken = core->clock < core->arrived ? cost.bulk : cost.transfer;
-    core->arrived = access == READ ? core->clock + taken + cost.transfer : 0;
+    core->arrived = core->clock + taken + cost.transfer;
     transfers += line->writer >= 0;
     if (line->writer >= 0) {
         line->readers[line->writer >> 6] |= UINT64_C(1) << (line->writer & 63);
@@ -655,7 +655,8 @@ void __tsan_write_range(void *at, unsigned long bytes)
 #define ATOMIC(bits, type)                                                                         \
     type __tsan_atomic##bits##_load(const volatile type *at, int order)                            \
     {                                                                                              \
-        touch(at, order == __ATOMIC_RELAXED ? READ : READ_IN_ORDER);                               \
+        (void)order;                                                                               \
+        touch(at, READ);                                                                           \
         return *at;                                                                                \
     }                                                                                              \
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                     \
