@@ -64,7 +64,7 @@ def draw_cores(data: Mapping[str, Any]) -> Figure:
         shares.set_ylim(0, 105)
         for axes in (speed, shares):
             axes.set_xscale("log", base=2)
-            plain_ticks(axes.xaxis, cores)
+            plain_ticks(axes.xaxis, cores[::2])
             axes.minorticks_off()
             axes.grid(axis="y")
         shares.set_xlabel("cores")
