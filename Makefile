@@ -21,6 +21,7 @@ BENCH_PIPELINES_ARGS ?= --plot
 BENCH_TRANSACTIONAL_ARGS ?= --plot
 BENCH_EARLY_ARGS ?= --plot
 BENCH_LATENCY_ARGS ?= --plot
+CORES_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -54,7 +55,7 @@ help:
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make bench-latency  from an event's arrival to its committed row, at 10, 50, 90 % of capacity; writes the page: about 4 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
-	@echo "make cores   the scheduler on up to 32 cores: its own code on a virtual machine, and real threads asleep: about 5 minutes"
+	@echo "make cores   the scheduler on up to 64 cores: its own code on a virtual machine, beside real threads; writes the page: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
@@ -71,7 +72,7 @@ $(BIN)/python:
 
 # Removing what an earlier build left makes the build follow the sources, headers included.
 define install
-	rm -rf build specstream/_native.*
+	rm -rf build specstream/_native.* specstream/_forecast.*
 	$(PIP) install --quiet --editable "$(1)" $(2)
 	@touch $(VENV)/native
 endef
@@ -220,6 +221,7 @@ bench-latency: $(VENV)/installed-test
 	$(BIN)/python -m bench.latency $(BENCH_LATENCY_ARGS)
 
 cores: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.cores $(CORES_ARGS)
 
 speed: $(VENV)/installed-test
@@ -240,7 +242,7 @@ compat: $(VENV)/installed-test
 	@$(WITH_JAVA) $(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
+	rm -rf $(VENV) build dist *.egg-info specstream/_native.* specstream/_forecast.* .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

@@ -1,4 +1,4 @@
-"""Events that read as nearest neighbours do, on more cores than there are.
+"""``python -m bench.cores.neighbours``: events that read as nearest neighbours do, on more cores.
 
 An event looks at some buckets of 21 neighbouring words each (ten points and their number), of ten
 thousand, and writes four words in one of them. With the whole square of nine buckets that is what
@@ -8,13 +8,18 @@ time that is varied: it says from where on cores are worth having.
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from bench.cores.native import Load, on_machine
+from bench.cores.native import COSTS, Load, on_machine
+from bench.report import print_table
 
 __all__ = ["FULL", "QUICK", "Amount", "Shape", "Speed", "table"]
 
@@ -100,3 +105,38 @@ def table(amount: Amount, say: Callable[[str], None]) -> list[Speed]:
                 )
             found.append(max(speeds, key=lambda one: one.speed))
     return found
+
+
+HEAD = ("buckets", "beside", "threads", "speed", "horizon", "chunk", "reruns", "lines")
+
+
+def main() -> int:
+    """Runs the table, prints it, and writes the file that was asked for."""
+    parser = argparse.ArgumentParser("python -m bench.cores.neighbours", description=__doc__)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write what was seen")
+    parser.add_argument("--quick", action="store_true", help="short; to see that it runs")
+    arguments = parser.parse_args()
+    seen = table(QUICK if arguments.quick else FULL, lambda what: print(what, flush=True))
+    rows = [
+        [
+            f"{one.shape.buckets:g}",
+            f"{one.shape.time / 1000:g} µs",
+            str(one.threads),
+            f"{one.speed:.2f}",
+            str(one.horizon),
+            str(one.chunk),
+            f"{one.reruns:.3f}",
+            f"{one.transfers:.1f}",
+        ]
+        for one in seen
+    ]
+    title = "Speed relative to one thread; runs again and lines from core to core, by event"
+    print_table(title, HEAD, rows, range(len(HEAD)))
+    if arguments.json:
+        table_ = [one._asdict() | {"shape": one.shape._asdict()} for one in seen]
+        arguments.json.write_text(json.dumps({"costs": COSTS, "table": table_}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
