@@ -20,7 +20,9 @@
 #include <stdatomic.h>
 
 #include "commit.h"
+#include "engine.h"
 #include "protocol.h"
+#include "specstream.h"
 #include "transaction.h"
 #include "worker.h"
 
