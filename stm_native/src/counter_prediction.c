@@ -73,7 +73,7 @@ static uint64_t foreseen_increments(struct ss_engine *engine, int64_t number, in
                                     uint64_t usual)
 {
     struct ss_transaction *transaction = ss_slot_of(engine, number);
-    bool finished = ss_has_status(transaction, number, SS_FINISHED);
+    bool finished = ss_has_finished(transaction, number);
     /* Relaxed, here and below: a look at another one's run; if it is wrong, it costs a rerun. */
     uint64_t logged =
         atomic_load_explicit(&transaction->increments[counter], memory_order_relaxed);
