@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "processor.h"
+#include "protocol.h"
 #include "transaction.h"
 
 /* Of each log, so much at most: a core has a dozen lines on their way at one time. */
@@ -57,10 +58,12 @@ void ss_prefetch_behind(struct ss_engine *engine, int64_t head)
 {
     struct ss_transaction *next = ss_slot_of(engine, head + 1);
     struct ss_transaction *second = ss_slot_of(engine, head + 2);
-    if (!ss_has_finished(next, head + 1))
+    /* Finished, and nobody's but of who holds the turn: a doubtful one may be running again, and so may
+     * any that is finished where the head speculates. */
+    if (engine->protocol->head_speculates || !ss_has_status(next, head + 1, SS_FINISHED))
         return;
     fetch_state(engine, next);
-    if (!ss_has_finished(second, head + 2))
+    if (!ss_has_status(second, head + 2, SS_FINISHED))
         return;
     fetch_logs(second);
     fetch_descriptor(ss_slot_of(engine, head + 3));
