@@ -152,8 +152,7 @@ class LocalStore:
         return (self.path / name).read_bytes()
 
     def modified(self, name: str) -> datetime.datetime:
-        seconds = (self.path / name).stat().st_mtime
-        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+        return _time((self.path / name).stat().st_mtime_ns)
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden = self.path / f".{name}{_SUFFIX}"
@@ -227,8 +226,7 @@ class RemoteStore:
         info = self._filesystem.get_file_info(f"{self._path}/{name}")
         if info.type == fs.FileType.NotFound:
             raise FileNotFoundError(f"{self.key}/{name}")
-        seconds = (info.mtime_ns or 0) / 1e9
-        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+        return _time(info.mtime_ns or 0)
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden, length = self._hidden(name, parts)
@@ -317,3 +315,9 @@ def _sync(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _time(nanoseconds: int) -> datetime.datetime:
+    """In whole numbers, as a float of that size has no microseconds to be compared by."""
+    since = datetime.timedelta(microseconds=nanoseconds // 1000)
+    return datetime.datetime.fromtimestamp(0, datetime.UTC) + since

@@ -112,7 +112,7 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
     """
     if outcome.fault.signal or outcome.no_memory:
         return None
-    error = _raised(parts, lambda: _oracle(parts, events.columns, first).run(row))
+    error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -127,7 +127,7 @@ def failed_timer(
         return None
     fired = outcome.failed_timer
     field, key = _fired(parts, fired)
-    error = _raised(
+    error = _what_raises(
         parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
     )
     if error is None:
@@ -135,7 +135,7 @@ def failed_timer(
     return failed_firing(error, fired.time, fired.number, times, sources), error
 
 
-def _raised(parts: Parts, run: Callable[[], None]) -> Exception | None:
+def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     """What a function raises under Python; None: nothing, or that it cannot be compiled."""
     strings = parts.committed.strings
     known = len(strings)

@@ -76,8 +76,8 @@ def test_a_version_that_is_not_known_is_told_after_the_checksum() -> None:
         CHECKPOINT_FILE.unpack(later)
     with pytest.raises(DamagedFile, match="checksum"):
         CHECKPOINT_FILE.unpack(later[:-1] + b"x")
-    with pytest.raises(ss.SnapshotError, match="has version 4"):
-        INPUT.check_version(4)
+    with pytest.raises(ss.SnapshotError, match="has version 5"):
+        INPUT.check_version(5)
 
 
 @pytest.mark.parametrize(

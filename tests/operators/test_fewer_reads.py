@@ -14,8 +14,8 @@ from whole_list import whole_list
 
 import specstream as ss
 from specstream.operators import nearest_neighbours, top_k
+from specstream.tuning.forecast.events import Event
 from specstream.tuning.forecast.recording import record
-from specstream.tuning.forecast.workload import Event
 
 # ---- top-k ----
 
