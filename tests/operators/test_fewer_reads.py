@@ -95,8 +95,8 @@ def test_events_of_items_in_the_list_read_nothing_that_each_other_changes() -> N
     listed = generator.integers(0, 4, 60)
     table = pa.table({"item": np.concatenate([warm, listed])})
     events = recorded(top_k(4, 5, 1024), table, len(warm))
-    read = {place for event in events for place, _ in event.reads}
-    written = {place for event in events for place, _ in event.writes}
+    read = {access.byte for event in events for access in event.reads}
+    written = {access.byte for event in events for access in event.writes}
     assert len(events) == len(listed)
     assert written, "the counts and the counters of the sketch"
     assert not read & written
