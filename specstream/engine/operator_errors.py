@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -43,6 +43,8 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     overlay of the committed state.
     """
     operator = parts.operator
+    if operator.program.is_interpreted:
+        _raise_interpreted(parts, events, row, first, partial)
     oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
     oracle.begin(
         operator.event,
@@ -68,20 +70,27 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     raise failure
 
 
+def _raise_interpreted(
+    parts: Parts, events: Events, row: int, first: int, partial: Partial
+) -> NoReturn:
+    """Raises what an interpreted operator has raised."""
+    error = parts.code.take_error()
+    if error is None:
+        error = SpecstreamError(
+            f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows why; "
+            "it is not applied. Please report the operator and the event"
+        )
+    elif isinstance(error, Exception):
+        strings = parts.committed.strings
+        note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
+    error.specstream_partial = partial  # type: ignore[attr-defined]
+    raise error
+
+
 def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
     operator, failed = parts.operator, outcome.failed_timer
     field = operator.layout.containers[failed.container]
-    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    own: list[Any] = [np.int64] * first_column(operator.event)
-    oracle.begin(
-        operator.event,
-        operator.emits,
-        [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)],
-        0,
-        parts.options.seed,
-        strings=parts.committed.strings,
-    )
     assert field.container is not None
     words = np.array([failed.key[at] for at in range(field.container.key.words)], np.uint64)
     key = key_of(words.view(np.int64), field, parts.committed.strings)
@@ -103,7 +112,23 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
+    elif operator.program.is_interpreted:
+        error = parts.code.take_error() or SpecstreamError(
+            f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are undone. "
+            "Please report the operator and the timer"
+        )
+        error.add_note(f"raised by operator {parts.name!r} {what}")
     else:
+        oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
+        own: list[Any] = [np.int64] * first_column(operator.event)
+        oracle.begin(
+            operator.event,
+            operator.emits,
+            [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)],
+            0,
+            parts.options.seed,
+            strings=parts.committed.strings,
+        )
         try:
             oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:

@@ -38,9 +38,13 @@ from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
+from specstream.interpreted.program import interpreted_program
+from specstream.interpreted.sequential import Sequential
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "VertexCounts", "check_order", "operator"]
+__all__ = [
+    *("Operator", "SequentialRun", "VertexCounts", "check_order", "operator", "sequential"),
+]
 
 
 _SHOWN_ERRORS = 3
@@ -146,6 +150,8 @@ class Operator:
         name: str | None,
         on_timer: Callable[..., None] | None = None,
         inputs: Mapping[str, Record] | None = None,
+        interpreted: bool = False,
+        speculate: bool = True,
     ) -> None:
         if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -160,6 +166,13 @@ class Operator:
                 'pipeline that has several inputs inputs={"left": {...}, "right": {...}}'
             )
         of_inputs = {} if inputs is None else _inputs(inputs)
+        self.is_interpreted = flag("interpreted", interpreted)
+        self.speculates = flag("speculate", speculate)
+        if interpreted and inputs is not None:
+            raise DeclarationError(
+                f"operator {name!r} is interpreted and has several inputs=, which only compiled ones "
+                "have; expected event={...}: let a compiled vertex join the inputs"
+            )
         self._declare(
             function,
             name,
@@ -186,6 +199,7 @@ class Operator:
             CompileError: the function has something that cannot be compiled.
         """
         made = cls.__new__(cls)
+        made.is_interpreted, made.speculates = False, True
         made._declare(function, name, layout, event, emits, on_timer)
         return made
 
@@ -204,7 +218,11 @@ class Operator:
         self.name = name
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
-        self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
+        self.program: Program = (
+            interpreted_program(function, name, event.declared, layout, on_timer)
+            if self.is_interpreted
+            else self.compiled_as(ALONE, event.declared, emits.declared)
+        )
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
@@ -468,7 +486,7 @@ class Operator:
         if self.event.phases:
             events = phases_of(events, self.event)
         settle_unit(self.layout, words, events.keys[0].type)
-        oracle = Oracle(self.program, self.layout, words)
+        oracle = sequential(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
         def output() -> Any:
@@ -495,9 +513,16 @@ class Operator:
         )
 
 
+def sequential(program: Program, layout: Layout, words: Any) -> Oracle | Sequential:
+    """What runs an operator's function sequentially, over the words of a state."""
+    if program.is_interpreted:
+        return Sequential(program, layout, words)
+    return Oracle(program, layout, words)
+
+
 def _run_all(
     operator: Operator,
-    oracle: Oracle,
+    oracle: Oracle | Sequential,
     events: Events,
     strings: StringTable,
     skip: bool,
@@ -531,7 +556,7 @@ def _run_all(
 
 
 def _end(
-    oracle: Oracle, count: int, skip: bool, output: Callable[[], Any]
+    oracle: Oracle | Sequential, count: int, skip: bool, output: Callable[[], Any]
 ) -> list[tuple[int | None, Exception]]:
     """Fires the timers that are left, likewise."""
     raised: list[tuple[int | None, Exception]] = []
@@ -599,6 +624,8 @@ def operator(
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
+    interpreted: bool = False,
+    speculate: bool = True,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
     function ``process(event, emit)``.
@@ -620,10 +647,19 @@ def operator(
         name: used in messages; the function's name by default.
         on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
             where the state has :func:`specstream.timers`.
+        interpreted: the function is not compiled: Python runs it as it is written, in the engine's
+            threads. It may call anything; events run at the same time where the interpreter lock is
+            released (NumPy, models, waiting for a network), and are run again where they conflict.
+            For events of 10 µs and more; see the guide, "Interpreted operators".
+        speculate: False: events run one after the other, as for an operator whose native code would
+            not bear values that never existed together, or whose effects outside must not be
+            repeated.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
         CompileError: the function uses what cannot be compiled.
     """
     declared = {} if emits is None else emits
-    return lambda function: Operator(function, state, event, declared, name, on_timer, inputs)
+    return lambda function: Operator(
+        function, state, event, declared, name, on_timer, inputs, interpreted, speculate
+    )

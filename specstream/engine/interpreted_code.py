@@ -1,0 +1,47 @@
+"""In the place of machine code: the function of an interpreted operator, which Python runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specstream.columns.strings import StringTable
+from specstream.engine.native import Native
+from specstream.engine.options import Options
+from specstream.interpreted.running import Interpreter
+
+__all__ = ["InterpretedCode"]
+
+
+class InterpretedCode:
+    """What the workers of one engine run.
+
+    Args:
+        strings: gives the engine's table, which is another one after a snapshot was restored.
+    """
+
+    def __init__(self, options: Options, strings: Callable[[], StringTable]) -> None:
+        operator = options.operator
+        fired = operator.program.on_timer
+        self._interpreter = Interpreter(
+            operator.program.oracle,
+            None if fired is None else fired.oracle,
+            operator.layout,
+            operator.event,
+            operator.emits,
+            strings,
+            options.seed,
+        )
+
+    def set_in(self, native: Native) -> None:
+        """Has the runtime call it."""
+        native.interpret(self._interpreter.handle)
+
+    def compile_for(self, horizon: int, native: Native) -> None:
+        """There is nothing to compile."""
+
+    def compile_ahead(self, native: Native) -> None:
+        """Likewise."""
+
+    def take_error(self) -> BaseException | None:
+        """What the event or timer that failed last has raised; once."""
+        return self._interpreter.take_error()

@@ -1,0 +1,125 @@
+"""Interpreted operators in an engine's threads.
+
+The runtime calls :func:`_python_interpreter` where it would call compiled code, with a worker's run and
+a range of events. Each worker has its own wrappers, over its own ``Run``, made when it first comes; so
+nothing here is shared between threads but the exception of the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from specstream._native import ffi, lib
+from specstream.columns.strings import StringTable
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
+from specstream.interpreted.events import Emit, make_event, make_timer
+from specstream.interpreted.polling import polled
+from specstream.interpreted.runtime import RunEnded, make_run
+from specstream.interpreted.state import make_state
+from specstream.interpreted.values import Texts
+
+__all__ = ["Interpreter"]
+
+
+class _Worker:
+    """What a worker runs events with."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        of, strings = interpreter, interpreter.strings()
+        self.strings = strings
+        self.run = make_run()
+        self.state, self.begin = make_state(of.layout, self.run, strings)
+        texts = Texts(None, strings)
+        self.event = make_event(of.event, self.run, of.seed, texts)
+        self.emit = Emit(of.emits, self.run.emit, strings)
+        self.process = of.process(self.run.poll)
+        if not of.layout.fields:
+            stateless = self.process
+            self.process = lambda state, event, emit: stateless(event, emit)
+        self.timer: Any = None
+        self.fired: Any = None
+        if of.on_timer is not None and of.layout.timers is not None:
+            container = of.layout.timers.container
+            assert container is not None
+            self.timer = make_timer(container.key, self.run, of.seed, texts)
+            self.fired = of.on_timer(self.run.poll)
+
+
+class Interpreter:
+    """Runs an interpreted operator for the workers of one engine.
+
+    Args:
+        function: the operator's, as written.
+        on_timer: likewise; None: it has no timers.
+        strings: gives the engine's table.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        on_timer: Callable[..., None] | None,
+        layout: Layout,
+        event: Schema,
+        emits: Schema,
+        strings: Callable[[], StringTable],
+        seed: int,
+    ) -> None:
+        self.process = polled(function)
+        self.on_timer = None if on_timer is None else polled(on_timer)
+        self.layout, self.event, self.emits = layout, event, emits
+        self.strings, self.seed = strings, seed
+        self._workers: dict[int, _Worker] = {}
+        self._error: BaseException | None = None
+
+    @property
+    def handle(self) -> Any:
+        """What the runtime gets for it; whoever asks for one keeps it alive."""
+        return ffi.new_handle(self)
+
+    def take_error(self) -> BaseException | None:
+        """What the last event that failed has raised; once."""
+        error, self._error = self._error, None
+        return error
+
+    def range(self, pointer: Any, variant: int, first: int, last: int) -> int:
+        """Runs events [first, last); gives the first that did not complete."""
+        address = int(ffi.cast("uintptr_t", pointer))
+        worker = self._workers.get(address)
+        if worker is None or worker.strings is not self.strings():
+            worker = self._workers[address] = _Worker(self)
+        run, state, emit = worker.run, worker.state, worker.emit
+        function, given = worker.process, worker.event
+        if variant == lib.SS_TIMER:
+            function, given = worker.fired, worker.timer
+        for row in range(first, last):
+            run.begin(address, row)
+            for begin in worker.begin:
+                begin()
+            raised = False
+            try:
+                function(state, given, emit)
+            except RunEnded:
+                raised = True
+            except BaseException as error:
+                raised = True
+                if run.verdict() == lib.SS_COMPLETED and not run.speculates():
+                    self._error = error
+            if run.end(raised):
+                return row if pointer.verdict != lib.SS_COMPLETED else row + 1
+        return last
+
+
+@ffi.def_extern(name="ss_python_interpreter", error=-1)
+def _python_interpreter(context: Any, run: Any, variant: int, first: int, last: int) -> int:
+    interpreter: Interpreter = ffi.from_handle(context)
+    try:
+        return interpreter.range(run, variant, first, last)
+    except BaseException as error:
+        # Before the first event, or of what wraps them.
+        run.verdict = lib.SS_RAISED
+        run.event = first
+        if not run.speculative:
+            interpreter._error = error
+        return first
