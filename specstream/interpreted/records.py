@@ -62,10 +62,10 @@ class Records:
                 zip(shape.names, self._words, self._convert, strict=True)
             )
         }
-        members["__class__"] = property(lambda self: record)
+        members["__eq__"] = lambda own, other: _values(own, shape) == _values(other, shape)
+        members["__hash__"] = None
         # Made without the checks of a declaration: it declares nothing.
         self._bound: Any = type.__new__(type(record), record.__name__, (record,), members)
-        self._bound.__eq__ = lambda own, other: _values(own, shape) == _values(other, shape)
         self.objects: dict[Hashable, Any] = {}
         begin.append(self.objects.clear)
 
