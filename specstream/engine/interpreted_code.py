@@ -21,15 +21,14 @@ class InterpretedCode:
 
     def __init__(self, options: Options, strings: Callable[[], StringTable]) -> None:
         operator = options.operator
-        fired = operator.program.on_timer
         self._interpreter = Interpreter(
-            operator.program.oracle,
-            None if fired is None else fired.oracle,
+            operator.program,
             operator.layout,
             operator.event,
             operator.emits,
             strings,
             options.seed,
+            options.profile,
         )
 
     def set_in(self, native: Native) -> None:

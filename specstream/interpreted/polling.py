@@ -17,20 +17,49 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = ["polled"]
 
-_POLL = "__ss_poll"
+_POLL, _SITE = "__ss_poll", "__ss_site"
+Sites = Mapping[types.FunctionType, tuple[int, int]]
+"""Of a function, the number of its first line in a profile, and that in its file."""
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
 class _Inserting(ast.NodeTransformer):
+    """Puts in the polls, and where lines are counted before each statement the number of its line.
+
+    Args:
+        site: of line 0; None: lines are not counted.
+    """
+
+    def __init__(self, site: int | None) -> None:
+        self._site = site
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if self._site is not None:
+            for name in ("body", "orelse", "finalbody"):
+                statements = getattr(node, name, None)
+                if isinstance(statements, list) and not isinstance(node, ast.ClassDef | ast.Module):
+                    setattr(node, name, [made for one in statements for made in self._told(one)])
+        return node
+
+    def _told(self, statement: ast.stmt) -> list[ast.stmt]:
+        if not isinstance(statement, ast.stmt) or isinstance(statement, ast.Global | ast.Nonlocal):
+            return [statement]
+        assert self._site is not None
+        number = ast.Constant(self._site + statement.lineno)
+        call = ast.Expr(ast.Call(ast.Name(_SITE, ast.Load()), [number], []))
+        ast.copy_location(call, statement)
+        return [ast.fix_missing_locations(call), statement]
+
     def _with_poll(self, loop: Any) -> Any:
         self.generic_visit(loop)
         call = ast.Expr(ast.Call(ast.Name(_POLL, ast.Load()), [], []))
-        ast.copy_location(call, loop.body[0])
+        ast.copy_location(call, loop)
         loop.body.insert(0, ast.fix_missing_locations(call))
         return loop
 
@@ -65,9 +94,16 @@ class Rewritten:
     """
 
     def __init__(
-        self, function: types.FunctionType, known: dict[types.FunctionType, Rewritten]
+        self,
+        function: types.FunctionType,
+        known: dict[types.FunctionType, Rewritten],
+        sites: Sites,
     ) -> None:
         known[function] = self
+        self.site: int | None = None
+        if function in sites:
+            site, line = sites[function]
+            self.site = site - line
         self.function = function
         self.code: types.CodeType | None = None
         self.called: dict[str, Rewritten] = {}
@@ -77,7 +113,7 @@ class Rewritten:
         for name in _names(function.__code__):
             one = function.__globals__.get(name)
             if isinstance(one, types.FunctionType) and one.__module__ == function.__module__:
-                self.called[name] = known.get(one) or Rewritten(one, known)
+                self.called[name] = known.get(one) or Rewritten(one, known, sites)
         self.code = self._compiled(tree)
 
     def _compiled(self, tree: ast.FunctionDef) -> types.CodeType | None:
@@ -90,8 +126,8 @@ class Rewritten:
         for one in (*every, arguments.vararg, arguments.kwarg):
             if one is not None:
                 one.annotation = None
-        _Inserting().visit(tree)
-        given = dict.fromkeys((_POLL, *original.co_freevars, *self.called))
+        _Inserting(self.site).visit(tree)
+        given = dict.fromkeys((_POLL, _SITE, *original.co_freevars, *self.called))
         outer = ast.FunctionDef(
             name="__ss_outer",
             args=ast.arguments([], [ast.arg(name) for name in given], None, [], [], None, []),
@@ -115,8 +151,8 @@ class Rewritten:
         qualified = {"co_qualname": original.co_qualname}
         return found.replace(**qualified)
 
-    def made(self, poll: Callable[[], None], done: dict[Rewritten, Any]) -> Any:
-        """The function for a worker, whose ``poll`` it calls."""
+    def made(self, run: Any, done: dict[Rewritten, Any]) -> Any:
+        """The function for a worker, whose run it polls."""
         if self in done:
             return done[self]
         original = self.function
@@ -124,21 +160,25 @@ class Rewritten:
             done[self] = original
             return original
         cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
-        own = {name: types.CellType() for name in (_POLL, *self.called)}
+        own = {name: types.CellType() for name in (_POLL, _SITE, *self.called)}
         closure = tuple(own.get(name) or cells[name] for name in self.code.co_freevars)
         function = types.FunctionType(
             self.code, original.__globals__, original.__name__, original.__defaults__, closure
         )
         function.__kwdefaults__ = original.__kwdefaults__
         done[self] = function
-        own[_POLL].cell_contents = poll
+        own[_POLL].cell_contents, own[_SITE].cell_contents = run.poll, run.set_site
         for name, one in self.called.items():
-            own[name].cell_contents = one.made(poll, done)
+            own[name].cell_contents = one.made(run, done)
         return function
 
 
-def polled(function: Callable[..., Any]) -> Callable[[Callable[[], None]], Callable[..., Any]]:
-    """What makes of a poll a function like this one, whose loops call it."""
+def polled(function: Callable[..., Any], sites: Sites) -> Callable[[Any], Callable[..., Any]]:
+    """What makes of a worker's ``Run`` a function like this one, whose loops poll it.
+
+    Args:
+        sites: of the functions whose lines are counted.
+    """
     assert isinstance(function, types.FunctionType)
-    rewritten = Rewritten(function, {})
-    return lambda poll: rewritten.made(poll, {})
+    rewritten = Rewritten(function, {}, sites)
+    return lambda run: rewritten.made(run, {})

@@ -12,6 +12,7 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
+from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 from specstream.interpreted.events import Emit, make_event, make_timer
@@ -34,7 +35,7 @@ class _Worker:
         texts = Texts(None, strings)
         self.event = make_event(of.event, self.run, of.seed, texts)
         self.emit = Emit(of.emits, self.run.emit, strings)
-        self.process = of.process(self.run.poll)
+        self.process = of.process(self.run)
         if not of.layout.fields:
             stateless = self.process
             self.process = lambda state, event, emit: stateless(event, emit)
@@ -44,30 +45,33 @@ class _Worker:
             container = of.layout.timers.container
             assert container is not None
             self.timer = make_timer(container.key, self.run, of.seed, texts)
-            self.fired = of.on_timer(self.run.poll)
+            self.fired = of.on_timer(self.run)
 
 
 class Interpreter:
     """Runs an interpreted operator for the workers of one engine.
 
     Args:
-        function: the operator's, as written.
-        on_timer: likewise; None: it has no timers.
+        program: what is run.
         strings: gives the engine's table.
+        profile: whether lines are counted.
     """
 
     def __init__(
         self,
-        function: Callable[..., None],
-        on_timer: Callable[..., None] | None,
+        program: Program,
         layout: Layout,
         event: Schema,
         emits: Schema,
         strings: Callable[[], StringTable],
         seed: int,
+        profile: bool,
     ) -> None:
-        self.process = polled(function)
-        self.on_timer = None if on_timer is None else polled(on_timer)
+        fired = program.on_timer
+        written = program.written | ({} if fired is None else fired.written)
+        sites = {one: (of.site, of.line) for one, of in written.items()} if profile else {}
+        self.process = polled(program.oracle, sites)
+        self.on_timer = None if fired is None else polled(fired.oracle, sites)
         self.layout, self.event, self.emits = layout, event, emits
         self.strings, self.seed = strings, seed
         self._workers: dict[int, _Worker] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -139,7 +140,12 @@ class Operator:
         on_timer: the function that runs when a timer fires, as written; None: it has no timers.
         inputs: columns of each input by its name, of a vertex that has several; ``event`` then has
             those of all of them. Empty: it takes events.
+        is_interpreted: whether Python runs its function as it is written.
+        speculates: whether events may run ahead of their turn.
     """
+
+    is_interpreted = False
+    speculates = True
 
     def __init__(
         self,
@@ -199,7 +205,6 @@ class Operator:
             CompileError: the function has something that cannot be compiled.
         """
         made = cls.__new__(cls)
-        made.is_interpreted, made.speculates = False, True
         made._declare(function, name, layout, event, emits, on_timer)
         return made
 
@@ -256,6 +261,8 @@ class Operator:
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
+        if self.is_interpreted:
+            self._look_again()
         fired = self.program.on_timer
         written = (fired.written if fired is not None else {}) | self.program.written
         # The operator's own function last, as of all that has no timers.
@@ -274,7 +281,20 @@ class Operator:
             ),
             "on_timer": None if self.on_timer is None else places[self.on_timer],
             "inputs": self.inputs,
+            "interpreted": self.is_interpreted,
+            "speculate": self.speculates,
         }
+
+    def _look_again(self) -> None:
+        """Before it travels: with what the names in its function stand for by now."""
+        self.program = interpreted_program(
+            self.function, self.name, self.event, self.layout, self.on_timer
+        )
+        if self.function not in self.program.written:
+            raise pickle.PicklingError(
+                f"operator {self.name!r} cannot be pickled: the source of its function cannot be "
+                "read; define it in a file or a notebook cell"
+            )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = unpack(state.pop("functions"))
@@ -285,6 +305,9 @@ class Operator:
             )
         ]
         state["layout"] = state["layout"].with_operations(operations)
+        # A record of version 0.2 has neither.
+        self.is_interpreted = state.pop("interpreted", False)
+        self.speculates = state.pop("speculate", True)
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)
