@@ -51,6 +51,7 @@ try:
         SnapshotError,
         SpecstreamError,
     )
+    from specstream.interpreted.per_worker import per_worker
     from specstream.operator.operator import Operator, SequentialRun, operator
     from specstream.pipelines.pipeline import Pipeline
     from specstream.predictors.abort_driven import AbortDriven
@@ -105,6 +106,7 @@ __all__ = [
     "nullable",
     "operator",
     "operators",
+    "per_worker",
     "priority_queue",
     "pure",
     "scalar",
