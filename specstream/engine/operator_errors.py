@@ -77,8 +77,8 @@ def _raise_interpreted(
     error = parts.code.take_error()
     if error is None:
         error = SpecstreamError(
-            f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows why; "
-            "it is not applied. Please report the operator and the event"
+            f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
+            "why; it is not applied. Please report the operator and the event"
         )
     elif isinstance(error, Exception):
         strings = parts.committed.strings
@@ -114,8 +114,8 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         )
     elif operator.program.is_interpreted:
         error = parts.code.take_error() or SpecstreamError(
-            f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are undone. "
-            "Please report the operator and the timer"
+            f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
+            "undone. Please report the operator and the timer"
         )
         error.add_note(f"raised by operator {parts.name!r} {what}")
     else:

@@ -107,8 +107,8 @@ class Options:
             )
         if self.operator.is_interpreted and self.execution == "locked":
             raise ConfigurationError(
-                f"operator {self.operator.name!r} is interpreted, and Python has a lock of its own: "
-                'expected another execution than "locked"'
+                f"operator {self.operator.name!r} is interpreted, and Python has a lock of its "
+                'own: expected another execution than "locked"'
             )
         self._check_speculation()
         # Where none is known, events are told apart by another column than that of their source.

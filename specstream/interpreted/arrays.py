@@ -102,6 +102,10 @@ class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
         return self._select(index)
 
     def __getitem__(self, index: Any) -> Any:
+        lengths = self._shape
+        # What nearly all accesses are, without a call.
+        if index.__class__ is int and len(lengths) == 1 and 0 <= index < lengths[0]:
+            return self._words[self._offset + self._strides[0] * index]
         at = self._element(index)
         if at >= 0:
             return self._words[at]

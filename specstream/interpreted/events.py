@@ -1,7 +1,7 @@
 """What an interpreted operator gets beside its state: the event or the timer, and ``emit``.
 
-A value is Python's own: an int, a float, a bool, a string, and None for a null. They are read from the
-columns when they are asked for.
+A value is Python's own: an int, a float, a bool, a string, and None for a null. They are read from
+the columns when they are asked for.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The backend of a sequential run: words of the state, and containers as dicts and lists.
 
-It knows nothing of transactions, and shares no line with the runtime: what an engine gives is compared
-with what it gives. The fields that are no containers lie in the words that it is given. Entries and
-elements of containers lie in cells of its own, whose numbers are above those of all words, and are
-words again when somebody looks at those (:meth:`Memory.settle`). A journal takes back what an event
-has done.
+It knows nothing of transactions, and shares no line with the runtime: what an engine gives is
+compared with what it gives. The fields that are no containers lie in the words that it is given.
+Entries and elements of containers lie in cells of its own, whose numbers are above those of all
+words, and are words again when somebody looks at those (:meth:`Memory.settle`). A journal takes
+back what an event has done.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def per_worker(factory: Callable[[], T]) -> PerWorker[T]:
     """One object for each thread of an engine, made when an interpreted operator first asks for it.
 
     For what an interpreted operator uses and what threads cannot share: a connection, a model with
-    buffers of its own. It goes with its thread, at the engine's end. What it gives must not depend on
-    which thread asks, nor on what was asked before.
+    buffers of its own. It goes with its thread, at the engine's end. What it gives must not depend
+    on which thread asks, nor on what was asked before.
 
     Args:
         factory: called without arguments, once in each thread.

@@ -1,13 +1,13 @@
 """Loops of interpreted operators that ask whether their run has to end.
 
-A run that has read values which never existed together may loop for ever, and so may one of the head
-whose engine is closed. Nothing is set into a thread from outside. Instead the function that runs is
-the user's with one more statement at the beginning of each loop's body, which asks the runtime. Line
-numbers, names and globals are those of the user's own function; so are its closure's cells. Plain
-functions of the same module that it calls are taken along.
+A run that has read values which never existed together may loop for ever, and so may one of the
+head whose engine is closed. Nothing is set into a thread from outside. Instead the function that
+runs is the user's with one more statement at the beginning of each loop's body, which asks the
+runtime. Line numbers, names and globals are those of the user's own function; so are its closure's
+cells. Plain functions of the same module that it calls are taken along.
 
-Where there is no source (a function made by ``exec``), the function runs as it is; its run then ends
-where it accesses the state.
+Where there is no source (a function made by ``exec``), the function runs as it is; its run then
+ends where it accesses the state.
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ class _Inserting(ast.NodeTransformer):
         loop.body.insert(0, ast.fix_missing_locations(call))
         return loop
 
-    visit_While = visit_For = _with_poll
+    def visit_While(self, node: ast.While) -> Any:
+        return self._with_poll(node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        return self._with_poll(node)
 
 
 def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
@@ -135,7 +139,7 @@ class Rewritten:
             decorator_list=[],
         )
         if hasattr(ast, "TypeAlias"):  # Python 3.12 and newer
-            outer.type_params = []
+            vars(outer)["type_params"] = []
         module = ast.fix_missing_locations(ast.Module([outer], []))
         flags = original.co_flags & _FUTURES
         try:
@@ -148,8 +152,7 @@ class Rewritten:
             for one in made.co_consts
             if isinstance(one, types.CodeType) and one.co_name == original.co_name
         )
-        qualified = {"co_qualname": original.co_qualname}
-        return found.replace(**qualified)
+        return found.replace(co_qualname=original.co_qualname)
 
     def made(self, run: Any, done: dict[Rewritten, Any]) -> Any:
         """The function for a worker, whose run it polls."""

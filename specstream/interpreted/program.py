@@ -1,4 +1,5 @@
-"""What is known of an interpreted operator's function: that it is one, and that it reads everything."""
+"""What is known of an interpreted operator's function: that it is one, and that it reads
+everything."""
 
 from __future__ import annotations
 
@@ -27,14 +28,15 @@ def interpreted_program(
     """The program of an operator that Python runs as it is written.
 
     Raises:
-        DeclarationError: the function is not one of (state, event, emit), there are timers and nothing
+        DeclarationError: the function is not one of (state, event, emit), there are timers and
+            nothing
             to run or the other way round, or a field has operations, which are compiled.
     """
     if layout.operations:
         names = ", ".join(dict.fromkeys(field.name for field, _ in layout.operations))
         raise DeclarationError(
-            f"operator {operator!r} is interpreted, and its state has boosted fields ({names}), whose "
-            "operations are compiled; expected fields without operations="
+            f"operator {operator!r} is interpreted, and its state has boosted fields ({names}), "
+            "whose operations are compiled; expected fields without operations="
         )
     checked, fired = checked_functions(function, operator, layout, on_timer)
     written = _written(checked, 1)
@@ -48,8 +50,8 @@ def interpreted_program(
 
 
 def _written(function: types.FunctionType, site: int) -> dict[types.FunctionType, Written]:
-    """A function and those of the user's own that it calls, which come first; none where there is no
-    source. Their lines are numbered from ``site`` on."""
+    """A function and those of the user's own that it calls, which come first; none where there is
+    no source. Their lines are numbered from ``site`` on."""
     own = written_as(function)
     if own is None:
         return {}

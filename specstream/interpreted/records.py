@@ -1,13 +1,13 @@
 """Records of the state, as interpreted operators see them: objects of the user's own class.
 
-A record that is read from the state is an object of that class, whose fields are those of the state:
-what is set of it is stored, for as long as it is there. What is overwritten or removed leaves the
-state, and its object keeps what it has. An object that is stored is in the state from then on, as in
-Python; one that is in the state already is copied.
+A record that is read from the state is an object of that class, whose fields are those of the
+state: what is set of it is stored, for as long as it is there. What is overwritten or removed
+leaves the state, and its object keeps what it has. An object that is stored is in the state from
+then on, as in Python; one that is in the state already is copied.
 
 An object changes its class for that: while it is in the state it is of a subclass, whose fields are
-properties. Which object stands for which place is known as long as an event runs, so that a place has
-one object.
+properties. Which object stands for which place is known as long as an event runs, so that a place
+has one object.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class RecordArray(Array):
         places = list(self._elements())
         if values is not None and len(values) != len(places):
             raise ValueError(
-                f"could not broadcast {len(values)} records into {len(places)} of state.{self._name}"
+                f"could not broadcast {len(values)} records into {len(places)} of "
+                f"state.{self._name}"
             )
         for number, at in enumerate(places):
             self._words[at] = value if values is None else values[number]

@@ -1,8 +1,8 @@
 """Interpreted operators in an engine's threads.
 
-The runtime calls :func:`_python_interpreter` where it would call compiled code, with a worker's run and
-a range of events. Each worker has its own wrappers, over its own ``Run``, made when it first comes; so
-nothing here is shared between threads but the exception of the head.
+The runtime calls :func:`_python_interpreter` where it would call compiled code, with a worker's run
+and a range of events. Each worker has its own wrappers, over its own ``Run``, made when it first
+comes; so nothing here is shared between threads but the exception of the head.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The sequential run of an interpreted operator: its own function, one event after the other.
 
-It has the face of :class:`specstream.compiler.oracle.Oracle`, which runs operators that are compiled.
+It has the face of :class:`specstream.compiler.oracle.Oracle`, which runs operators that are
+compiled.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ class Sequential:
     def _fire(self, number: int, entry: int) -> None:
         memory, field = self._memory, self._layout.containers[number]
         of, program = field.container, self._program.on_timer
-        assert of is not None and program is not None
+        assert of is not None
+        assert program is not None
         words = memory.containers[number].keys[entry]
         at = memory.cells[entry + 1 + len(words)]
         time, firing = max(at, memory.clock), memory.fired

@@ -176,8 +176,8 @@ class Operator:
         self.speculates = flag("speculate", speculate)
         if interpreted and inputs is not None:
             raise DeclarationError(
-                f"operator {name!r} is interpreted and has several inputs=, which only compiled ones "
-                "have; expected event={...}: let a compiled vertex join the inputs"
+                f"operator {name!r} is interpreted and has several inputs=, which only compiled "
+                "ones have; expected event={...}: let a compiled vertex join the inputs"
             )
         self._declare(
             function,

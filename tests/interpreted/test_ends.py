@@ -1,4 +1,4 @@
-"""Runs of interpreted operators that must not go on: doomed, endless, failed, closed, interrupted."""
+"""Runs of interpreted operators that must not go on: doomed, endless, failed, interrupted."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def raises(state, event, emit):
 
 
 @pytest.mark.parametrize(
-    "operator", [loops, loops_in_a_helper, loops_over_the_state, swallows, raises], ids=lambda o: o.name
+    "operator",
+    [loops, loops_in_a_helper, loops_over_the_state, swallows, raises],
+    ids=lambda o: o.name,
 )
 def test_a_run_on_values_that_never_existed_together_ends(operator: ss.Operator) -> None:
-    with ss.Engine(
-        operator, threads=2, horizon=2, chunk=1, on_post_commit=told
-    ) as engine:
+    with ss.Engine(operator, threads=2, horizon=2, chunk=1, on_post_commit=told) as engine:
         output = engine.process({"number": [0, 1]})
         assert output["number"].to_pylist() == [0, 1]
         assert (engine.state.left, engine.state.right) == (1, 1)
@@ -126,7 +126,9 @@ def fails_at_five(state, event, emit):
 
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 @pytest.mark.parametrize("chunk", [1, 4])
-def test_the_exception_of_the_head_is_raised_with_its_own_traceback(protocol: str, chunk: int) -> None:
+def test_the_exception_of_the_head_is_raised_with_its_own_traceback(
+    protocol: str, chunk: int
+) -> None:
     table = {"number": np.arange(12)}
     with ss.Engine(
         fails_at_five, threads=3, horizon=8, chunk=chunk, protocol=protocol, execution="speculate"

@@ -1,7 +1,7 @@
 """Random operators, interpreted: always the answer of their own sequential run, bit for bit.
 
-The two share the wrappers of state, event and emit, and nothing below them: the sequential run works on
-dicts and lists of Python's (:mod:`specstream.interpreted.memory`), an engine on its logs.
+The two share the wrappers of state, event and emit, and nothing below them: the sequential run
+works on dicts and lists of Python's (:mod:`specstream.interpreted.memory`), an engine on its logs.
 """
 
 from __future__ import annotations
