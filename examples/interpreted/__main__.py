@@ -130,7 +130,7 @@ def run(program: str, options: argparse.Namespace) -> dict[str, Any]:
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("examples.interpreted", description=__doc__)
-    parser.add_argument("program", choices=PROGRAMS, nargs="*", help="which (both)")
+    parser.add_argument("program", nargs="*", help="model or lookup (both)")
     parser.add_argument("--events", type=int, default=2_000, help="how many (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="they are made from it (%(default)s)")
     parser.add_argument(
@@ -138,12 +138,15 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=3, help="of the timing (%(default)s)")
     parser.add_argument(
-        "--latency", type=float, default=1.0, help="of the service, in ms (%(default)s)"
+        "--latency", type=float, default=10.0, help="of the service, in ms (%(default)s)"
     )
     parser.add_argument("--output", type=Path, default=Path(), help="where the pictures go")
     parser.add_argument("--json", action="store_true", help="one JSON object for each, on stdout")
     options = parser.parse_args(given)
     options.program = options.program or list(PROGRAMS)
+    for program in options.program:
+        if program not in PROGRAMS:
+            parser.error(f"{program}: expected {' or '.join(PROGRAMS)}")
     if options.events < 8 * max(options.threads) or min(options.threads) < 1:
         parser.error("--threads: at least 1, and --events: at least 8 for each of the threads")
     return options

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import multiprocessing
 import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,20 +50,27 @@ class _Limits(BaseHTTPRequestHandler):
         pass
 
 
-@contextlib.contextmanager
-def serving(seconds: float) -> Iterator[tuple[str, int]]:
-    """The service, on this machine; each answer takes so long. Gives its address."""
+def _serve(seconds: float, told: Any) -> None:
     handler = type("Limits", (_Limits,), {"seconds": seconds})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    thread = Thread(target=server.serve_forever)
-    thread.start()
+    told.send(server.server_address[1])
+    server.serve_forever()
+
+
+@contextlib.contextmanager
+def serving(seconds: float) -> Iterator[tuple[str, int]]:
+    """The service, in a process of its own on this machine; each answer takes so long. Gives its
+    address."""
+    context = multiprocessing.get_context("spawn")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(seconds, told), daemon=True)
+    process.start()
     try:
-        yield "127.0.0.1", server.server_address[1]
+        yield "127.0.0.1", heard.recv()
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        process.terminate()
+        process.join()
 
 
 class Ledger(ss.State):

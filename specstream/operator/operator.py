@@ -140,8 +140,8 @@ class Operator:
         on_timer: the function that runs when a timer fires, as written; None: it has no timers.
         inputs: columns of each input by its name, of a vertex that has several; ``event`` then has
             those of all of them. Empty: it takes events.
-        is_interpreted: whether Python runs its function as it is written.
-        speculates: whether events may run ahead of their turn.
+        is_interpreted: whether Python runs its function as it is written (``interpreted=``).
+        speculates: whether events may run ahead of their turn (``speculate=``).
     """
 
     is_interpreted = False
