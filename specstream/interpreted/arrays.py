@@ -54,7 +54,6 @@ class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
         strides: tuple[int, ...],
     ) -> None:
         super().__init__(name, storage, words, [], offset, shape, strides)
-        self._load = None  # type: ignore[assignment]
         self._converted = stored(storage)
 
     def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
@@ -125,7 +124,7 @@ class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
     def _put(self, value: Any) -> None:
         """Stores to all elements; what is stored is worked out before the first store."""
         if isinstance(value, Array):
-            if value._words is self._words and value._place() == self._place():
+            if value.place() == self.place():
                 return  # state.row[1] += x, which has stored
             value = value.__array__()
         given = value if isinstance(value, np.ndarray) else self._given(value)
@@ -150,8 +149,9 @@ class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
         made = np.asarray(_plain(value))
         return made if made.dtype.kind in "biuf" else np.array(value, object)
 
-    def _place(self) -> tuple[Any, ...]:
-        return self._offset, self._shape, self._strides
+    def place(self) -> tuple[Any, ...]:
+        """Which elements of which space it is."""
+        return id(self._words), self._offset, self._shape, self._strides
 
     def _contiguous(self) -> int:
         """Where the elements begin, if they lie one behind the other; else -1."""

@@ -421,7 +421,7 @@ class StateList(MutableSequence[Any]):
         found: int = self._run.sequence_element(self._number, at)
         return found
 
-    def _load(self, at: int) -> Any:
+    def _held_at(self, at: int) -> Any:
         if self._records is None:
             return self._coded.load(self._word(at))
         return self._records.objects.get(at) or self._bound(at)
@@ -479,7 +479,7 @@ class StateList(MutableSequence[Any]):
     def _permute(self, order: list[int]) -> None:
         """Puts the element ``order[i]`` to place i."""
         if self._records is None:
-            values = [self._load(at) for at in range(len(order))]
+            values = [self._held_at(at) for at in range(len(order))]
             for place, at in enumerate(order):
                 if place != at:
                     self._coded.store(self._word(place), self._coded.parts(values[at]))
@@ -506,8 +506,8 @@ class StateList(MutableSequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._load(at) for at in range(*index.indices(len(self)))]
-        return self._load(self._index(index, "list index out of range"))
+            return [self._held_at(at) for at in range(*index.indices(len(self)))]
+        return self._held_at(self._index(index, "list index out of range"))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
@@ -565,7 +565,7 @@ class StateList(MutableSequence[Any]):
         if not len(self):
             raise IndexError("pop from empty list")
         at = self._index(index, "pop index out of range")
-        value = self._load(at)
+        value = self._held_at(at)
         self._delete(at, 1, 1)
         return value
 
@@ -586,7 +586,7 @@ class StateList(MutableSequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         at = 0
         while at < len(self):
-            yield self._load(at)
+            yield self._held_at(at)
             at += 1
 
     def __add__(self, other: Any) -> list[Any]:
@@ -683,14 +683,14 @@ class StateDeque(StateList):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise TypeError("sequence index must be integer, not 'slice'")
-        return self._load(self._index(index, "deque index out of range"))
+        return self._held_at(self._index(index, "deque index out of range"))
 
     def __iter__(self) -> Iterator[Any]:
         count = len(self)
         for at in range(count):
             if len(self) != count:
                 raise RuntimeError("deque mutated during iteration")
-            yield self._load(at)
+            yield self._held_at(at)
 
 
 class StateQueue:

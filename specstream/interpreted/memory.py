@@ -128,7 +128,7 @@ class Memory:
         of, rows = field.container, entries(self._words, field).tolist()
         assert of is not None
         if not of.is_keyed:
-            return [self._filled(self._cell(of.entry_words), row) for row in rows]
+            return [self._filled(self._new_cell(of.entry_words), row) for row in rows]
         made = _Keyed(field)
         self.containers.append(made)
         for row in rows:
@@ -147,7 +147,7 @@ class Memory:
             self.cells[first + at] = word
         return first
 
-    def _cell(self, words: int) -> int:
+    def _new_cell(self, words: int) -> int:
         first, self._next_cell = self._next_cell, self._next_cell + words
         return first
 
@@ -190,7 +190,7 @@ class Memory:
 
     def _enter(self, number: int, key: tuple[int, ...]) -> int:
         at = self.containers[number]
-        entry = self._cell(at.of.entry_words)
+        entry = self._new_cell(at.of.entry_words)
         self._next_stamp += 1
         at.entries[key], at.keys[entry], at.stamps[entry] = entry, key, self._next_stamp
         at.changes += 1
@@ -261,7 +261,7 @@ class Memory:
         held = self.containers[number]
         if len(held) >= of.limit:
             return -2
-        cell = self._cell(of.entry_words)
+        cell = self._new_cell(of.entry_words)
         held.insert(at, cell)
         self.journal.append((held.__delitem__, at))
         return cell

@@ -29,7 +29,7 @@ _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.al
 
 
 class _Inserting(ast.NodeTransformer):
-    """Puts in the polls, and where lines are counted before each statement the number of its line.
+    """Puts in the polls, and in front of each statement its line's number, for a profile.
 
     Args:
         site: of line 0; None: lines are not counted.

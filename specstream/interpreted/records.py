@@ -154,10 +154,12 @@ class RecordArray(Array):
 
     __slots__ = ()
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._converted = _as_it_is  # whoever puts it in its place checks it
+
     def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-        made = RecordArray(self._name, self._storage, self._words, offset, shape, strides)
-        made._converted = _as_it_is
-        return made
+        return RecordArray(self._name, self._storage, self._words, offset, shape, strides)
 
     def _put(self, value: Any) -> None:
         values = list(value) if isinstance(value, list | tuple | Array) else None
@@ -201,7 +203,6 @@ def make_records(
     array = RecordArray(
         field.name, field.storage, places, field.offset, field.shape[:-1], tuple(strides[:-1])
     )
-    array._converted = _as_it_is
 
     def same(self: Any, value: Any) -> None:
         if value is not array:

@@ -86,9 +86,7 @@ def test_events_out_of_order_and_a_snapshot_on_the_way_change_nothing(protocol: 
 
 
 def test_early_results_are_those_of_the_final_order() -> None:
-    @ss.operator(
-        state=Sums, event={"x": int}, emits={"total": int}, interpreted=True
-    )
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
     def sums(state, event, emit):
         state.total += event.x
         state.seen[event.x] = state.total
