@@ -1,6 +1,7 @@
 """Interpreted operators: what an event and an access cost, and what several threads make of them.
 
-``python -m bench.interpreted`` prints a table. Ratios are medians of interleaved rounds in one process.
+``python -m bench.interpreted`` prints a table. Ratios are medians of interleaved rounds in one
+process.
 """
 
 # Operators carry no types.

@@ -66,9 +66,9 @@ class CompileError(SpecstreamError):
         super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
         if vertex is None:
             self.add_note(
-                "Another way out is @ss.operator(..., interpreted=True): Python runs the function as "
-                "it is written. An access to the state then takes about a microsecond, and events run "
-                "at the same time where the interpreter lock is released."
+                "Another way out is @ss.operator(..., interpreted=True): Python runs the function "
+                "as it is written. An access to the state then takes about a microsecond, and "
+                "events run at the same time where the interpreter lock is released."
             )
 
     def in_vertex(

@@ -74,8 +74,8 @@ def speeds(
 ) -> dict[int, float]:
     """How many times as fast as one thread without speculation, by the number of threads.
 
-    The rounds are interleaved, each of a new engine; of the ratios to the same round's one thread it is
-    the median.
+    The rounds are interleaved, each of a new engine; of the ratios to the same round's one thread
+    it is the median.
     """
     times: dict[int, list[float]] = {count: [] for count in dict.fromkeys((1, *threads))}
     for _ in range(rounds):

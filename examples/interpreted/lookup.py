@@ -1,11 +1,11 @@
 """Orders checked against a service over the network, whose answers change a shared state.
 
-The service knows how much a customer may owe, and answers after a while. What all customers together
-may owe is in the state: who gets the last of it depends on the order of the orders.
+The service knows how much a customer may owe, and answers after a while. What all customers
+together may owe is in the state: who gets the last of it depends on the order of the orders.
 """
 
 # Operators carry no types.
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ def limit_of(customer: int) -> int:
 
 class _Limits(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # connections are kept
+    disable_nagle_algorithm = True  # a body does not wait until its head was acknowledged
+    wbufsize = -1
     seconds = 0.0
 
     def do_GET(self) -> None:

@@ -1,7 +1,8 @@
 """Payments scored by a model of scikit-learn, whose scores change what the next payments meet.
 
-The model sees a card's last payments, and how much trouble there has lately been at the merchant. That
-trouble is what it has scored before, of all cards: no key divides the state, and the order decides.
+The model sees a card's last payments, and how much trouble there has lately been at the merchant.
+That trouble is what it has scored before, of all cards: no key divides the state, and the order
+decides.
 """
 
 # Operators carry no types, nor does scikit-learn.

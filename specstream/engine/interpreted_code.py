@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specstream.columns.strings import StringTable
+from specstream.compiler.types import Variant
+from specstream.compiler.variants import Entry
 from specstream.engine.native import Native
 from specstream.engine.options import Options
 from specstream.interpreted.running import Interpreter
@@ -13,13 +15,19 @@ __all__ = ["InterpretedCode"]
 
 
 class InterpretedCode:
-    """What the workers of one engine run.
+    """What the workers of one engine run, with the face of its machine code.
+
+    Attributes:
+        entries: none.
+        operations: none.
 
     Args:
         strings: gives the engine's table, which is another one after a snapshot was restored.
     """
 
     def __init__(self, options: Options, strings: Callable[[], StringTable]) -> None:
+        self.entries: dict[Variant, Entry] = {}
+        self.operations: list[list[Entry]] = []
         operator = options.operator
         self._interpreter = Interpreter(
             operator.program,

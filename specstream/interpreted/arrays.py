@@ -38,11 +38,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
+class Array(NDArrayOperatorsMixin, View):
     """An array field, or a part of one."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Array(NDArrayOperatorsMixin, View):  # type: ignore[misc]
                 "an int or a slice, or for other ways of NumPy's a copy: state."
                 f"{self._name}.copy()[...]"
             ) from None
-        at = index + length if index < 0 else index
+        at: int = index + length if index < 0 else index
         if not 0 <= at < length:
             raise IndexError(
                 f"index {index} is out of bounds for axis {axis} of state.{self._name}, "

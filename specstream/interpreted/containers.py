@@ -5,6 +5,9 @@ through them in the order of insertion; or insert and delete elements of a seque
 follows from these by :mod:`collections.abc`.
 """
 
+# The library's functions for operators carry no types.
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 from collections.abc import (
@@ -557,7 +560,7 @@ class StateList(MutableSequence[Any]):
         for one in list(values):
             self.append(one)
 
-    def __iadd__(self, values: Iterable[Any]) -> StateList:  # type: ignore[override,misc]
+    def __iadd__(self, values: Iterable[Any]) -> StateList:  # type: ignore[misc]
         self.extend(values)
         return self
 
@@ -595,7 +598,7 @@ class StateList(MutableSequence[Any]):
     def __radd__(self, other: Any) -> list[Any]:
         return list(other) + list(self)
 
-    def __mul__(self, times: Any) -> list[Any]:
+    def __mul__(self, times: int) -> list[Any]:
         return list(self) * times
 
     __rmul__ = __mul__

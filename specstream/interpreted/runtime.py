@@ -30,7 +30,7 @@ def _loaded() -> Any:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    module.set_ended(RunEnded)  # type: ignore[attr-defined]
+    module.set_ended(RunEnded)
     return module
 
 

@@ -14,7 +14,10 @@ from examples.interpreted import __main__ as command
 from examples.interpreted.lookup import MOST, checking, limit_of, orders, serving
 from examples.interpreted.model import REVIEW, payments, scoring
 
-SETTINGS = [{"threads": 2, "horizon": 4, "chunk": 1}, {"threads": 3, "protocol": "eager"}]
+SETTINGS = [
+    {"threads": 2, "horizon": 4, "chunk": 1},
+    {"threads": 3, "horizon": 4, "chunk": 1, "protocol": "eager"},
+]
 
 
 class Weighing:
