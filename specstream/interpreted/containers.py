@@ -603,7 +603,7 @@ class StateList(MutableSequence[Any]):
 
     __rmul__ = __mul__
 
-    def __imul__(self, times: Any) -> StateList:
+    def __imul__(self, times: Any) -> StateList:  # type: ignore[misc]
         self[:] = list(self) * times
         return self
 

@@ -14,7 +14,6 @@
 #include "engine.h"
 #include "fault.h"
 #include "narrow.h"
-#include "processor.h"
 #include "protocol.h"
 #include "redo_log.h"
 #include "specstream.h"
