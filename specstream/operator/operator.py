@@ -248,6 +248,12 @@ class Operator:
             layout: where the fields of its state lie; None: as in a state of its own.
             name: what it is called in messages; None: as ever.
         """
+        if self.is_interpreted:
+            raise DeclarationError(
+                f"operator {self.name!r} is interpreted and stands in a pipeline, whose vertices "
+                "are compiled together; expected an engine of its own, before the pipeline or "
+                "behind it"
+            )
         return analyse(
             self.function,
             self.name if name is None else name,

@@ -8,7 +8,10 @@
  *
  * A `Run` stands for what a worker runs, as long as that is an event; behind it every access raises. A run
  * that has to end (aborted, killed, at a limit) says so in its verdict: the access then raises what the
- * module was given by `set_ended`, and so does every later access of the run, whoever catches what. */
+ * module was given by `set_ended`, and so does every later access of the run, whoever catches what.
+ *
+ * The file is long and one piece: a table of short methods, each of which takes its arguments, calls one
+ * function of the runtime and looks at the verdict. */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -191,3 +191,43 @@ def test_each_worker_has_its_own_object() -> None:
     with ss.Engine(uses, threads=4, horizon=16, chunk=1) as engine:
         assert engine.process(table)["y"].to_pylist() == list(range(300))
     assert 1 <= len(made) <= 4
+
+
+def test_what_cannot_be_interpreted_is_refused_with_a_way_out() -> None:
+    def passes(event, emit):
+        emit(event.x)
+
+    declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
+    interpreted = ss.operator(**declared, interpreted=True)(passes)
+    pipeline = ss.Pipeline("one")
+    with pytest.raises(ss.DeclarationError, match="expected an engine of its own"):
+        pipeline.sink("out", pipeline.add(interpreted, pipeline.source("in", {"x": int})))
+        ss.Engine(pipeline, threads=1)
+    with pytest.raises(ss.ConfigurationError, match="Python has a lock of its own"):
+        ss.Engine(interpreted, execution="locked")
+    with pytest.raises(ss.DeclarationError, match=r"several inputs=.*expected event="):
+        ss.operator(inputs={"a": {"x": int}}, emits={"x": int}, interpreted=True)(passes)
+
+
+def test_a_refused_operator_names_this_way_out() -> None:
+    def opens(event, emit):
+        with open(str(event.x)) as file:
+            emit(len(file.read()))
+
+    with pytest.raises(ss.CompileError) as caught:
+        ss.operator(event={"x": int}, emits={"x": int})(opens)
+    assert any("interpreted=True" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2, "horizon": 4, "chunk": 1}])
+def test_what_does_not_fit_its_field_raises_at_that_event(options: dict[str, Any]) -> None:
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
+    def powers(state, event, emit):
+        state.total = 10**event.x
+        emit(10**event.x % 7)
+
+    with ss.Engine(powers, **options) as engine:
+        with pytest.raises(OverflowError, match=r"state.total is declared int, .* gets 10{19}:"):
+            engine.process({"x": [1, 18, 19, 2]})
+        assert engine.state.total == 10**18
+        assert engine.process({"x": [30 - 30]})["total"].to_pylist() == [1]
