@@ -199,10 +199,14 @@ def test_what_cannot_be_interpreted_is_refused_with_a_way_out() -> None:
 
     declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
     interpreted = ss.operator(**declared, interpreted=True)(passes)
-    pipeline = ss.Pipeline("one")
-    with pytest.raises(ss.DeclarationError, match="expected an engine of its own"):
+
+    def made() -> None:
+        pipeline = ss.Pipeline("one")
         pipeline.sink("out", pipeline.add(interpreted, pipeline.source("in", {"x": int})))
         ss.Engine(pipeline, threads=1)
+
+    with pytest.raises(ss.DeclarationError, match="expected an engine of its own"):
+        made()
     with pytest.raises(ss.ConfigurationError, match="Python has a lock of its own"):
         ss.Engine(interpreted, execution="locked")
     with pytest.raises(ss.DeclarationError, match=r"several inputs=.*expected event="):
