@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -54,7 +55,9 @@ def stream(
     size = -(-table.num_rows // FILES)
     for number in range(FILES):
         piece = table.slice(number * size, size)
-        pyarrow.parquet.write_table(piece, work / "files" / f"{number}.parquet")
+        path = work / "files" / f"{number}.parquet"
+        pyarrow.parquet.write_table(piece, path)
+        os.utime(path, (number, number))  # Spark takes files by their age, in whole milliseconds
     with ss.Engine(operator, threads=threads) as engine:
         feed = ss.spark.foreach_batch(
             engine,
