@@ -20,6 +20,8 @@ BENCH_CONTAINERS_ARGS ?= --plot
 BENCH_PIPELINES_ARGS ?= --plot
 BENCH_TRANSACTIONAL_ARGS ?= --plot
 BENCH_EARLY_ARGS ?= --plot
+BENCH_LATENCY_ARGS ?= --plot
+CORES_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COMPAT_ARGS ?=
@@ -30,7 +32,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early cores speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -51,14 +53,15 @@ help:
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
+	@echo "make bench-latency  from an event's arrival to its committed row, at 10, 50, 90 % of capacity; writes the page: about 4 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
-	@echo "make cores   the scheduler on up to 32 cores: its own code on a virtual machine, and real threads asleep: about 5 minutes"
+	@echo "make cores   the scheduler on up to 64 cores: its own code on a virtual machine, beside real threads; writes the page: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make wheel   the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments"
-	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
+	@echo "make compat  tests with the oldest and newest NumPy, Numba and PySpark, and other Pythons: two hours or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -69,7 +72,7 @@ $(BIN)/python:
 
 # Removing what an earlier build left makes the build follow the sources, headers included.
 define install
-	rm -rf build specstream/_native.*
+	rm -rf build specstream/_native.* specstream/_forecast.*
 	$(PIP) install --quiet --editable "$(1)" $(2)
 	@touch $(VENV)/native
 endef
@@ -213,7 +216,12 @@ bench-early: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.early $(BENCH_EARLY_ARGS)
 
+bench-latency: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.latency $(BENCH_LATENCY_ARGS)
+
 cores: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.cores $(CORES_ARGS)
 
 speed: $(VENV)/installed-test
@@ -231,10 +239,10 @@ pictures: $(VENV)/installed-test
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 compat: $(VENV)/installed-test
-	$(BIN)/python .ci/compat.py $(COMPAT_ARGS)
+	@$(WITH_JAVA) $(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
+	rm -rf $(VENV) build dist *.egg-info specstream/_native.* specstream/_forecast.* .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

@@ -5,16 +5,19 @@ Everything else stands in pyproject.toml.
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, PlatformError
 
+FORECAST = "specstream._forecast"
 DEBIAN = "on Debian or Ubuntu: apt-get install gcc libc6-dev python3-dev"
 
 
@@ -53,6 +56,9 @@ class BuildNative(build_ext):
         if not self.inplace and "-g" not in shlex.split(os.environ.get("CFLAGS", "")):
             linker.append("-Wl,--strip-all")
         self.compiler.linker_so = linker
+        if "-fsanitize" in os.environ.get("CFLAGS", ""):
+            # The machine of the forecast is told of accesses by what is a sanitizer's as well.
+            self.extensions = [one for one in self.extensions if one.name != FORECAST]
         try:
             super().build_extensions()
         except CompileError as error:
@@ -61,6 +67,25 @@ class BuildNative(build_ext):
                 f"above. It needs GCC or Clang and the headers of the C library and of Python "
                 f"({DEBIAN})."
             ) from error
+
+    def build_extension(self, extension: Extension) -> None:
+        """The forecast's runtime is compiled in a way of its own; see stm_native/build.py."""
+        if extension.name == FORECAST:
+            build = runpy.run_path("stm_native/build.py")
+
+            def compiled(source: Path) -> list[str]:
+                return self.compiler.compile(
+                    [str(source)],
+                    output_dir=str(Path(self.build_temp) / "machine"),
+                    include_dirs=extension.include_dirs,
+                    extra_postargs=[*build["FORECAST_FLAGS"], *build["for_the_machine"](source)],
+                )
+
+            sources = sorted(Path("stm_native/src").glob("*.c"))
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = pool.map(compiled, sources)
+                extension.extra_objects = [name for made in objects for name in made]
+        super().build_extension(extension)
 
     def look_for_compiler(self) -> None:
         """Say what is missing before a compiler says it in words of its own."""
@@ -82,7 +107,7 @@ if __name__ == "__main__":
     if not sys.platform.startswith("linux"):
         sys.exit(f"specstream runs on Linux only, and this is {sys.platform!r}")
     setup(
-        cffi_modules=["stm_native/build.py:ffibuilder"],
+        cffi_modules=["stm_native/build.py:ffibuilder", "stm_native/build.py:forecast"],
         cmdclass={"build_ext": BuildNative},
         long_description=for_pypi((Path(__file__).parent / "README.md").read_text()),
         long_description_content_type="text/markdown",

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs tests over the oldest and newest NumPy and Numba, and over other Pythons: ``make compat``.
+"""Runs tests over the oldest and newest NumPy, Numba and PySpark, and over other Pythons.
+
+It is what ``make compat`` does.
 
 The ends are those of ``pyproject.toml``. Each combination gets an environment of its own, in which
 pip resolves the requirements of the wheel of this checkout, so that what the wheel asks for is
@@ -36,7 +38,9 @@ TRIED = ROOT / "docs" / "versions-tried.json"
 PAGE = ROOT / "docs" / "should-i-use-it.md"
 BEGIN, END = "<!-- by `make compat` -->\n", "<!-- end -->\n"
 MARKS = "not spark and not slow and not large"
-# What compiled code and columns do. Neither needs Spark, which has one version.
+# Of those that need Spark, the kills are left in.
+SPARK_MARKS = "not large and not long"
+# What compiled code and columns do. Neither needs Spark.
 TESTS = (
     "tests/compiler",
     "tests/engine",
@@ -60,17 +64,34 @@ QUICK_TESTS = (
     "tests/engine/test_snapshot.py",
     "tests/checkpoint/test_version_0_1.py",
 )
+# With the oldest and the newest PySpark.
+SPARK_TESTS = (
+    "tests/spark",
+    "tests/pipelines/test_phases_by_time_in_spark.py",
+    "tests/pipelines/test_pipelines_in_spark.py",
+)
+# Batches, sharded mode, apply, signals, kills.
+QUICK_SPARK_TESTS = (
+    "tests/spark/test_spark.py",
+    "tests/spark/test_spark_crash.py",
+    "tests/spark/test_spark_sharded.py::test_every_shard_gives_its_sequential_answer_also_after_restarts",
+    "tests/spark/test_spark_sharded.py::test_a_back_test_is_the_sequential_run",
+    "tests/spark/test_spark_stopping.py",
+    "tests/spark/test_spark_time_zones.py",
+)
 # What the tests import beside specstream, with its extras `testing` and `cli`.
 BESIDE = ("pandas>=2.2,<3", "polars>=1.0", "duckdb>=1.0", "pyte>=0.8.2")
 
 
 @dataclass
 class Combination:
-    """A Python and what is asked of two packages; then what came of it."""
+    """A Python and what is asked of three packages; then what came of it."""
 
     python: str
     numba: str
     numpy: str
+    pyspark: str = ""
+    """Empty: it is not installed, and nothing is tested that needs it."""
     versions: dict[str, str] = field(default_factory=dict)
     result: str = ""
     """``passed``, ``failed`` or ``skipped``."""
@@ -82,16 +103,26 @@ class Combination:
     @property
     def name(self) -> str:
         """As ``--only`` has it."""
+        if self.pyspark:
+            return f"python{self.python}-pyspark-{self.pyspark}"
         return f"python{self.python}-numba-{self.numba}-numpy-{self.numpy}"
+
+    def tests(self, quick: bool) -> list[str]:
+        """What is run with it."""
+        if self.pyspark:
+            return list(QUICK_SPARK_TESTS if quick else SPARK_TESTS)
+        return list(QUICK_TESTS if quick else TESTS)
 
 
 def combinations() -> Iterator[Combination]:
-    """All four ends on the first Python, and both ends of Numba on the others."""
+    """All four ends on the first Python, and both ends of Numba on the others; then PySpark's."""
     for numba, numpy in itertools.product((OLDEST, NEWEST), repeat=2):
         yield Combination(PYTHONS[0], numba, numpy)
     for python in PYTHONS[1:]:
         yield Combination(python, OLDEST, NEWEST)
         yield Combination(python, NEWEST, NEWEST)
+    for pyspark in (OLDEST, NEWEST):
+        yield Combination(PYTHONS[0], NEWEST, NEWEST, pyspark)
 
 
 def lowest(package: str) -> str:
@@ -101,7 +132,8 @@ def lowest(package: str) -> str:
         ValueError: it has no such range.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for requirement in project["dependencies"]:
+    extras = project["optional-dependencies"]
+    for requirement in itertools.chain(project["dependencies"], *extras.values()):
         if found := re.match(rf"{package}>=([0-9.]+)", requirement):
             parts = found[1].split(".")
             return ".".join([*parts, "0", "0"][:3])
@@ -157,18 +189,22 @@ def install(one: Combination, home: Path, wheel: Path, log: Path) -> Path | None
         return None
     # The oldest Numba decides over the newest NumPy: it names the highest that it takes. Newer
     # pyarrow does not start with NumPy 1, without saying so to pip; so the oldest go together.
-    ends = {"numba": one.numba, "numpy": one.numpy, "pyarrow": one.numpy}
+    ends = {"numba": one.numba, "numpy": one.numpy, "pyarrow": one.numpy, "pyspark": one.pyspark}
     asked = [f"{name}=={lowest(name)}" for name, end in ends.items() if end == OLDEST]
     # No compiler: a version without a wheel for this Python counts as not to be had.
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    needed = [f"specstream[testing,cli] @ {wheel.as_uri()}", *BESIDE, *asked]
-    if run([*pip, "--only-binary=:all:", *needed], log):
+    extras = "testing,cli,spark,delta,metrics" if one.pyspark else "testing,cli"
+    needed = [f"specstream[{extras}] @ {wheel.as_uri()}", *BESIDE, *asked]
+    # PySpark comes as its sources, in Python.
+    if run([*pip, "--only-binary=:all:", "--no-binary=pyspark", *needed], log):
         one.result = "skipped"
         one.said = last_line(log, "ERROR: (No matching|Cannot install|Could not find)")
         return None
     code = (
         "import importlib.metadata as m, json, platform;"
-        "found = {n: m.version(n) for n in ('numba', 'numpy', 'llvmlite', 'pyarrow')};"
+        "there = {d.metadata['Name'] for d in m.distributions()};"
+        "names = ('numba', 'numpy', 'llvmlite', 'pyarrow', 'pyspark');"
+        "found = {n: m.version(n) for n in names if n in there};"
         "print(json.dumps({'python': platform.python_version(), **found}))"
     )
     one.versions = json.loads(subprocess.check_output([str(python), "-c", code], text=True))
@@ -179,9 +215,12 @@ def test(one: Combination, python: Path, tests: list[str], log: Path) -> None:
     """Runs the tests and notes what came of them."""
     # -P: the sources in this folder are not to be imported. NUMBA_OPT=0: as in `make test`.
     command = [
-        str(python), "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", MARKS, *tests,
+        str(python), "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        "-m", SPARK_MARKS if one.pyspark else MARKS, *tests,
     ]  # fmt: skip
-    status = run(command, log, NUMBA_OPT="0", PYTHONSAFEPATH="1", CI="1")
+    # Programs that tests start find what lies beside them, which a safe path leaves out.
+    path = os.pathsep.join(str(ROOT / "tests" / folder) for folder in ("", "support"))
+    status = run(command, log, NUMBA_OPT="0", PYTHONSAFEPATH="1", PYTHONPATH=path, CI="1")
     one.result = "passed" if status == 0 else "failed"
     one.said = last_line(log, r"\d+ (passed|failed|error)")
     counts = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed|error)", one.said)}
@@ -218,7 +257,7 @@ def build_wheel(python: str, to: Path, log: Path) -> Path:
 
 def table(done: list[Combination]) -> str:
     """What is printed at the end: of each package the version that there was, or that was asked."""
-    packages = ("python", "numba", "numpy", "llvmlite", "pyarrow")
+    packages = ("python", "numba", "numpy", "llvmlite", "pyarrow", "pyspark")
     lines = [[*packages, "result", ""]]
     for one in done:
         versions = {**asdict(one), **one.versions}
@@ -241,22 +280,29 @@ def store(done: list[Combination], tests: str, to: Path = TRIED) -> None:
     to.write_text(json.dumps(kept, indent=1) + "\n")
 
 
+def _asked(one: dict[str, Any]) -> str:
+    if one.get("pyspark"):
+        return f"{one['pyspark']} PySpark"
+    return f"{one['numba']} Numba and {one['numpy']} NumPy"
+
+
 def drawn(kept: dict[str, dict[str, Any]]) -> str:
     """The table of the page."""
     lines = [
-        "| Python | Numba | NumPy | pyarrow | tests | failed |",
-        "| --- | --- | --- | --- | ---: | ---: |",
+        "| Python | Numba | NumPy | pyarrow | PySpark | tests | failed |",
+        "| --- | --- | --- | --- | --- | ---: | ---: |",
     ]
     for one in kept.values():
         if one["result"] == "skipped":
             continue
         versions = [one["versions"][name] for name in ("python", "numba", "numpy", "pyarrow")]
+        versions.append(one["versions"].get("pyspark", "-"))
         counts = one["passed"] + one["failed"], one["failed"]
         lines.append(f"| {' | '.join([*versions, *map(str, counts)])} |")
     tried = {one["python"] for one in kept.values() if one["result"] != "skipped"}
     skipped = [one for one in kept.values() if one["result"] == "skipped"]
     words = [
-        f"Not to be had: {one['numba']} Numba and {one['numpy']} NumPy for Python {one['python']}"
+        f"Not to be had: {_asked(one)} for Python {one['python']}"
         if one["python"] in tried
         else f"Python {one['python']} was not tried"
         for one in skipped
@@ -294,13 +340,12 @@ def main() -> int:
         return 0 if given.list else 2
     to = given.to.resolve()
     to.mkdir(parents=True, exist_ok=True)
-    tests = given.tests or list(QUICK_TESTS if given.quick else TESTS)
     log = to / "wheel.log"
     log.unlink(missing_ok=True)
     wheel = build_wheel(sys.executable, to / "wheel", log)
     for number, one in enumerate(chosen, 1):
         tell(f"[{number}/{len(chosen)}] {one.name}: installing")
-        try_out(one, to, wheel, tests, given.keep)
+        try_out(one, to, wheel, given.tests or one.tests(given.quick), given.keep)
         if not given.tests:  # after each: what was done is kept if the next is interrupted
             store([one], "quick" if given.quick else "all")
             PAGE.write_text(draw())

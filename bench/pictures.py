@@ -18,8 +18,10 @@ from matplotlib.figure import Figure
 from bench.catalogue import pictures as catalogue
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
+from bench.cores.plot import draw_cores
 from bench.early.plot import draw_early
 from bench.late_event import late_event
+from bench.latency.plot import draw_latency
 from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
@@ -67,9 +69,8 @@ def _forecast(data: dict[str, Any]) -> Figure:
     model = data["model"]
     best = [Expected(**one) for one in model["best"]]
     checks = [Check(forecast=one.pop("predicted"), **one) for one in map(dict, model["checks"])]
-    costs = {protocol: Costs() for protocol in dict.fromkeys(one.protocol for one in best)}
     title = f"{data['operator']}: what more cores would bring, a forecast"
-    return draw_forecast(title, Forecast(best, best, checks, costs, 0))
+    return draw_forecast(title, Forecast(best, best, checks, Costs(), 0))
 
 
 # By the name of the picture below docs/, without its ending.
@@ -82,6 +83,8 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/pipelines": draw_pipelines,
     "speed/transactional": draw_transactional,
     "speed/early": draw_early,
+    "speed/latency": draw_latency,
+    "speed/cores": draw_cores,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,

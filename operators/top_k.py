@@ -12,6 +12,13 @@ sign function per *column*. Read literally this is wrong: rows with different si
 median taken before the signs are undone, and two items of one column would always have the same
 sign, so that nothing cancels. Here, as in [CCFC04], each row has a sign function of the item, and
 is multiplied by it before the median.
+
+By Listing 2.6 every event looks at its estimate and at the whole list, and so conflicts with every
+event that counts an item of the list. The answer needs less. Of an item in the list nobody asks for
+the estimate: its counters are added to unread, and its count is a predicted counter. Any other
+item matters only if its estimate is above the least count, which never falls. So a threshold is
+kept that is not above it, and is brought up to it only where an estimate is above the threshold:
+an event that stays below it reads no count, and of the sketch just over half of its counters.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from collections.abc import Mapping
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
 from specstream.declarations.options import integer
+from specstream.structures import add, increment
 
 __all__ = ["hash_constants", "top_k"]
 
@@ -47,8 +55,14 @@ def top_k(
             square root of it.
         item: type of the column, ``int`` or ``str``; with another name for it ``{"page": str}``.
 
-    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), all int64. An entry of the list
-    with count 0 is free, whatever its item; the code of a string stands for it.
+    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), and ``threshold``, all int64. An
+    entry of the list with count 0 is free, whatever its item; the code of a string stands for it.
+    The threshold is at most the least count. A snapshot of a version without it can be restored.
+
+    Two events conflict if they have the same item outside of the list, share a counter of which the
+    later one needs the value, or if one changes which items are in the list. Events of the same
+    item of the list conflict only where its count is not among the four that are predicted
+    (:func:`specstream.structures.increment`), or is predicted wrongly.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -81,6 +95,7 @@ def top_k(
         sketch = ss.array(int, (rows, width))
         items = ss.array(int, k, fill=-1)
         counts = ss.array(int, k)
+        threshold = ss.scalar(int)
         estimates = ss.scratch(int, rows)
 
     @ss.operator(
@@ -88,44 +103,50 @@ def top_k(
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         item = getattr(event, named)
+        threshold = state.threshold
+
+        # The list (Listing 2.6). Its free entries are those with count 0: an item may have any
+        # value, also the one that they are filled with. Above a threshold of 0 there are none.
+        place = -1
+        for i in range(k):
+            if state.items[i] == item and (threshold > 0 or state.counts[i] > 0):
+                place = i
+                break
 
         # Count sketch (Listing 2.3). One strongly universal hash per row gives both functions: for
         # fixed random a, b, c the upper 33 bits of (a + high) * (b + low) + c, modulo 2**64, are
         # pairwise independent over all 64-bit items. The top bit decides the sign, the next 32
-        # the column.
+        # the column. Nobody asks for the estimate of an item of the list, and once most rows are
+        # not above the threshold, neither is the median: then counters are added to unread.
         low = item & _MASK
         high = (item >> 32) & _MASK
+        below = 0 if place < 0 else rows
         for row, (a, b, c) in enumerate(hashes):
             h = (a + high) * (b + low) + c
             sign = (h >> 63) | 1
             column = (((h >> 31) & _MASK) * width) >> 32
-            counter = state.sketch[row, column] + sign
-            state.sketch[row, column] = counter
+            if below > middle:
+                add(state.sketch, (row, column), sign)
+            else:
+                counter = state.sketch[row, column] + sign
+                state.sketch[row, column] = counter
+                state.estimates[row] = counter * sign
+                if counter * sign <= threshold:
+                    below += 1
 
-            # The estimates are kept in order while they come in. (A for loop is bounded, so that
-            # compiled code need not look in every step whether it is to stop.)
-            state.estimates[row] = counter * sign
-            for at in range(row, 0, -1):
-                above = state.estimates[at]
-                below = state.estimates[at - 1]
-                if below <= above:
-                    break
-                state.estimates[at] = below
-                state.estimates[at - 1] = above
-        estimate = state.estimates[middle]
+        if place >= 0:
+            emit(item, increment(state.counts, place))
+            return
+        if below > middle:
+            return
 
-        # The list (Listing 2.6), whose free entries are those with count 0: an item may have any
-        # value, also the one that they are filled with.
-        smallest = 0
-        for i in range(k):
-            count = state.counts[i]
-            if count > 0 and state.items[i] == item:
-                state.counts[i] = count + 1
-                emit(item, count + 1)
-                return
-            if count < state.counts[smallest]:
-                smallest = i
-        if state.counts[smallest] < estimate:
+        # It may enter, by the exact least count.
+        estimate = sorted(state.estimates)[middle]
+        smallest = state.counts.argmin()
+        least = state.counts[smallest]
+        if least != threshold:
+            state.threshold = least
+        if least < estimate:
             state.items[smallest] = item
             state.counts[smallest] = estimate
             emit(item, estimate)

@@ -19,6 +19,7 @@ from typing import Any
 if importlib.import_module("specstream.doctor.beginning").begin():
     importlib.import_module("specstream.doctor.alone").take_over(None)
 try:
+    from specstream.checkpoint.recorded_state import CheckpointState, checkpoint_state
     from specstream.columns.instants import when
     from specstream.declarations.container_fields import (
         deque,
@@ -43,6 +44,7 @@ try:
         ConfigurationError,
         DeclarationError,
         EngineClosedError,
+        FailedEventsError,
         InputError,
         LockError,
         OperatorCrashError,
@@ -69,11 +71,13 @@ __all__ = [
     "Abort",
     "AbortDriven",
     "Auto",
+    "CheckpointState",
     "CompileError",
     "ConfigurationError",
     "DeclarationError",
     "Engine",
     "EngineClosedError",
+    "FailedEventsError",
     "Fixed",
     "InputError",
     "Limits",
@@ -94,6 +98,7 @@ __all__ = [
     "Statistics",
     "ThroughputDriven",
     "array",
+    "checkpoint_state",
     "decimal",
     "deque",
     "describe_snapshot",

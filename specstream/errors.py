@@ -17,6 +17,7 @@ __all__ = [
     "ConfigurationError",
     "DeclarationError",
     "EngineClosedError",
+    "FailedEventsError",
     "InputError",
     "LockError",
     "OperatorCrashError",
@@ -86,6 +87,31 @@ class ConfigurationError(SpecstreamError, ValueError):
 
 class InputError(SpecstreamError, ValueError):
     """A batch of events does not fit the operator's event schema."""
+
+
+class FailedEventsError(SpecstreamError, RuntimeError):
+    """More events of a batch have failed than may fail. What the first one raised is its
+    ``__cause__``.
+
+    Attributes:
+        count: how many have failed; the batch ended there.
+        limit: how many may.
+
+    >>> raise FailedEventsError("operator 'add'", 3, 2, "(7, 0, 12): ValueError: negative")
+    Traceback (most recent call last):
+    specstream.errors.FailedEventsError: operator 'add': 3 event(s) have failed, and \
+errors_limit=2; the first: (7, 0, 12): ValueError: negative. Nothing of the batch is applied: \
+mend the operator or the events, or start again with a larger errors_limit=
+    """
+
+    def __init__(self, what: str, count: int, limit: int, first: str) -> None:
+        self.count = count
+        self.limit = limit
+        super().__init__(
+            f"{what}: {count} event(s) have failed, and errors_limit={limit}; the first: {first}. "
+            "Nothing of the batch is applied: mend the operator or the events, or start again with "
+            "a larger errors_limit="
+        )
 
 
 class SnapshotError(SpecstreamError, ValueError):

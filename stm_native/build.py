@@ -1,10 +1,12 @@
-"""Builds ``specstream._native`` from the C runtime: cffi, API mode, limited API.
+"""Builds ``specstream._native`` from the C runtime, and ``specstream._forecast``, which is the same
+runtime on a virtual machine (``forecast/``): cffi, API mode, limited API.
 
 The declarations come from the public headers themselves, so that there is one description of the
 interface and the compiler checks Python's view of it.
 """
 
 import hashlib
+import os
 import re
 import sysconfig
 from pathlib import Path
@@ -21,9 +23,9 @@ HEADERS = [
 ]
 
 
-def declarations(header: str) -> str:
+def declarations(header: str, folder: str = "include") -> str:
     """The header's declarations in the C subset that cffi reads: no preprocessor, no comments."""
-    text = (ROOT / "include" / header).read_text()
+    text = (ROOT / folder / header).read_text()
     constants = re.findall(r"^#define (SS_\w+) \d+$", text, re.MULTILINE)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
@@ -39,6 +41,18 @@ def abi(headers: dict[str, bytes]) -> int:
 
 
 ABI = abi({name: (ROOT / "include" / name).read_bytes() for name in HEADERS})
+
+FLAGS = [
+    "-std=gnu11",
+    "-O2",
+    # A contracted a*b+c rounds once instead of twice and would differ from Python's.
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wundef",
+    # CPython's own limited-API headers are not ours to mend.
+    *([] if sysconfig.get_config_var("Py_DEBUG") else ["-Wno-missing-field-initializers"]),
+]
 
 ffibuilder = cffi.FFI()
 for name in HEADERS:
@@ -69,22 +83,43 @@ ffibuilder.set_source(
     include_dirs=["stm_native/include"],
     depends=[f"stm_native/include/{name}" for name in HEADERS]
     + [f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.h"))],
-    extra_compile_args=[
-        "-std=gnu11",
-        "-O2",
-        # A contracted a*b+c rounds once instead of twice and would differ from Python's.
-        "-ffp-contract=off",
-        "-Wall",
-        "-Wextra",
-        "-Wundef",
-        # CPython's own limited-API headers are not ours to mend.
-        *([] if sysconfig.get_config_var("Py_DEBUG") else ["-Wno-missing-field-initializers"]),
-    ],
+    extra_compile_args=FLAGS,
     # Symbols are looked up at load: a fault is never brought back out of the dynamic linker.
     extra_link_args=["-Wl,-z,now"],
     libraries=["m", "pthread"],
     py_limited_api=True,
 )
+
+# Coroutines jump between stacks, which a fortified longjmp takes for an error. All names are the
+# extension's own: another runtime is loaded beside it, and perhaps a sanitizer.
+FORECAST_FLAGS = [*FLAGS, "-U_FORTIFY_SOURCE", "-fvisibility=hidden"]
+# The sources that are not compiled for the machine; setup.py adds the runtime's, which are.
+forecast = cffi.FFI()
+forecast.cdef(declarations("replay.h", "forecast"))
+forecast.set_source(
+    "specstream._forecast",
+    '#include "replay.h"\n',
+    sources=["stm_native/forecast/machine.c", "stm_native/forecast/replay.c"],
+    include_dirs=["stm_native/include", "stm_native/forecast"],
+    depends=[
+        f"stm_native/{folder}/{path.name}"
+        for folder in ("include", "src", "forecast")
+        for path in sorted((ROOT / folder).glob("*.[ch]"))
+    ],
+    extra_compile_args=FORECAST_FLAGS,
+    extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,now"],
+    libraries=["m"],
+    py_limited_api=True,
+)
+
+
+def for_the_machine(source: Path) -> list[str]:
+    """With these flags a source of the runtime tells the machine of each access."""
+    # What asks for names of GNU does so behind machine.h, which is too late.
+    asks = ["-D_GNU_SOURCE="] if "#define _GNU_SOURCE" in source.read_text() else []
+    machine = ROOT / "forecast" / "machine.h"
+    return ["-fsanitize=thread", "-Wno-tsan", *asks, "-include", os.path.relpath(machine)]
+
 
 if __name__ == "__main__":
     ffibuilder.compile(verbose=True)

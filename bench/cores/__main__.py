@@ -1,48 +1,66 @@
-"""``python -m bench.cores [--json FILE] [--quick]``: the scheduler on more cores than there are."""
+"""``python -m bench.cores [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
+
+The scheduler on more cores than there are. With ``--plot`` the page is written too: its tables and
+its sentences say what the data say.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from bench.cores import page as pages
 from bench.cores.native import COSTS, measured_costs
-from bench.cores.table import FULL, QUICK, error, table
+from bench.cores.plot import draw_cores
+from bench.cores.table import FULL, QUICK, Amount, asleep, busy, more_cores, reach
+from bench.options import Say, measure_parts, page_command, pages_of
 from bench.report import print_table
-from specstream.tuning.machine import describe
 
-HEAD = ("event", "threads", "horizon", "sigma", "ideal", "asleep", "machine", "of ideal", "error")
+FOLDER = Path("docs/speed")
+PARTS: dict[str, Callable[[Amount, Say], Any]] = {
+    "busy": busy,
+    "asleep": asleep,
+    "cores": more_cores,
+    "reach": reach,
+}
+Rows = Callable[[Any], list[list[str]]]
+SHOWN: dict[str, tuple[str, tuple[str, ...], Rows]] = {
+    "busy": ("Busy threads; speed relative to one", pages.BUSY_HEAD, pages.busy_rows),
+    "asleep": ("Threads asleep; speed relative to one", pages.ASLEEP_HEAD, pages.asleep_rows),
+    "cores": ("By the number of cores", pages.CORES_HEAD, pages.cores_rows),
+    "reach": ("What is aimed at", pages.REACH_HEAD, pages.reach_rows),
+}
 
 
 def main() -> int:
-    """Runs the table, prints it, and writes the file that was asked for."""
-    parser = argparse.ArgumentParser("python -m bench.cores", description=__doc__)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write what was seen")
-    parser.add_argument("--quick", action="store_true", help="two rows, short; to see that it runs")
-    arguments = parser.parse_args()
-    seen = table(QUICK if arguments.quick else FULL, lambda what: print(what, flush=True))
-    here = measured_costs()
-    rows = [
-        [
-            f"{row['time'] / 1000:g} µs",
-            str(row["threads"]),
-            str(row["horizon"]),
-            f"{row['sigma']:g}",
-            f"{row['ideal']:.2f}",
-            f"{row['asleep']:.2f}",
-            f"{row['machine']:.2f}",
-            f"{row['machine'] / row['ideal']:.2f}",
-            f"{100 * error(row):+.0f} %",
-        ]
-        for row in seen
-    ]
-    print_table("Speed relative to one thread", HEAD, rows, range(len(HEAD)))
-    print("Nanoseconds here:", *(f"{name} {value:.0f}," for name, value in here.items()))
-    if arguments.json:
-        found = {"machine": describe(), "costs": COSTS, "measured costs": here, "table": seen}
-        arguments.json.write_text(json.dumps(found, indent=1))
-    return 0
+    """Runs all parts, prints what was seen, writes the files that were asked for."""
+    parser = pages_of("python -m bench.cores", __doc__, FOLDER, list(PARTS), "this part")
+    return page_command(parser, "cores", "all parts", _measured, _print, draw_cores, pages.page)
+
+
+def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    amount = QUICK if arguments.quick else FULL
+    parts = {name: partial(measure, amount) for name, measure in PARTS.items()}
+    machine, found = measure_parts(parts, arguments.only)
+    return {
+        "machine": machine,
+        "quick": arguments.quick,
+        "costs": COSTS,
+        "measured costs": measured_costs(),
+        "parts": found,
+    }
+
+
+def _print(measured: dict[str, Any]) -> None:
+    for name, of_part in measured["parts"].items():
+        title, head, rows = SHOWN[name]
+        print_table(title, head, rows(of_part), range(1, len(head)))
+    here = measured["measured costs"].items()
+    print("Nanoseconds here:", *(f"{name} {value:.0f}," for name, value in here))
 
 
 if __name__ == "__main__":

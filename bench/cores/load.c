@@ -1,6 +1,6 @@
 /* What runs on more cores: events that read some words of a state, write some of them, and take so long.
  *
- * It is compiled twice. On the machine of machine.c an event's time passes on its core's clock. For real
+ * It is compiled twice. On the virtual machine (stm_native/forecast) an event's time passes on its core's clock. For real
  * it passes asleep, so that many threads fit on few cores, or in a busy loop. */
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,11 @@ struct cores_load {
     int64_t count;        /* events */
     int64_t warm;         /* so many of these run once before it is measured */
     int64_t reads;        /* words that each reads */
+    int64_t run;          /* so many of these are neighbours */
     int64_t writes;       /* of these, so many are written */
     int64_t words;        /* of the state */
     int64_t is_asleep;    /* for real: it sleeps, instead of being busy */
+    int64_t is_forced;    /* the head is never run in place at its first try */
     int64_t *seeds;       /* of each event's words */
     int64_t *times;       /* of each event, nanoseconds */
     const int64_t *costs; /* the machine's, as machine.h has them; not for real */
@@ -33,6 +35,7 @@ struct cores_load {
 struct cores_result {
     int64_t nanoseconds; /* -1: out of memory */
     int64_t transfers;   /* lines that went from core to core; for real 0 */
+    int64_t working, looking, awake; /* of all cores, as machine.h has them; for real 0 */
     uint64_t sum;        /* of the state, and of what was emitted: the same on all settings */
     struct ss_statistics statistics; /* of all events */
 };
@@ -71,12 +74,15 @@ static void work(int64_t nanoseconds)
 
 INLINE bool process(const struct fixed *fixed, struct ss_run *run, int64_t row, bool plain)
 {
-    uint64_t at = (uint64_t)load->seeds[row], sum = 0;
+    uint64_t at = (uint64_t)load->seeds[row], sum = 0, word = 0;
+    uint64_t places = (uint64_t)(load->words - load->run + 1);
     work(load->times[row]);
-    for (int64_t i = 0; i < load->reads; i++) {
+    for (int64_t i = 0; i < load->reads; i++, word++) {
         uint64_t value;
-        at = scramble(at);
-        uint64_t word = (at >> 32) % (uint64_t)load->words;
+        if (i % load->run == 0) {
+            at = scramble(at);
+            word = (at >> 32) % places;
+        }
         if (plain)
             value = fixed->state[word];
         else if (!load_transactional(fixed, run, word, &value))
@@ -139,7 +145,7 @@ static bool run_events(struct ss_engine *engine, int64_t count, uint64_t *sum)
                          .chunk = load->chunk,
                          .horizon = load->horizon,
                          .longest_horizon = load->longest,
-                         .mode = SS_MODE_ORDERED};
+                         .mode = load->is_forced ? SS_MODE_SPECULATE : SS_MODE_ORDERED};
     if (!ss_engine_start(engine, &job))
         return false;
     while (!ss_engine_wait(engine, 50))
@@ -184,9 +190,18 @@ static void measure(void *into)
         ss_engine_set_entry(engine, SS_TRANSACTIONAL, transactional_entry);
         bool runs = run_events(engine, load->warm, &result->sum);
         int64_t began = now();
+#ifdef MACHINE
+        struct machine_times before = machine_times();
+#endif
         runs = runs && run_events(engine, load->count, &result->sum);
         if (runs)
             result->nanoseconds = now() - began;
+#ifdef MACHINE
+        struct machine_times times = machine_times();
+        result->working = times.working - before.working;
+        result->looking = times.looking - before.looking;
+        result->awake = times.awake - before.awake;
+#endif
         result->statistics = ss_engine_statistics(engine);
         for (uint64_t word = 0; word < words; word++)
             result->sum = result->sum * 31 + state[word];
@@ -220,43 +235,13 @@ struct cores_result cores_measure(const struct cores_load *what)
 #ifndef MACHINE
 /* ---- what the machine's costs are here ---- */
 
-enum { TURNS = 200000, WAKES = 2000 };
-static int64_t ball __attribute__((aligned(64)));
+enum { WAKES = 2000 };
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     int64_t since, sum, calling;
     int round;
 } bed = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
-
-static void *play(void *unused)
-{
-    (void)unused;
-    for (int64_t turn = 1; turn < TURNS; turn += 2) {
-        while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != turn)
-            continue;
-        __atomic_store_n(&ball, turn + 1, __ATOMIC_RELEASE);
-    }
-    return NULL;
-}
-
-/* Nanoseconds until a core has a line that another one has just written; -1: no thread. */
-double cores_transfer(void)
-{
-    pthread_t other;
-    __atomic_store_n(&ball, 0, __ATOMIC_RELAXED);
-    if (pthread_create(&other, NULL, play, NULL) != 0)
-        return -1;
-    int64_t began = now();
-    for (int64_t turn = 0; turn < TURNS; turn += 2) {
-        while (__atomic_load_n(&ball, __ATOMIC_ACQUIRE) != turn)
-            continue;
-        __atomic_store_n(&ball, turn + 1, __ATOMIC_RELEASE);
-    }
-    int64_t taken = now() - began;
-    pthread_join(other, NULL);
-    return (double)taken / TURNS;
-}
 
 static void *lie(void *unused)
 {

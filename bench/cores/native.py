@@ -1,10 +1,10 @@
-"""The load of ``load.c`` in two libraries: on this machine, and on the one of ``machine.c``."""
+"""The load of ``load.c`` in two libraries: for this machine, and for the virtual one."""
 
 from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +12,32 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.native import FLAGS, RUNTIME, compiled, folder, opened, shared_library
+from specstream.tuning.forecast.costs import Costs
+from stm_native.build import for_the_machine
 
 __all__ = ["COSTS", "Load", "Numbers", "Seen", "measured_costs", "on_machine", "real"]
 
 HERE = Path(__file__).parent
 DECLARED = """
     struct cores_load {
-        int64_t threads, horizon, chunk, longest, count, warm, reads, writes, words, is_asleep;
+        int64_t threads, horizon, chunk, longest, count, warm, reads, run, writes, words, is_asleep;
+        int64_t is_forced;
         int64_t *seeds;
         int64_t *times;
         const int64_t *costs;
     };
     struct cores_result {
-        int64_t nanoseconds, transfers;
+        int64_t nanoseconds, transfers, working, looking, awake;
         uint64_t sum;
         struct ss_statistics statistics;
     };
     struct cores_result cores_measure(const struct cores_load *what);
 """
 MEASURED = """
-    double cores_transfer(void);
     double cores_wake(double *call);
 """
-# Nanoseconds, as in machine.h: of a server with a cache that its cores share. measured_costs tells
-# what some of them are here, which says little about a machine with more cores.
-COSTS = {
-    "access": 0.5,
-    "transfer": 60.0,
-    "shared": 8.0,
-    "store": 2.0,
-    "atomic": 6.0,
-    "pause": 14.0,
-    "call": 2000.0,
-    "wake": 5000.0,
-    "sleep": 2000.0,
-}
+# Nanoseconds, of a server; measured_costs tells what some of them are here.
+COSTS = asdict(Costs())
 
 Numbers = npt.NDArray[np.int64]
 
@@ -61,9 +52,11 @@ class Load:
         horizon: of speculation; 0: one after the other.
         chunk: events of a transaction.
         longest: horizon to which it may grow; 0: it stays.
-        reads: words that each event reads, anywhere in the state.
+        reads: words that each event reads.
+        run: of these, so many are neighbours, from anywhere in the state on.
         writes: of these, so many are written.
         words: of the state.
+        forced: the head is never run in place at its first try.
     """
 
     times: Numbers
@@ -72,8 +65,10 @@ class Load:
     chunk: int = 1
     longest: int = 0
     reads: int = 10
+    run: int = 1
     writes: int = 1
     words: int = 102_400
+    forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +81,8 @@ class Seen:
         transfers: cache lines that went from core to core; for real 0.
         reruns: runs that were dropped.
         parks: times that a thread went to sleep.
+        working: seconds of all cores on events; for real 0.
+        committing: in the runtime: claims, logs, validation, commits.
     """
 
     seconds: float
@@ -93,6 +90,8 @@ class Seen:
     transfers: int
     reruns: int
     parks: int
+    working: float
+    committing: float
 
 
 def on_machine(load: Load, costs: dict[str, float] = COSTS) -> Seen:
@@ -112,9 +111,10 @@ def measured_costs() -> dict[str, float]:
     """Those of this machine that can be measured, in nanoseconds."""
     ffi, lib = _library()
     call = ffi.new("double *")
-    transfer = lib.cores_transfer()
+    lines = ffi.new("struct ss_transfer *")
+    lib.ss_measure_transfer(lines)
     wake = lib.cores_wake(call)
-    return {"transfer": transfer, "wake": wake, "call": call[0]}
+    return {"transfer": lines.latency, "bulk": lines.bulk, "wake": wake, "call": call[0]}
 
 
 def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
@@ -131,9 +131,11 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
             "count": len(times),
             "warm": warm,
             "reads": load.reads,
+            "run": load.run,
             "writes": load.writes,
             "words": load.words,
             "is_asleep": asleep,
+            "is_forced": load.forced,
             "seeds": ffi.cast("int64_t *", seeds.ctypes.data),
             "times": ffi.cast("int64_t *", times.ctypes.data),
             "costs": costs,
@@ -144,7 +146,13 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
         raise MemoryError("no memory or no threads for the load")
     counted = result.statistics
     return Seen(
-        result.nanoseconds / 1e9, result.sum, result.transfers, counted.reruns, counted.parks
+        result.nanoseconds / 1e9,
+        result.sum,
+        result.transfers,
+        counted.reruns,
+        counted.parks,
+        result.working / 1e9,
+        (result.awake - result.working - result.looking) / 1e9,
     )
 
 
@@ -156,16 +164,13 @@ def _library() -> tuple[Any, Any]:
 @functools.cache
 def _machine() -> tuple[Any, Any]:
     into = folder()
-    told = ["-DMACHINE", "-fsanitize=thread", "-Wno-tsan", "-include", str(HERE / "machine.h")]
-    paths = [f"-I{HERE}", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
+    forecast = RUNTIME / "forecast"
+    paths = [f"-I{forecast}", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
     common = [*FLAGS, "-fPIC", "-DNDEBUG", *paths, "-c"]
-    machine = HERE / "machine.c"
+    machine = forecast / "machine.c"
 
     def made(source: Path) -> str:
-        own = [] if source == machine else told
-        # What asks for names of GNU does so behind machine.h, which is too late.
-        if source == machine or "define _GNU_SOURCE" in source.read_text():
-            own = ["-D_GNU_SOURCE=", *own]
+        own = ["-D_GNU_SOURCE="] if source == machine else ["-DMACHINE", *for_the_machine(source)]
         return str(compiled([*common, *own, str(source)], into / f"{source.stem}.o"))
 
     with ThreadPoolExecutor(2) as pool:

@@ -1,29 +1,39 @@
-"""Speed on more cores: on the machine, asleep for real, and the ideal; relative to one thread."""
+"""Speed on more cores: on the machine, beside real threads, asleep and busy, and beside the ideal.
+
+All speeds are relative to one thread.
+"""
 
 from __future__ import annotations
 
 import heapq
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.cores.native import Load, Numbers, on_machine, real
+from bench.cores.recorded import order_book_times
 
 __all__ = [
     "CELLS",
     "FULL",
+    "GOALS",
+    "KINDS",
     "QUICK",
     "SIGMAS",
     "Amount",
     "Cell",
+    "Goal",
+    "asleep",
+    "busy",
     "durations",
     "error",
     "ideal",
+    "more_cores",
+    "reach",
     "speed_on_machine",
-    "table",
 ]
 
 SIGMAS = (0.0, 0.5, 1.0)
@@ -38,6 +48,15 @@ class Cell(NamedTuple):
     horizon: int
 
 
+class Goal(NamedTuple):
+    """A cell that is to be reached, with any horizon and chunk; ``target`` relative to one core."""
+
+    time: int
+    sigma: float
+    threads: int
+    target: float
+
+
 CELLS = (
     Cell(50 * MICRO, 4, 16),
     Cell(50 * MICRO, 8, 32),
@@ -49,7 +68,27 @@ CELLS = (
     Cell(1000 * MICRO, 16, 64),
     Cell(1000 * MICRO, 32, 128),
     Cell(1000 * MICRO, 32, 512),
+    Cell(1000 * MICRO, 64, 256),
 )
+GOALS = (
+    Goal(50 * MICRO, 0.0, 16, 14.4),
+    Goal(50 * MICRO, 0.0, 64, 54.0),
+    Goal(10 * MICRO, 0.5, 16, 13.0),
+    Goal(2 * MICRO, 0.0, 8, 5.0),
+)
+# Commits a second that are to be reached, of events with so many reads and writes.
+COMMITS, COMMIT_READS, COMMIT_WRITES = 4e6, 20, 5
+# What events take, mean and all: 50 microseconds.
+CURVE = 50 * MICRO
+KINDS: dict[str, Callable[[int], Numbers]] = {
+    "all alike": lambda count: durations(CURVE, 0.0, count),
+    "lognormal, sigma 0.5": lambda count: durations(CURVE, 0.5, count),
+    "lognormal, sigma 1": lambda count: durations(CURVE, 1.0, count),
+    "recorded": lambda count: order_book_times(CURVE, count),
+}
+# Real threads that are busy: as many as there are cores to be had.
+BUSY = ((1, 1), (2, 8))
+BUSY_TIMES = (1 * MICRO, 5 * MICRO, 20 * MICRO)
 
 
 @dataclass(frozen=True)
@@ -57,18 +96,22 @@ class Amount:
     """How much to run.
 
     Attributes:
-        cells: of the table.
+        cells: of the table beside threads that sleep.
         seconds: of work in each, on one thread.
         repeats: of the real runs, of which the median counts.
+        events: on the machine.
+        cores: that are looked at.
     """
 
     cells: Sequence[Cell]
     seconds: float
     repeats: int
+    events: int
+    cores: Sequence[int]
 
 
-FULL = Amount(CELLS, 2.0, 3)
-QUICK = Amount(CELLS[:2], 0.05, 1)
+FULL = Amount(CELLS, 2.0, 3, 4000, (1, 2, 4, 8, 16, 32, 64))
+QUICK = Amount(CELLS[:2], 0.05, 1, 300, (1, 2, 4))
 
 
 def durations(mean: int, sigma: float, count: int) -> Numbers:
@@ -95,8 +138,8 @@ def ideal(times: Numbers, threads: int, horizon: int) -> float:
     return int(times.sum()) / committed[-1]
 
 
-def table(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """For each cell and sigma: ideal, asleep and on the machine."""
+def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """For each cell and sigma: ideal, real threads asleep, and on the machine."""
     rows = []
     for cell in amount.cells:
         for sigma in SIGMAS:
@@ -110,7 +153,7 @@ def table(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
                     "horizon": cell.horizon,
                     "sigma": sigma,
                     "ideal": ideal(times, cell.threads, cell.horizon),
-                    "asleep": _asleep(load, amount.repeats),
+                    "real": _asleep(load, amount.repeats),
                     "machine": speed_on_machine(load),
                 }
             )
@@ -118,12 +161,103 @@ def table(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
 
 
 def error(row: Mapping[str, Any]) -> float:
-    """By how much the machine is above what was seen, as a part of that."""
-    return float(row["machine"] / row["asleep"] - 1)
+    """By how much the machine is above what real threads did, as a part of that."""
+    return float(row["machine"] / row["real"] - 1)
+
+
+def busy(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """One thread that runs everything as transactions, and two, really busy and on the machine."""
+    rows = []
+    for time in BUSY_TIMES:
+        for reads, writes in ((10, 2), (COMMIT_READS, COMMIT_WRITES)):
+            times = durations(time, 0.5, max(300, int(amount.seconds * 0.1e9 / time)))
+            for threads, horizon in BUSY:
+                say(f"{time / MICRO:g} µs, {reads} reads, {threads} busy")
+                load = Load(
+                    times, threads, horizon, reads=reads, writes=writes, forced=threads == 1
+                )
+                # In turns, and the median: whatever else runs takes from the faster one.
+                ratios = [
+                    real(_alone(load), asleep=False).seconds / real(load, asleep=False).seconds
+                    for _ in range(2 * amount.repeats + 1)
+                ]
+                rows.append(
+                    {
+                        "time": time,
+                        "reads": reads,
+                        "writes": writes,
+                        "threads": threads,
+                        "real": statistics.median(ratios),
+                        "machine": speed_on_machine(load),
+                    }
+                )
+    return rows
+
+
+def more_cores(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """By kind of duration and number of cores: the ideal, the machine, and where its time goes."""
+    rows = []
+    for kind, times_of in KINDS.items():
+        times = times_of(amount.events)
+        for cores in amount.cores:
+            say(f"{kind}, {cores} cores")
+            load = Load(times, cores, 4 * cores, longest=64 * cores, writes=2)
+            seen = on_machine(load)
+            of_all = seen.seconds * cores
+            rows.append(
+                {
+                    "kind": kind,
+                    "cores": cores,
+                    "ideal": ideal(times, cores, 64 * cores),
+                    "machine": on_machine(_alone(load)).seconds / seen.seconds,
+                    "running": seen.working / of_all,
+                    "committing": seen.committing / of_all,
+                    "waiting": max(0.0, 1 - (seen.working + seen.committing) / of_all),
+                    "reruns": seen.reruns / len(times),
+                }
+            )
+    return rows
+
+
+def reach(amount: Amount, say: Callable[[str], None]) -> dict[str, Any]:
+    """What is to be reached, with the best horizon and chunk; and how many commits a second."""
+    rows = []
+    for goal in GOALS:
+        say(f"{goal.time / MICRO:g} µs, {goal.threads} cores")
+        times = durations(goal.time, goal.sigma, amount.events)
+        alone = on_machine(_alone(Load(times, 1, 0, writes=2))).seconds
+        tried = [
+            (alone / on_machine(load).seconds, load.horizon, load.chunk)
+            for load in _settings(times, goal.threads, (1, 2, 4) if goal.time < CURVE else (1,))
+        ]
+        speed, horizon, chunk = max(tried)
+        rows.append({**goal._asdict(), "machine": speed, "horizon": horizon, "chunk": chunk})
+    say("commits a second")
+    few = durations(MICRO // 2, 0.0, amount.events)
+    commits = [
+        (len(few) / on_machine(load).seconds, load.threads, load.horizon)
+        for threads in (4, 8, 16)
+        for load in _settings(few, threads, (1,), COMMIT_READS, COMMIT_WRITES)
+    ]
+    most, threads, horizon = max(commits)
+    return {
+        "cells": rows,
+        "commits": {"target": COMMITS, "machine": most, "threads": threads, "horizon": horizon},
+    }
+
+
+def _settings(
+    times: Numbers, threads: int, chunks: Iterable[int], reads: int = 10, writes: int = 2
+) -> list[Load]:
+    return [
+        Load(times, threads, per_thread * threads, chunk, reads=reads, writes=writes)
+        for per_thread in (2, 4, 8)
+        for chunk in chunks
+    ]
 
 
 def _alone(load: Load) -> Load:
-    return replace(load, threads=1, horizon=0)
+    return replace(load, threads=1, horizon=0, chunk=1, longest=0, forced=False)
 
 
 def _asleep(load: Load, repeats: int) -> float:

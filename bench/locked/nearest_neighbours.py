@@ -1,13 +1,15 @@
 """Nearest neighbours under locks: the search and the insertion inside, roots and rows outside.
 
 Fine-grained locks are one for each bucket. An event holds one at a time then, so there is no order
-to keep: nine for looking through the buckets, one after the other, and its own for the insertion.
+to keep: up to nine for looking through the buckets, one after the other, and its own for the
+insertion.
 The price is that it may see one bucket before and another one after somebody else's event.
 """
 
 import math
 
 import specstream as ss
+from specstream.operators.nearest_neighbours import AROUND, least_distance
 
 INFINITY = math.inf
 
@@ -43,8 +45,21 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int, fine: bool = False) -
 
         if not fine:
             state.locks[0].acquire()
-        for near_row in range(max(row - 1, 0), min(row + 2, grid)):
-            for near_column in range(max(column - 1, 0), min(column + 2, grid)):
+        for down in AROUND:
+            near_row = row + down
+            if near_row < 0 or near_row >= grid:
+                continue
+            gap = least_distance(y, row, down, grid)
+            beyond = gap * gap
+            if beyond > worst:
+                continue
+            for right in AROUND:
+                near_column = column + right
+                if near_column < 0 or near_column >= grid:
+                    continue
+                gap = least_distance(x, column, right, grid)
+                if gap * gap + beyond > worst:
+                    continue
                 near = near_row * grid + near_column
                 if fine:
                     state.locks[near].acquire()

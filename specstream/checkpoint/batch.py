@@ -37,9 +37,11 @@ class Result(NamedTuple):
         late: late rows for a sink; None: there are none, or no sink.
         rejected: likewise.
         early: rows that have become final, as early results tell them; None: nobody asks.
+        failed: failed events for a sink; None: there are none, or no sink.
     """
 
     output: pa.Table
     late: pa.Table | None = None
     rejected: pa.Table | None = None
     early: pa.Table | None = None
+    failed: pa.Table | None = None

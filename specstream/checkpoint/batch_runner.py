@@ -102,7 +102,7 @@ class BatchRunner:
         options = options.of(engine.operator)
         self.engine = engine
         self.options = options
-        self.sinks = Sinks(options.to, options.late_to, options.rejected_rows_to)
+        self.sinks = Sinks(options.to, options.late_to, options.rejected_rows_to, options.errors_to)
         self.stats = FeedStats()
         self._log = BatchLog(engine.name)
         self._last = _last_of(engine)
@@ -116,6 +116,7 @@ class BatchRunner:
                 engine,
                 options.checkpoint,
                 migrate=options.migrate,
+                rename=options.rename,
                 in_use=in_use,
                 keep_batches=options.keep_batches,
                 # The other options may change: docs/guides/production.md says what follows then.
@@ -133,6 +134,7 @@ class BatchRunner:
                 options.order_by,
                 options.source,
                 None if self._event_time is None else self._event_time.describe(),
+                options.errors_limit,
             )
         self._early: EarlyChanges | None = None
         if options.early_to is not None and self.checkpoint is not None:
@@ -164,6 +166,7 @@ class BatchRunner:
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
         late_before = self.engine.durable.pending.late
+        failed_before = self.engine.durable.failed.count
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
         with self._deliveries.of(batch_id, ends=finished) as delivery:
             try:
@@ -172,6 +175,7 @@ class BatchRunner:
                     None if self._event_time is None else self.engine.late(),
                     None if self.sinks.rejected_rows_to is None else self.engine.rejected_rows(),
                     None if self._early is None else self._early.take(batch_id),
+                    None if self.sinks.errors_to is None else self.engine.failed_events(),
                 )
                 emitted = recorded = time.perf_counter()
                 delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
@@ -207,6 +211,7 @@ class BatchRunner:
             repeated=stats.repeated,
             events=stats.events + (0 if batch.rows is None else batch.rows.num_rows),
             late=stats.late + self.engine.durable.pending.late - late_before,
+            failed=stats.failed + self.engine.durable.failed.count - failed_before,
             rows=stats.rows + result.output.num_rows,
             reading=stats.reading + batch.reading,
             running=stats.running + emitted - started,
@@ -216,18 +221,24 @@ class BatchRunner:
         return result
 
     def _events(self, batch: Batch) -> pa.Table:
-        rows = batch.rows
+        what, limit = self.what(batch.batch_id), self.options.errors_limit
         try:
-            if rows is None:
-                return self._end()
-            if self._event_time is not None:
-                return self._event_time.run(rows, batch.batch_id)
-            options = self.options
-            return self.engine.process_whole(rows, order_by=options.order_by, source=options.source)
+            with self.engine.durable.failed.batch(what, limit):
+                return self._applied(batch)
         except BaseException as error:
             if self.inputs is not None:
                 self.inputs.failed(error)
             raise
+
+    def _applied(self, batch: Batch) -> pa.Table:
+        if batch.rows is None:
+            return self._end()
+        if self._event_time is not None:
+            return self._event_time.run(batch.rows, batch.batch_id)
+        options = self.options
+        return self.engine.process_whole(
+            batch.rows, order_by=options.order_by, source=options.source
+        )
 
     def _end(self) -> pa.Table:
         """The rows of events that still wait, and of timers."""

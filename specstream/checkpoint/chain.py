@@ -48,7 +48,7 @@ class Chain:
         self._state = replace(content.state, fixed=content.state.fixed.copy())
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         self._strings = content.strings.chunks
-        self._rejected = content.rejected_rows
+        self._rejected, self._failed = content.rejected_rows, content.failed_events
 
     @property
     def batch_id(self) -> int:
@@ -83,6 +83,7 @@ class Chain:
         pending = increment.named("arrivals")
         self.pending = self.pending if pending is None else bytes(pending)
         self._rejected = bytes(increment.named("kept") or b"")
+        self._failed = bytes(increment.named("kept_failed") or b"")
         self.last = increment
         self.lengths.append(increment.length)
 
@@ -94,4 +95,5 @@ class Chain:
             pa.chunked_array(self._strings, pa.large_string()),
             self.pending,
             self._rejected,
+            self._failed,
         ).to_bytes()

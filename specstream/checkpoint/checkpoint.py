@@ -49,6 +49,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
+from specstream.columns.tables import in_zones
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, refused
@@ -77,11 +78,12 @@ class Recorded:
     rejected: pa.Table | None = None
     early: pa.Table | None = None
     finished: bool = False
+    failed: pa.Table | None = None
 
     @property
     def result(self) -> Result:
         """What the sinks are to have."""
-        return Result(self.output, self.late, self.rejected, self.early)
+        return Result(self.output, self.late, self.rejected, self.early, self.failed)
 
 
 # Who uses a store in this process: the store's own lock only tells processes apart.
@@ -98,6 +100,7 @@ class Checkpoint:
         engine: the engine.
         directory: path or URI.
         migrate: as of :meth:`specstream.Engine.restore`.
+        rename: what the operator of the files is called now, by the name that they have.
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
         keep_batches: files reach back at least so many batches, where so many were written.
@@ -119,12 +122,14 @@ class Checkpoint:
         directory: str | os.PathLike[str],
         *,
         migrate: Migrate | None = None,
+        rename: Mapping[str, str] | None = None,
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
         self._settings = dict(settings or {})
+        self._rename = dict(rename or {})
         self._in_use = in_use
         self._closed = False
         self.recorded: Recorded | None = None
@@ -227,8 +232,8 @@ class Checkpoint:
                 f"goes on with batch {batch_id}; expected {recorded.batch_id} or "
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
-                "that belong together, or take Spark's back to the same batch "
-                "(guide: Spark in production)"
+                "that belong together, or take both back to one batch with specstream checkpoint "
+                "rollback (guide: Spark in production)"
             )
         self._skipped = None
         return None
@@ -247,9 +252,9 @@ class Checkpoint:
             f"{self._what} holds the state after batch {at}, and its files up to batch "
             f"{self._skipped} cannot be used ({'; '.join(self._damaged)}): Spark may have "
             f"acknowledged batch {self._skipped}, and finish() would replace the rows of batch "
-            f"{at + 1} in the sinks. Put back copies of both directories, or take Spark back to "
-            f"batch {at} and start the query, which sends batch {at + 1} again "
-            "(guide: Spark in production)"
+            f"{at + 1} in the sinks. Put back copies of both directories, or take both back to "
+            f"batch {at} with specstream checkpoint rollback and start the query, which sends "
+            f"batch {at + 1} again (guide: Spark in production)"
         )
 
     @property
@@ -289,6 +294,7 @@ class Checkpoint:
             engine.durable.rejected.savepoint(),
             pending,
             engine.durable.reached,
+            failed_events=engine.durable.failed.savepoint(),
         )
 
     def record(
@@ -299,6 +305,7 @@ class Checkpoint:
         late: pa.Table | None = None,
         rejected: pa.Table | None = None,
         early: pa.Table | None = None,
+        failed: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -311,6 +318,7 @@ class Checkpoint:
             late: its late rows that go to a sink.
             rejected: its rejected rows that do; those that the engine keeps are recorded as well.
             early: its rows that have become final, for a sink of early results.
+            failed: its failed events that go to a sink; likewise.
             finished: no other batch comes.
 
         When it raises, :meth:`savepoint` is the state before the batch if it is not recorded, and
@@ -331,10 +339,18 @@ class Checkpoint:
                 named["containers"] = edits
             if pending and not full:
                 named["arrivals"] = [pending]
-            kept = engine.durable.rejected.to_bytes()
-            if kept and not full:
-                named["kept"] = [kept]
-            for key, rows in (("late", late), ("bad_rows", rejected), ("early", early)):
+            for key, kept in (
+                ("kept", engine.durable.rejected.to_bytes()),
+                ("kept_failed", engine.durable.failed.to_bytes()),
+            ):
+                if kept and not full:
+                    named[key] = [kept]
+            for key, rows in (
+                ("late", late),
+                ("bad_rows", rejected),
+                ("early", early),
+                ("failed", failed),
+            ):
                 if rows is not None:
                     named[key] = [stream_of(rows)]
             if self._settings:
@@ -359,7 +375,7 @@ class Checkpoint:
             self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(
-                batch_id, query, output, checksum, late, rejected, early, finished
+                batch_id, query, output, checksum, late, rejected, early, finished, failed
             )
             if self._skipped is not None and batch_id >= self._skipped:
                 self._skipped = None
@@ -435,12 +451,14 @@ class Checkpoint:
                 "(guide: Spark in production)",
             )
         with refused(what):
-            output = last.output
-            late, rejected, early = (
+            expected = self._engine.operator.emits.arrow()
+            output = in_zones(last.output, expected)
+            late, rejected, early, failed = (
                 None if section is None else read_table(section, f"section {name!r}")
-                for name in ("late", "bad_rows", "early")
+                for name in ("late", "bad_rows", "early", "failed")
                 for section in (last.named(name),)
             )
+            early = None if early is None else in_zones(early, expected)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)
@@ -455,6 +473,7 @@ class Checkpoint:
             rejected,
             early,
             about.finished,
+            failed,
         )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()
@@ -462,13 +481,20 @@ class Checkpoint:
 
     def _check(self, about: About, name: FileName) -> None:
         engine = self._engine
+        called = self._rename.get(about.operator, about.operator)
         for field, found, expected in (
-            ("operator", about.operator, engine.name),
+            ("operator", called, engine.name),
             ("seed", about.seed, engine.seed),
         ):
             if found != expected:
+                way_out = f"an engine with the {field} that has written it"
+                if field == "operator":
+                    way_out += (
+                        ", or, where the operator is the same and only its name has changed, "
+                        f"foreach_batch(rename={{{about.operator!r}: {engine.name!r}}})"
+                    )
                 raise SnapshotError(
                     f"{self._files.what(name)}: field {field!r} is {found!r} in the file and "
-                    f"{expected!r} in the engine: give the checkpoint= of this operator, or an "
-                    f"engine with the {field} that has written it"
+                    f"{expected!r} in the engine: give the checkpoint= of this operator, or "
+                    f"{way_out}"
                 )

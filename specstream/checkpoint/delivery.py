@@ -188,11 +188,13 @@ class Sinks:
         to: gets what batches emit; of a pipeline one for each of its sinks, by name.
         late_to: gets late rows.
         rejected_rows_to: gets rows that cannot be events.
+        errors_to: gets failed events.
     """
 
     to: To
     late_to: Sink | None = None
     rejected_rows_to: Sink | None = None
+    errors_to: Sink | None = None
 
     def portions(self, result: Result, what: str) -> list[Portion]:
         """What a batch has for each sink.
@@ -204,6 +206,7 @@ class Sinks:
         for rows, kind, sink, option in (
             (result.late, "late", self.late_to, "late_to"),
             (result.rejected, "rejected", self.rejected_rows_to, "rejected_rows_to"),
+            (result.failed, "failed", self.errors_to, "errors_to"),
         ):
             if rows is None:
                 continue

@@ -23,8 +23,8 @@ class Difference:
     """A place, and what is there.
 
     Attributes:
-        where: "error", "columns", "output", "state", or "waiting", for the events that wait for
-            the frontier of their source.
+        where: "error", "columns", "output", "state", "failed", for failed events, or "waiting", for
+            the events that wait for the frontier of their source.
         name: of the column or field, or of what it is of a source.
         index: the row of the output, or the indices of the field's element; () for a scalar.
         recorded: what the record has there; None also where it has nothing.
@@ -47,6 +47,9 @@ class Difference:
         elif place is None and self.where == "waiting":
             place = "waiting events" + "".join(f", row {at}" for at in self.index)
             place += f", {self.name}" if self.name else ""
+        elif place is None and self.where == "failed":
+            place = "failed events" + "".join(f", row {at}" for at in self.index)
+            place += f", column {self.name!r}" if self.name else ""
         elif place is None:
             place = f"state.{self.name}"
             place += f"[{', '.join(map(str, self.index))}]" if self.index else ""

@@ -36,6 +36,7 @@ __all__ = [
     "KeepingSink",
     "check_early",
     "checked_early_sink",
+    "read_incarnation",
 ]
 
 # In the checkpoint.
@@ -107,6 +108,26 @@ def check_early(
     check_to(engine.operator, early_to, "early_to", each=False)
 
 
+def read_incarnation(store: Store) -> int:
+    """The latest incarnation that a sink may have seen; 0: none has.
+
+    Raises:
+        SnapshotError: what was kept of it is no number.
+    """
+    try:
+        content = store.read(INCARNATION)
+    except FileNotFoundError:
+        return 0
+    try:
+        return int(content)
+    except ValueError:
+        raise SnapshotError(
+            f"{INCARNATION} in checkpoint {store!r} is {content[:40]!r}; expected a "
+            "number: put a copy of it back, or write a number into it that is above the "
+            "version of any early row, divided by 2**40"
+        ) from None
+
+
 class EarlyChanges:
     """The changes of a stream on their way to ``early_to=``.
 
@@ -123,25 +144,10 @@ class EarlyChanges:
         self._engine = engine
         self._sinks = early_to if isinstance(early_to, Mapping) else {_ONLY: early_to}
         self._store = store
-        self._kept = self._read()
+        self._kept = read_incarnation(store)
         # Of a batch, by sink; and not None until the sinks may have to get them again.
         self._answers: tuple[int, dict[str, EarlyAnswer]] | None = None
         engine.durable.begin_early(self._kept + 1)
-
-    def _read(self) -> int:
-        """The latest incarnation that a sink may have seen."""
-        try:
-            content = self._store.read(INCARNATION)
-        except FileNotFoundError:
-            return 0
-        try:
-            return int(content)
-        except ValueError:
-            raise SnapshotError(
-                f"{INCARNATION} in checkpoint {self._store!r} is {content[:40]!r}; expected a "
-                "number: put a copy of it back, or write a number into it that is above the "
-                "version of any early row, divided by 2**40"
-            ) from None
 
     def take(self, batch_id: int) -> pa.Table:
         """The changes since the batch before, when all events of this one are applied.

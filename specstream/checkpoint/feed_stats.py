@@ -17,6 +17,7 @@ class FeedStats:
             record.
         events: rows taken in.
         late: of these, rows that came below their source's frontier, and were not applied.
+        failed: events and firings of timers whose function has raised, and that were set aside.
         rows: rows emitted.
         reading: seconds spent in fetching rows from Spark, and with ``prefetch=True`` in keeping
             them.
@@ -30,6 +31,7 @@ class FeedStats:
     repeated: int = 0
     events: int = 0
     late: int = 0
+    failed: int = 0
     rows: int = 0
     reading: float = 0.0
     running: float = 0.0

@@ -27,6 +27,7 @@ from specstream.checkpoint.event_time import PlainEventTime
 from specstream.checkpoint.file_format import changed_blocks
 from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Store
+from specstream.columns.failed_events import Errors
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.container_words import count
 from specstream.declarations.state_content import fixed_words
@@ -39,8 +40,9 @@ from specstream.operator.operator import Operator
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
-# Version 1 has nothing of event time, version 2 nothing of the end of a stream.
-INPUT = Container("kept input", b"SPECINPT", (1, 2, 3))
+# Version 1 has nothing of event time, version 2 nothing of the end of a stream, and version 3 has
+# nothing of events that are set aside.
+INPUT = Container("kept input", b"SPECINPT", (1, 2, 3, 4))
 _NAME = re.compile(r"([0-9]{10})\.input")
 
 
@@ -83,6 +85,8 @@ class Origin:
         event_time: what decides which events the batch commits, beside those that wait and its
             rows (:meth:`EventTime.describe`); None: it commits its own.
         ends: whether the stream has ended with the batch, which has no rows.
+        errors: what the engine does with an event that raises.
+        errors_limit: so many events of a batch may fail; None: all of them.
     """
 
     batch_id: int
@@ -99,6 +103,8 @@ class Origin:
     raised: Raised | None = None
     event_time: PlainEventTime | None = None
     ends: bool = False
+    errors: Errors = "raise"
+    errors_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,7 @@ class Inputs:
         order_by: column of the event time, or None.
         source: column of the source, or None.
         event_time: see :class:`Origin`.
+        errors_limit: likewise.
     """
 
     def __init__(
@@ -202,6 +209,7 @@ class Inputs:
         order_by: str | None,
         source: str | None,
         event_time: PlainEventTime | None = None,
+        errors_limit: int | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -209,6 +217,7 @@ class Inputs:
         self._order_by = order_by
         self._source = source
         self._event_time = event_time
+        self._errors_limit = errors_limit
         # Without it a replay takes the operator from the user's own module.
         self._pickled = pickled(engine.operator)
         self._has_files = True
@@ -239,6 +248,8 @@ class Inputs:
             len(engine.durable.pending.sources) > 0,
             event_time=self._event_time,
             ends=ends,
+            errors=engine.durable.failed.policy,
+            errors_limit=self._errors_limit,
         )
         before = b"" if builds_on is not None or _is_new(engine) else engine.snapshot()
         self._current = Input(origin, rows, self._pickled, before)

@@ -29,11 +29,12 @@ import pyarrow as pa
 from specstream.checkpoint.batch import Batch
 from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.store import Store
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_table
 
-__all__ = ["Prefetch", "catch_up"]
+__all__ = ["Prefetch", "catch_up", "kept_rows", "read_rows"]
 
 _NAME = re.compile(r"([0-9]{10})\.rows")
 _QUERY = b"specstream.query"
@@ -43,9 +44,9 @@ def _name(batch_id: int) -> str:
     return f"{batch_id:010d}.rows"
 
 
-def _kept(checkpoint: Checkpoint) -> list[int]:
+def kept_rows(store: Store) -> list[int]:
     """The batches whose rows are kept, early ones first."""
-    matches = map(_NAME.fullmatch, checkpoint.store.names())
+    matches = map(_NAME.fullmatch, store.names())
     return sorted(int(match[1]) for match in matches if match)
 
 
@@ -55,16 +56,21 @@ def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: i
     checkpoint.store.write(_name(batch_id), [b"", stream_of(rows)], batch_id)
 
 
-def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:
-    """The query and the rows that :func:`_keep` has written."""
+def read_rows(store: Store, batch_id: int) -> tuple[str | None, pa.Table]:
+    """The query and the rows that were kept of a batch.
+
+    Raises:
+        FileNotFoundError: there are none.
+        SnapshotError: they are damaged.
+    """
     name = _name(batch_id)
     try:
-        rows = read_table(checkpoint.store.read(name), "it")
+        rows = read_table(store.read(name), "it")
         query = (rows.schema.metadata or {}).get(_QUERY)
         return None if query is None else query.decode(), rows
     except (Malformed, UnicodeDecodeError) as error:
         raise SnapshotError(
-            f"{name} in {checkpoint.store!r} cannot be used, the rows of a batch that Spark takes "
+            f"{name} in {store!r} cannot be used, the rows of a batch that Spark takes "
             f"for done: {error}: put a copy of it back"
         ) from None
 
@@ -80,12 +86,12 @@ def catch_up(runner: BatchRunner) -> None:
     checkpoint = runner.checkpoint
     if checkpoint is None:
         return
-    for batch_id in _kept(checkpoint):
+    for batch_id in kept_rows(checkpoint.store):
         recorded = checkpoint.recorded
         if recorded is not None and batch_id == recorded.batch_id:
             runner.deliver(recorded.result, batch_id)  # to the sinks, which may not have had it
         elif recorded is None or batch_id == recorded.batch_id + 1:
-            query, rows = _read(checkpoint, batch_id)
+            query, rows = read_rows(checkpoint.store, batch_id)
             runner.run(Batch(batch_id, query, rows))
         elif batch_id > recorded.batch_id:
             raise ConfigurationError(

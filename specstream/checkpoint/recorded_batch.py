@@ -12,17 +12,27 @@ from typing import NoReturn
 import pyarrow as pa
 
 from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import FileName, names_of, read_file
+from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName, names_of, read_file
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.inputs import Input, input_batches, read_input
+from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.store import Store
 from specstream.declarations.state import Layout
 from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile
+from specstream.files.untrusted import read_table
 
-__all__ = ["After", "RecordedBatch", "newest_batch", "read_batch", "restored"]
+__all__ = [
+    "After",
+    "RecordedBatch",
+    "newest_batch",
+    "newest_state",
+    "read_batch",
+    "restored",
+    "state_after",
+]
 
 # Looks at a directory in which somebody deletes.
 _LOOKS = 3
@@ -41,11 +51,13 @@ class After:
         snapshot: the engine after it.
         pending: events that wait then, as the engine packs them.
         output: what it has emitted.
+        failed: its failed events that were for a sink; None: there were none, or no sink.
     """
 
     snapshot: bytes
     pending: bytes
     output: pa.Table
+    failed: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +119,63 @@ def read_batch(store: Store, batch_id: int) -> RecordedBatch:
     raise AssertionError
 
 
+def state_after(store: Store, batch_id: int) -> Chain:
+    """The engine after a batch.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no file of that batch.
+        SnapshotError: a file that leads to it is damaged, or not there any more.
+    """
+    for look in range(_LOOKS):
+        names = _names(store)
+        if not _has(names, batch_id):
+            ids = sorted({name.batch_id for name in names})
+            there = f"{ids[0]} to {ids[-1]}" if ids else "none"
+            raise ConfigurationError(
+                f"batch {batch_id} has no file in checkpoint {store!r}; batches that have: {there}"
+                "; how far they reach back is what keep_batches= says"
+            )
+        try:
+            return _chain(store, names, batch_id)
+        except FileNotFoundError as error:
+            if look == _LOOKS - 1:
+                raise SnapshotError(
+                    f"the state after batch {batch_id} cannot be had from {store!r}: a file that "
+                    f"leads to it is not there any more ({error})"
+                ) from None
+    raise AssertionError
+
+
+def newest_state(store: Store) -> Chain:
+    """The engine after the newest batch that a start could go on from.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no checkpoint file in it.
+        SnapshotError: none of its files can be used.
+    """
+    what = f"checkpoint {store!r}"
+    for look in range(_LOOKS):
+        if not _names(store):
+            raise ConfigurationError(
+                f"{what} has no checkpoint files; expected the directory that "
+                "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in "
+                "it"
+            )
+        try:
+            found = newest_chain(CheckpointFiles(store, what, 0))
+        except FileNotFoundError:
+            if look == _LOOKS - 1:
+                raise
+            continue
+        if found.chain is None:
+            raise SnapshotError(
+                f"{what} has {found.files} checkpoint file(s), none of which can be used: "
+                f"{'; '.join(found.damaged) or 'there is no full one'}"
+            )
+        return found.chain
+    raise AssertionError
+
+
 def _refuse(store: Store, names: list[FileName], batch_id: int, error: OSError) -> NoReturn:
     kept = input_batches(store)
     there = f"batches that can be replayed: {', '.join(map(str, kept)) or 'none'}"
@@ -129,7 +198,7 @@ def _names(store: Store) -> list[FileName]:
     except OSError as error:
         raise ConfigurationError(
             f"checkpoint={store!r} cannot be read: {error}; expected the directory that "
-            "foreach_batch(checkpoint=...) got"
+            "foreach_batch(checkpoint=...) or specstream run --checkpoint got"
         ) from None
 
 
@@ -154,8 +223,9 @@ def _before(store: Store, names: list[FileName], given: Input) -> bytes:
 def _after(store: Store, names: list[FileName], batch_id: int) -> After:
     chain = _chain(store, names, batch_id)
     with refused(f"the checkpoint file of batch {batch_id} in {store!r}"):
-        output = chain.last.output
-    return After(chain.snapshot(), chain.pending, output)
+        output, section = chain.last.output, chain.last.named("failed")
+        failed = None if section is None else read_table(section, "section 'failed'")
+    return After(chain.snapshot(), chain.pending, output, failed)
 
 
 def _chain(store: Store, names: list[FileName], batch_id: int) -> Chain:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,7 @@ from specstream.checkpoint.difference import (
 )
 from specstream.checkpoint.inputs import Origin, Raised
 from specstream.checkpoint.recorded_batch import RecordedBatch, newest_batch, read_batch, restored
-from specstream.checkpoint.store import store_of
+from specstream.checkpoint.run_directory import recorded_store
 from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import (
     Events,
@@ -41,14 +41,22 @@ from specstream.columns.events import (
     read_events,
     rows_to_table,
 )
+from specstream.columns.failed_events import FailedEvents, failed_firing, failed_of
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.python_values import event_text, phase_text
 from specstream.columns.strings import StringTable
+from specstream.columns.tables import in_zones
 from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
-from specstream.errors import ConfigurationError, InputError, SnapshotError
+from specstream.errors import (
+    CompileError,
+    ConfigurationError,
+    FailedEventsError,
+    InputError,
+    SnapshotError,
+)
 from specstream.operator.operator import Operator, pack_rows, sequential
 
 __all__ = ["Replay", "replay"]
@@ -64,7 +72,7 @@ class Replay:
         events: how many the batch has; with a watermark, how many it commits: of those that waited
             before it, and of its own. Of a pipeline with phases by time it is phases that are
             counted, here and below.
-        done: how many of them were applied.
+        done: how many of them were applied, or set aside.
         output: emitted rows; of a pipeline with several sinks those of all of them in one table,
             with a column ``sink`` and columns ``sink.column``.
         places: the event of each row: its place in the batch's order, from 0; -1: it is a timer's.
@@ -79,6 +87,8 @@ class Replay:
         timers: by the row that a timer has emitted, its place in ``output``: the timer's key, of
             a pipeline its vertex and its key, and the time for which it was set (a number, where
             the batch has no column of times).
+        failed: events that were set aside, as :meth:`specstream.Engine.failed_events` gives them;
+            None: none was.
     """
 
     batch_id: int
@@ -95,6 +105,7 @@ class Replay:
     is_whole: bool = True
     waiting: int = 0
     timers: Mapping[int, tuple[Any, Any]] = field(default_factory=dict)
+    failed: pa.Table | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -114,11 +125,13 @@ def replay(
     """Runs a recorded micro-batch under plain Python, and compares it with the record.
 
     The state is brought to where the batch began, and the plain function runs for one event after
-    the other, in their order, until the end or until one raises. Nothing is written, and no query
+    the other, in their order, until the end or until one raises; with an engine that has set such
+    events aside, these are set aside as well. Nothing is written, and no query
     is disturbed that uses the checkpoint.
 
     Args:
-        checkpoint: what ``foreach_batch(checkpoint=...)`` got: a path or a URI.
+        checkpoint: what ``foreach_batch(checkpoint=...)`` got, a path or a URI; or what
+            ``specstream run --checkpoint`` got.
         batch: id of the batch; one whose input was kept (``keep_batches=``), or that failed. None:
             the newest of them, which the one that failed is.
         operator: what is run; None: the operator as it was declared when the batch ran. It is
@@ -137,7 +150,7 @@ def replay(
         found = ss.spark.replay("/data/top/checkpoint", batch=12)
         found.output, found.state.counts, found.difference
     """
-    store = store_of(checkpoint)
+    store = recorded_store(checkpoint)
     batch = newest_batch(store) if batch is None else integer("batch", batch, 0)
     pdb, event = flag("pdb", pdb), integer("event", event, 0)
     if operator is not None:
@@ -159,7 +172,7 @@ def replay(
         strings = start.table(the_operator.program.strings)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
-    output = run.output()
+    output, failed = run.output(), run.failed.take()
     state = StateView(the_operator.layout, run.words, strings.objects)
     return Replay(
         batch,
@@ -172,15 +185,21 @@ def replay(
         run.error,
         None if after is None else after.output,
         None if after is not None else origin.raised,
-        _difference(recorded, run, output, state, what) if is_whole else None,
+        _difference(recorded, run, output, state, failed, what) if is_whole else None,
         is_whole,
         run.waiting,
         run.timers(),
+        failed,
     )
 
 
 def _difference(
-    recorded: RecordedBatch, run: _Run, output: pa.Table, state: StateView, what: str
+    recorded: RecordedBatch,
+    run: _Run,
+    output: pa.Table,
+    state: StateView,
+    failed: pa.Table | None,
+    what: str,
 ) -> Difference | None:
     """Between the record and a run that got through all of its events."""
     after = recorded.after
@@ -193,7 +212,8 @@ def _difference(
         texts = content.table(()).objects
     return (
         _difference_of_errors(None, run.raised())
-        or first_difference(after.output, output)
+        or first_difference(in_zones(after.output, output.schema), output)
+        or _difference_of_failed(after.failed, failed)
         or first_difference_of_states(StateView(layout, content.state, texts), state)
         or run.difference_of_waiting(after.pending)
     )
@@ -203,6 +223,18 @@ def _difference_of_errors(recorded: Raised | None, found: Raised | None) -> Diff
     if recorded == found:
         return None
     return Difference("error", "", (), recorded and str(recorded), found and str(found))
+
+
+def _difference_of_failed(
+    recorded: pa.Table | None, replayed: pa.Table | None
+) -> Difference | None:
+    """Without their tracebacks: the operator may be in another file here."""
+    if recorded is None:
+        return None  # or they were for no sink
+    if replayed is None:
+        return Difference("failed", "", (), recorded.num_rows, None)
+    found = first_difference(recorded.drop(["traceback"]), replayed.drop(["traceback"]))
+    return None if found is None else replace(found, where="failed")
 
 
 def _is_fired(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -227,6 +259,13 @@ class _Run:
         self.events: Events | None = None
         self.done = 0
         self.error: Exception | None = None
+        self.failed = FailedEvents(
+            origin.errors,
+            operator.event,
+            lambda: self.strings,
+            is_pipeline=bool(operator.layout.parts),
+            has_timers=operator.has_timers,
+        )
 
     @property
     def count(self) -> int:
@@ -317,20 +356,60 @@ class _Run:
             elif frontier is not None and operator.layout.goes_by_time:
                 self.oracle.fire(frontier)
 
-        try:
+        named = f"operator {origin.operator!r}, batch {origin.batch_id}"
+        with self.failed.batch(named, origin.errors_limit):
             if debugger is None:
-                run_all()
-            else:
-                run(event)
+                self._go_on(run_all)
+            elif self._go_on(lambda: run(event)):
                 print(self.shown(event))
-                debugger.runcall(run_all)
-        except Exception as error:
-            self.error = error
-            if debugger is not None:
-                print(f"{type(error).__name__}: {error}\n{self.shown(self.done)}")
-                debugger.post_mortem(error, operator.program)
+                self._go_on(lambda: debugger.runcall(run_all), debugger)
         self.oracle.settle()
         return self.done == events.count or self.error is not None
+
+    def _go_on(self, run: Callable[[], object], debugger: Debugger | None = None) -> bool:
+        """Runs what goes on where it was; again behind each event that is set aside.
+
+        Returns:
+            Whether it came to its end; if not, ``error`` says why.
+        """
+        while True:
+            try:
+                run()
+                return True
+            except Exception as error:
+                if debugger is not None:
+                    print(f"{type(error).__name__}: {error}\n{self.shown(self.done)}")
+                    debugger.post_mortem(error, self.operator.program)
+                try:
+                    if self._set_aside(error):
+                        continue
+                    self.error = error
+                except FailedEventsError as too_many:
+                    self.error = too_many
+                return False
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Sets the event or the timer aside that has raised; False: it ends the batch.
+
+        Raises:
+            FailedEventsError: it is one too many.
+        """
+        if not self.failed.sets_aside or isinstance(error, CompileError):
+            return False
+        assert self.events is not None
+        is_event = self.oracle.failed_timer is None
+        if is_event:
+            number = int(self.sequences(np.array([self.done]))[0])
+            first = number - self.done
+            failed = failed_of(error, self.operator.event, self.events, self.done, first)
+        else:
+            number, time = self.oracle.firings[-1]
+            keys = self.events.keys
+            failed = failed_firing(error, time, number, keys[0].type, keys[1].type)
+        self.failed.check(failed, error)
+        self.failed.keep(failed)
+        self.done += is_event
+        return True
 
     def shown(self, row: int) -> str:
         """An event with its order key, its strings as texts."""

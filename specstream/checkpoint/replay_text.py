@@ -42,6 +42,8 @@ def to_dict(found: Replay, rows: int) -> dict[str, Any]:
         "waiting": found.waiting,
         "rows_out": found.output.num_rows,
         "rows": found.output.slice(0, rows).to_pylist(),
+        "failed": 0 if found.failed is None else found.failed.num_rows,
+        "failed_events": [] if found.failed is None else found.failed.slice(0, rows).to_pylist(),
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "recorded": found.is_recorded,
         "recorded_error": None if found.raised is None else asdict(found.raised),
@@ -50,8 +52,8 @@ def to_dict(found: Replay, rows: int) -> dict[str, Any]:
     }
 
 
-def _drawn(rows: pa.Table, sink: str | None) -> Table:
-    title = None if sink is None else f"sink {sink}"
+def _drawn(rows: pa.Table, of: str | None, kind: str = "sink ") -> Table:
+    title = None if of is None else f"{kind}{of}"
     table = Table(box=None, header_style="bold", title=title, title_justify="left")
     for name in rows.column_names:
         table.add_column(name, justify="right")
@@ -76,11 +78,18 @@ def show(found: Replay, rows: int) -> None:
                 console.print(_drawn(of, sink))
     if found.output.num_rows > shown.num_rows:
         console.print(f"and {found.output.num_rows - shown.num_rows:,} more rows (--rows)")
+    if found.failed is not None:
+        failed = found.failed.drop(["traceback"])
+        console.print(_drawn(failed.slice(0, rows), "failed events", ""))
+        if failed.num_rows > rows:
+            console.print(f"and {failed.num_rows - rows:,} more failed events (--rows)")
     if found.error is not None:
         traceback.print_exception(found.error)
     console.print(
         f"operator {found.operator.name!r}, batch {found.batch_id}: {found.done:,} of "
-        f"{found.events:,} events applied, {found.output.num_rows:,} rows"
+        f"{found.events:,} events applied, "
+        + (f"{found.failed.num_rows:,} of them failed, " if found.failed is not None else "")
+        + f"{found.output.num_rows:,} rows"
         + (f", {found.waiting:,} events wait" if found.waiting else ""),
         highlight=False,
     )

@@ -12,6 +12,7 @@ hold it on. It says nothing about a second user in the same process: that is for
 from __future__ import annotations
 
 import contextlib
+import datetime
 import errno
 import fcntl
 import os
@@ -57,6 +58,9 @@ class Store(Protocol):
 
     def read(self, name: str) -> bytes:
         """A file's content."""
+
+    def modified(self, name: str) -> datetime.datetime:
+        """When it was written, in UTC."""
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         """Makes or replaces a file, durably; returns its length in bytes."""
@@ -147,6 +151,10 @@ class LocalStore:
     def read(self, name: str) -> bytes:
         return (self.path / name).read_bytes()
 
+    def modified(self, name: str) -> datetime.datetime:
+        seconds = (self.path / name).stat().st_mtime
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden = self.path / f".{name}{_SUFFIX}"
         try:
@@ -214,6 +222,13 @@ class RemoteStore:
         with self._filesystem.open_input_file(f"{self._path}/{name}") as file:
             content: bytes = file.read()
         return content
+
+    def modified(self, name: str) -> datetime.datetime:
+        info = self._filesystem.get_file_info(f"{self._path}/{name}")
+        if info.type == fs.FileType.NotFound:
+            raise FileNotFoundError(f"{self.key}/{name}")
+        seconds = (info.mtime_ns or 0) / 1e9
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden, length = self._hidden(name, parts)

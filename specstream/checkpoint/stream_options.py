@@ -17,7 +17,7 @@ from specstream.checkpoint.delivery import (
 from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
-from specstream.declarations.options import flag, function, integer
+from specstream.declarations.options import flag, function, instance, integer, refused
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
@@ -43,7 +43,10 @@ class StreamOptions:
     checkpoint: str | os.PathLike[str] | None = None
     keep_batches: int = 0
     rejected_rows_to: Sink | None = None
+    errors_to: Sink | None = None
+    errors_limit: int | None = None
     migrate: Migrate | None = None
+    rename: Mapping[str, str] | None = None
     prefetch: bool = False
     watermark: Amount | None = None
     idle_timeout: Amount | None = None
@@ -63,11 +66,13 @@ class StreamOptions:
                 object.__setattr__(self, option, dict(given))
             elif option == "to" or given is not None:
                 check(option, given)
-        for option in ("rejected_rows_to", "late_to"):
+        for option in ("rejected_rows_to", "errors_to", "late_to"):
             if getattr(self, option) is not None:
                 checked_sink(option, getattr(self, option))
         if self.migrate is not None:
             function("migrate", self.migrate, "a function from the old fields' values to new ones")
+        if self.rename is not None:
+            object.__setattr__(self, "rename", _checked_rename(self.rename))
         if self.watermark is not None:
             Delay("watermark", self.watermark)
         if self.idle_timeout is not None:
@@ -80,6 +85,14 @@ class StreamOptions:
                 other=", so many batches are kept; 0 keeps those of a batch that fails",
             ),
             "prefetch": flag("prefetch", self.prefetch),
+            "errors_limit": None
+            if self.errors_limit is None
+            else integer(
+                "errors_limit",
+                self.errors_limit,
+                0,
+                other=", so many events of a batch may fail, or None for all of them",
+            ),
             "sources": checked_sources(self.sources),
             "late": None if self.late is None else checked_late(self.late),
         }
@@ -97,7 +110,9 @@ class StreamOptions:
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
         self._check_keep()
+        self._check_rename(engine)
         self._check_rejected(engine)
+        self._check_errors(engine)
         if self.prefetch and self.checkpoint is None:
             raise ConfigurationError(
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
@@ -118,6 +133,7 @@ class StreamOptions:
                 **_by_option("to", self.to),
                 "late_to=": self.late_to,
                 "rejected_rows_to=": self.rejected_rows_to,
+                "errors_to=": self.errors_to,
                 **_by_option("early_to", self.early_to),
             }
         )
@@ -144,6 +160,21 @@ class StreamOptions:
                 "checkpoint= as well"
             )
 
+    def _check_rename(self, engine: Engine) -> None:
+        if not self.rename:
+            return
+        if self.checkpoint is None:
+            raise ConfigurationError(
+                "rename= says how the operator was called when a checkpoint was written: give "
+                "checkpoint= as well"
+            )
+        for old, new in self.rename.items():
+            if new != engine.name:
+                raise ConfigurationError(
+                    f"rename={{{old!r}: {new!r}}}: the operator is called {engine.name!r} now: "
+                    f"give rename={{{old!r}: {engine.name!r}}}"
+                )
+
     def _check_rejected(self, engine: Engine) -> None:
         if self.rejected_rows_to is None:
             return
@@ -152,6 +183,14 @@ class StreamOptions:
                 f"rejected_rows_to= gets the rows that the engine of {engine.name!r} leaves out, "
                 'and it leaves out none: make it with rejected_rows="side"'
             )
+
+    def _check_errors(self, engine: Engine) -> None:
+        for option, given in (("errors_to", self.errors_to), ("errors_limit", self.errors_limit)):
+            if given is not None and not engine.durable.failed.sets_aside:
+                raise ConfigurationError(
+                    f"{option}= is about events that the engine of {engine.name!r} sets aside when "
+                    'they fail, and it sets aside none: make it with errors="side"'
+                )
 
     def _check_event_time(self) -> None:
         if self.watermark is not None:
@@ -170,6 +209,19 @@ class StreamOptions:
                 "idle_timeout, sources, late and late_to are about events that wait for a "
                 "watermark: give watermark= as well, or leave them out"
             )
+
+
+def _checked_rename(given: object) -> dict[str, str]:
+    """A copy of what the option gives.
+
+    Raises:
+        ConfigurationError: it is no dict of names.
+    """
+    expected = 'the operator\'s name by its former one: rename={"old": "new"}'
+    names = dict(instance("rename", given, Mapping, expected))
+    if not all(isinstance(name, str) for pair in names.items() for name in pair):
+        raise refused("rename", given, expected)
+    return names
 
 
 def _by_option(option: str, given: object) -> dict[str, object]:

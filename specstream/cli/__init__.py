@@ -20,6 +20,7 @@ except ImportError as missing:
 import specstream as ss
 from specstream.cli import (
     bench,
+    checkpoint,
     demo,
     doctor,
     explain,
@@ -28,6 +29,7 @@ from specstream.cli import (
     profile,
     replay,
     run,
+    state,
     tune,
 )
 
@@ -42,6 +44,7 @@ def main() -> None:
 
 for command in (
     bench.bench,
+    checkpoint.checkpoint,
     demo.demo,
     doctor.doctor,
     explain.explain,
@@ -50,6 +53,7 @@ for command in (
     profile.profile,
     replay.replay,
     run.run,
+    state.state,
     tune.tune,
 ):
     main.add_command(command)

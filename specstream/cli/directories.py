@@ -13,7 +13,7 @@ import pyarrow.dataset
 from specstream.monitoring.watch import newest_time
 from specstream.operator.operator import Operator
 
-__all__ = ["DIRECTORY", "check_fresh", "check_input", "check_inputs", "check_no_files"]
+__all__ = ["DIRECTORY", "check_input", "check_inputs", "check_no_files"]
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -48,7 +48,8 @@ def check_inputs(
         )
     if len(given) != len(sources) or set(names) != set(sources):
         raise click.ClickException(f"{what} needs one --input for each source: {example}")
-    paths = dict(given)
+    # Spark's checkpoint knows the sources by their places, and a start may name them otherwise.
+    paths = {name: dict(given)[name] for name in sources}
     found = [
         check_input(paths[name], columns, operator, order_by, source)
         for name, columns in sources.items()
@@ -102,23 +103,6 @@ def check_input(
                 f"{', '.join(names)})"
             )
     return rows, None if order_by is None else newest_time(dataset, order_by)
-
-
-def check_fresh(output: Path, checkpoint: Path | None) -> None:
-    """Refuses directories of an earlier run.
-
-    A checkpoint knows which files were read, but not the operator's state after them; and old
-    files among the new ones would look like output of this run.
-
-    Raises:
-        click.ClickException: one of the directories was used before.
-    """
-    if checkpoint is not None and any((checkpoint / "offsets").glob("[0-9]*")):
-        raise click.ClickException(
-            f"--checkpoint {checkpoint}: it belongs to an earlier run, whose operator state is "
-            "gone; name a new or empty directory"
-        )
-    check_no_files("--output", output)
 
 
 def check_no_files(option: str, directory: Path) -> None:

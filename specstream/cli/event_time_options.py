@@ -71,8 +71,16 @@ def feed_options(
     idle_timeout: Delay | None,
     late: str | None,
     late_output: Path | None,
+    is_new: bool = True,
 ) -> dict[str, Any]:
     """The options as :func:`specstream.spark.foreach_batch` takes them.
+
+    Args:
+        watermark: ``--watermark``, and so on.
+        idle_timeout: see there.
+        late: see there.
+        late_output: see there.
+        is_new: the run has written nothing before.
 
     Raises:
         click.UsageError: one is given that needs another one, or excludes it.
@@ -98,5 +106,6 @@ def feed_options(
             f"--late {late} and --late-output {late_output} say different things about late rows: "
             "give one of them"
         )
-    check_no_files("--late-output", late_output)
+    if is_new:
+        check_no_files("--late-output", late_output)
     return {**options, "late": "side", "late_to": ss.spark.parquet_sink(late_output)}

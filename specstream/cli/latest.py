@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
+from specstream.cli.rows import show_rows
 
 __all__ = ["latest"]
 
@@ -60,7 +59,7 @@ def latest(
             for row in found.to_pylist():
                 click.echo(json.dumps(row, default=str))
         elif csv is None and parquet is None:
-            _show(found, rows)
+            show_rows(found, rows)
 
 
 def _log(directory: Path) -> pa.Table:
@@ -75,13 +74,3 @@ def _log(directory: Path) -> pa.Table:
             "has written"
         )
     return log
-
-
-def _show(found: pa.Table, rows: int) -> None:
-    table = Table(*found.column_names, box=None)
-    for row in found.slice(0, rows).to_pylist():
-        table.add_row(*(str(value) for value in row.values()))
-    console = Console()
-    console.print(table)
-    if found.num_rows > rows:
-        console.print(f"... {found.num_rows - rows:,} more")

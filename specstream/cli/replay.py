@@ -52,10 +52,11 @@ def replay(
 ) -> None:
     """Run one recorded micro-batch again, alone, under plain Python.
 
-    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI. It is only read, and
-    Spark is not needed. Without --batch it is the newest batch whose rows are there: the one that
-    failed, if one has. Without MODULE:OPERATOR the operator is run as it was when the batch ran.
-    Rows and state are compared with the record; the exit status is 1 where they differ.
+    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
+    run --checkpoint got. It is only read, and Spark is not needed. Without --batch it is the newest
+    batch whose rows are there: the one that failed, if one has. Without MODULE:OPERATOR the
+    operator is run as it was when the batch ran. Rows and state are compared with the record; the
+    exit status is 1 where they differ.
     """
     with reported_errors():
         if pdb and as_json:

@@ -7,29 +7,30 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 import specstream as ss
-from specstream.cli.directories import DIRECTORY, check_fresh, check_inputs, check_no_files
-from specstream.cli.early_log import EarlyLog, check_early, early_rows
+from specstream.checkpoint.run_directory import RunDirectory
+from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
+from specstream.cli.early_log import EarlyLog, check_early
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, inputs_options
+from specstream.cli.run_directories import (
+    directories_of,
+    leaving_none_empty,
+    settings_of,
+    sinks_in,
+)
+from specstream.cli.run_summary import print_summary, shown_by, summary_of
 from specstream.cli.target import load_operator, parse_arguments
-from specstream.display.values import reasons_of
 from specstream.engine.engine import Amount
-from specstream.monitoring.live import JsonLines, LiveTable, PlainLines
 from specstream.monitoring.watch import Watch
-
-if TYPE_CHECKING:
-    from specstream.spark.feed import FeedStats
 
 __all__ = ["run"]
 
@@ -47,6 +48,18 @@ __all__ = ["run"]
     help="With --watermark: directory for the changes of early results, new or empty. Events are "
     "applied as they come, and what they give is told before it is final.",
 )
+@click.option(
+    "--errors",
+    "errors_output",
+    type=DIRECTORY,
+    help="Directory for events whose function raises, new or empty: they are set aside with the "
+    "error, and the run goes on. Without it the run ends with the first.",
+)
+@click.option(
+    "--errors-limit",
+    type=click.IntRange(min=0),
+    help="With --errors: so many events of a micro-batch may fail; all by default.",
+)
 @engine_options
 @click.option(
     "--protocol",
@@ -57,7 +70,15 @@ __all__ = ["run"]
 @click.option(
     "--checkpoint",
     type=DIRECTORY,
-    help="Spark's checkpoint directory, new or empty; temporary by default.",
+    help="Directory of what outlives the process, new or empty at first. The same command with it "
+    "goes on where the run was killed or stopped. Without it a run cannot be started again.",
+)
+@click.option(
+    "--keep-batches",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="With --checkpoint: keep the rows of the last K micro-batches for specstream replay, and "
+    "files that a rollback needs; the rows of a batch that fails are kept anyway.",
 )
 @click.option(
     "--max-files-per-trigger",
@@ -89,10 +110,13 @@ def run(
     chunk: Amount,
     protocol: str,
     checkpoint: Path | None,
+    keep_batches: int | None,
     max_files_per_trigger: int | None,
     every: float | None,
     as_json: bool,
     early_output: Path | None,
+    errors_output: Path | None,
+    errors_limit: int | None,
     **event_time: Any,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -104,6 +128,9 @@ def run(
     have told their results before; "specstream latest" reads them. SIGTERM ends the run behind the
     micro-batch under way.
 
+    With --checkpoint a run may be killed at any instant. The same command goes on with it, and the
+    output is that of a run that was never interrupted; so it does when there are more files.
+
     A pipeline with several sinks writes the rows of each into a directory of its name in --output.
     One with several sources has a directory of each, --input ticks=DIRECTORY
     --input news=DIRECTORY, with the column of --order-by in all. Or it reads tables with a column
@@ -111,29 +138,44 @@ def run(
     null in the events of others.
     """
     with reported_errors():
+        if keep_batches is not None and checkpoint is None:
+            raise click.UsageError("--keep-batches keeps rows in --checkpoint: give that as well")
         operator = load_operator(target, parse_arguments(arguments))
         input_, rows, newest = check_inputs(inputs, operator, order_by, source)
+        place = None if checkpoint is None else RunDirectory(checkpoint)
+        late_output = event_time["late_output"]
+        settings = settings_of(
+            operator,
+            arguments,
+            {"--order-by": order_by, "--source": source},
+            dict(inputs),
+            {
+                "--output": output,
+                "--late-output": late_output,
+                "--early": early_output,
+                "--errors": errors_output,
+            },
+            is_in_time=event_time["watermark"] is not None,
+        )
+        goes_on = place is not None and place.check(settings)
         directories = directories_of(operator, output)
-        for directory in directories.values():
-            check_fresh(directory, checkpoint)
-        check_no_files("--output", output)
+        for directory in (output, *directories.values()):
+            if not goes_on:
+                check_no_files("--output", directory)
         shared = [one for one in (order_by, source) if one is not None]
         needs("spark", "pyspark", "pandas")
-        in_time = feed_options(**event_time)
-        check_early(early_output, in_time, [output, event_time["late_output"]])
+        in_time = feed_options(**event_time, is_new=not goes_on)
+        check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
+        failed = errors_options(errors_output, errors_limit, is_new=not goes_on)
+        written = list(directories.values())
+        if errors_output is not None:
+            written.append(errors_output)
+        if early_output is not None:
+            written += directories_of(operator, early_output).values()
+        tops = [one for one in (output, early_output) if one is not None]
         show, default = shown_by(operator.name, as_json)
         with (
-            leaving_none_empty(
-                [
-                    *(output, *directories.values()),
-                    *(() if early_output is None else (early_output,)),
-                    *(
-                        ()
-                        if early_output is None
-                        else directories_of(operator, early_output).values()
-                    ),
-                ]
-            ),
+            leaving_none_empty([*tops, *written]),
             ss.Engine(
                 operator,
                 threads=threads,
@@ -141,18 +183,30 @@ def run(
                 chunk=chunk,
                 protocol=protocol,
                 early=early_output is not None,
+                errors="raise" if errors_output is None else "side",
             ) as engine,
-            nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
+            nullcontext(str(place.spark)) if place else tempfile.TemporaryDirectory() as spark,
         ):
+            is_fed = place is not None
+            early = None if early_output is None else EarlyLog(engine, early_output, is_fed=is_fed)
             feed = ss.spark.foreach_batch(
                 engine,
                 order_by=order_by,
                 source=source,
                 to=sinks_in(directories),
+                checkpoint=None if place is None else place.files,
+                keep_batches=keep_batches or 0,
+                early_to=early.to if early is not None and is_fed else None,
                 **in_time,
+                **failed,
             )
-            early = None if early_output is None else EarlyLog(engine, early_output)
-            watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
+            if place is not None and not goes_on:
+                late = [] if late_output is None else [late_output]
+                place.begin(settings, [*written, *late])
+            recorded = None if feed.checkpoint is None else feed.checkpoint.recorded
+            before = None if recorded is None else recorded.batch_id
+            left = rows - events_of(engine)
+            watch = Watch(engine, feed, rows=left, newest=newest, to=show, every=every or default)
             with watch:
                 session = ss.spark.local_session(
                     f"specstream run {target}", settings={"spark.log.level": "OFF"}
@@ -165,7 +219,7 @@ def run(
                             session,
                             input_,
                             feed,
-                            checkpoint=place,
+                            checkpoint=spark,
                             files_per_trigger=max_files_per_trigger,
                             shared=shared if isinstance(input_, dict) else (),
                             on_batch=None if early is None else early.write,
@@ -178,11 +232,14 @@ def run(
                 finally:
                     session.stop()
             stats = engine.stats
+            feed.close()
         summary = {
             **summary_of(operator.name, feed.stats, stats, seconds, bool(ended)),
             "protocol": protocol,
             "output": str(output),
             "early": None if early is None else early.summary(stats),
+            "after_batch": before,
+            "errors": None if errors_output is None else str(errors_output),
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -192,89 +249,29 @@ def run(
             sys.exit(ended[0])
 
 
-def directories_of(operator: ss.Operator, output: Path) -> dict[str, Path]:
-    """Where rows go, by sink; of an operator, or of a pipeline with one, under an empty name."""
-    sinks = operator.sinks
-    return {name: output / name for name in sinks} if len(sinks) > 1 else {"": output}
+def events_of(engine: ss.Engine) -> int:
+    """How many events an engine has applied before, in other processes."""
+    numbered = sum(source.next_sequence for source in engine.durable.pending.sources)
+    return engine.durable.next_sequence + numbered - engine.stats.pending
 
 
-@contextmanager
-def leaving_none_empty(directories: Iterable[Path]) -> Iterator[None]:
-    """What is refused, or fails before the first batch, leaves no directories behind."""
-    new = [one for one in dict.fromkeys(directories) if not one.exists()]
-    try:
-        yield
-    except BaseException:
-        for one in reversed(new):  # those inside first
-            with suppress(OSError):
-                one.rmdir()
-        raise
+def errors_options(directory: Path | None, limit: int | None, *, is_new: bool) -> dict[str, Any]:
+    """``--errors`` and what belongs to it, as :func:`specstream.spark.foreach_batch` takes them.
 
-
-def sinks_in(directories: dict[str, Path]) -> Any:
-    """What writes them there."""
-    found = {name: ss.spark.parquet_sink(directory) for name, directory in directories.items()}
-    return found.get("", found)
-
-
-def summary_of(
-    operator: str, feed: FeedStats, stats: ss.Statistics, seconds: float, stopped: bool
-) -> dict[str, Any]:
-    """What a run did, as plain data."""
-    return {
-        "event": "summary",
-        "operator": operator,
-        "rows_in": feed.events,
-        "rows_out": feed.rows,
-        "batches": feed.batches,
-        "late": feed.late,
-        "stopped": stopped,
-        "seconds": seconds,
-        "events_per_second": feed.events / seconds,
-        "engine_events_per_second": feed.events / max(feed.running, 1e-9),
-        "commits": stats.commits,
-        "head_runs": stats.head_runs,
-        "aborts": dict(stats.aborts),
-        "threads": stats.threads,
-        "horizon": stats.horizon,
-        "chunk": stats.chunk,
-    }
-
-
-def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> None:
-    """For people, on stdout.
-
-    Args:
-        summary: as ``--json`` has it.
-        running: seconds in the engine.
-        is_in_time: there is a watermark, so rows may have been late.
+    Raises:
+        click.UsageError: the limit is given alone.
+        click.ClickException: there are files in the directory.
     """
-    table = Table(show_header=False, box=None)
-    stopped = ", stopped by SIGTERM" if summary["stopped"] else ""
-    for name, value in (
-        ("operator", summary["operator"]),
-        ("rows in", f"{summary['rows_in']:,}"),
-        ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
-        ("batches", f"{summary['batches']:,}{stopped}"),
-        *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
-        *early_rows(summary["early"]),
-        ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
-        ("events/s", f"{summary['events_per_second']:,.0f}"),
-        ("commits", f"{summary['commits']:,}"),
-        ("aborts", reasons_of(summary["aborts"])),
-    ):
-        table.add_row(name, value)
-    Console().print(table)
-
-
-def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
-    """Who shows a run's statistics, and every how many seconds by default."""
-    console = Console(stderr=True)
-    if as_json:
-        return JsonLines(click.echo), 1.0
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveTable(console, operator), 1.0
-    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
+    if directory is None:
+        if limit is not None:
+            raise click.UsageError(
+                "--errors-limit is about events that are set aside when they fail: give --errors "
+                "DIRECTORY as well, or leave it out"
+            )
+        return {}
+    if is_new:
+        check_no_files("--errors", directory)
+    return {"errors_to": ss.spark.parquet_sink(directory), "errors_limit": limit}
 
 
 @contextmanager

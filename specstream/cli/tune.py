@@ -60,8 +60,8 @@ def tune(
     Runs the operator over the input with different threads, horizons, chunks and protocols, plain
     and Auto among them, in interleaved rounds; prints what they gained, and the line to write. All
     settings give the same rows, which is checked. With --cores, the events are replayed on a
-    simulated scheduler: a forecast of what a larger machine would make of them, and of how far such
-    a forecast is from this one.
+    virtual machine, by the runtime's own code: a forecast of what a larger machine would make of
+    them, and of how far such a forecast is from this one.
     """
     with reported_errors():
         from specstream.tuning import machine

@@ -34,6 +34,9 @@ Mask = npt.NDArray[np.bool_]
 
 _INT64 = np.iinfo(np.int64)
 _WHOLE = 2**53  # the integers up to here are floats
+# Numbers that operators read as they are, and those that come out as they are.
+_PLAIN = frozenset(of.id for of in (pa.int64(), pa.float64()))
+_WORDS = _PLAIN | {pa.timestamp("us").id}
 
 
 def is_text(of: pa.DataType) -> bool:
@@ -45,6 +48,8 @@ def is_text(of: pa.DataType) -> bool:
 
 def accepts(column: Column, of: pa.DataType) -> bool:
     """Whether a column of a table may have that type."""
+    if of == column.arrow:
+        return True
     if pa.types.is_dictionary(of):
         of = of.value_type
     types = pa.types
@@ -69,8 +74,8 @@ def hint(column: Column) -> str:
     return f"cast it to {column.arrow}"
 
 
-def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
-    """Values as operators read them, and where they could not be converted.
+def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask | None]:
+    """Values as operators read them, and where they could not be converted; None: nowhere.
 
     Args:
         array: of a type that :func:`accepts` accepts; not a dictionary. Nulls become zeros.
@@ -83,10 +88,12 @@ def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]
     (2, [True, False])
     """
     of = array.type
+    if of.id in _PLAIN and of == column.arrow:
+        return _numpy(array), None
     if pa.types.is_boolean(of):
-        return _numpy(array.cast(pa.uint8())), np.zeros(len(array), np.bool_)
+        return _numpy(array.cast(pa.uint8())), None
     if pa.types.is_floating(of):
-        return _numpy(array.cast(pa.float64())), np.zeros(len(array), np.bool_)
+        return _numpy(array.cast(pa.float64())), None
     if pa.types.is_decimal(column.arrow):
         return _scaled(array, column.arrow.scale)
     if pa.types.is_timestamp(of):
@@ -96,17 +103,17 @@ def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]
         day = DAY // 10**6
         return milliseconds // day, milliseconds % day != 0
     if pa.types.is_date32(of):
-        return _numpy(array.view(pa.int32()).cast(pa.int64())), np.zeros(len(array), np.bool_)
+        return _numpy(array.view(pa.int32()).cast(pa.int64())), None
     numbers = _numpy(array)
     if column.kind == "float":
         wrong = (numbers > _WHOLE) | (numbers < -_WHOLE) if numbers.itemsize == 8 else None
-        return numbers.astype(np.float64), _mask(wrong, len(array))
+        return numbers.astype(np.float64), wrong
     wrong = numbers > _INT64.max if numbers.dtype == np.uint64 else None
-    return numbers.astype(np.int64, copy=False), _mask(wrong, len(array))
+    return numbers.astype(np.int64, copy=False), wrong
 
 
-def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
-    """An order column as int64 of the same order, and the rows that have no place in it.
+def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask | None] | None:
+    """An order column as int64 of the same order, and the rows that have no place in it, if any.
 
     None: its type has no order.
     """
@@ -120,7 +127,7 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
         return from_arrow(array, Column("int", pa.int64()))
     if pa.types.is_temporal(of) and not pa.types.is_interval(of):
         plain = array.cast(pa.int32()) if of.bit_width == 32 else array
-        return _numpy(plain.cast(pa.int64())), np.zeros(len(array), np.bool_)
+        return _numpy(plain.cast(pa.int64())), None
     return None
 
 
@@ -185,11 +192,11 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     """As NumPy has it, without a copy where that can be; nulls become zeros."""
     if array.null_count:
         array = array.fill_null(0)
-    return np.require(array.to_numpy(zero_copy_only=False), requirements=["C", "A"])
-
-
-def _mask(wrong: Mask | None, count: int) -> Mask:
-    return np.zeros(count, np.bool_) if wrong is None else wrong
+    numbers: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    flags = numbers.flags
+    if flags.c_contiguous and flags.aligned:
+        return numbers
+    return np.require(numbers, requirements=["C", "A"])
 
 
 def _ticks(
@@ -231,13 +238,13 @@ def to_arrow(words: npt.NDArray[np.int64], column: Column) -> pa.Array:
     >>> to_arrow(np.array([-150]), ss.decimal(2))[0].as_py()
     Decimal('-1.50')
     """
-    if column.kind == "float":
-        return pa.array(words.view(np.float64), from_pandas=False)
     if column.kind == "bool":
         return pa.array(words != 0)
-    if pa.types.is_decimal(column.arrow):
-        pairs = np.stack([words, words >> 63], axis=1)
-        return pa.Array.from_buffers(column.arrow, len(words), [None, pa.py_buffer(pairs)])
-    if pa.types.is_date(column.arrow):
-        return pa.array(words.astype(np.int32)).view(column.arrow)
-    return pa.array(words).view(column.arrow)
+    if column.arrow.id in _WORDS:
+        pass
+    elif pa.types.is_decimal(column.arrow):
+        words = np.stack([words, words >> 63], axis=1)
+    elif pa.types.is_date(column.arrow):
+        words = words.astype(np.int32)
+    # The bits as they are, without asking NumPy what they are.
+    return pa.Array.from_buffers(column.arrow, len(words), [None, pa.py_buffer(words)])

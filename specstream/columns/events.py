@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,28 +58,40 @@ def column(option: str, name: object) -> str | None:
     Raises:
         ConfigurationError: it is none.
     """
-    return text(option, name, "the name of a column or None")
+    return None if name is None else text(option, name, "the name of a column or None")
 
 
-class _OrderedKeys(Sequence[pa.Array]):
-    """Columns brought into the order of the events when they are asked for.
+class _Keys(Sequence[pa.Array]):
+    """Columns that are made, and brought into the order of the events, when they are asked for.
 
-    Most batches never ask, and ordering them takes as long as ordering what the events read.
+    Most batches never ask; making them takes as long as running an event, and ordering them as long
+    as ordering what the events read.
+
+    Args:
+        columns: Arrow's, or the numbers that they are made of.
+        order: of the events; None: that of the columns.
     """
 
-    def __init__(self, columns: Sequence[pa.Array], order: npt.NDArray[np.int64]) -> None:
-        self._columns = list(columns)
-        self._order: list[npt.NDArray[np.int64] | None] = [order] * len(columns)
+    def __init__(
+        self, *columns: pa.Array | npt.NDArray[np.int64], order: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        self._given = columns
+        self._order = order
+        self._made: dict[int, pa.Array] = {}
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self._given)
 
     def __getitem__(self, at: Any) -> Any:
-        order = self._order[at]
-        if order is not None:
-            self._columns[at] = self._columns[at].take(pa.array(order))
-            self._order[at] = None
-        return self._columns[at]
+        made = self._made.get(at)
+        if made is None:
+            made = self._given[at]
+            if isinstance(made, np.ndarray):
+                made = pa.array(made)
+            if self._order is not None:
+                made = made.take(pa.array(self._order))
+            self._made[at] = made
+        return made
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,8 @@ class Events:
         own: how many of the columns go by their number; those behind them go by that of the events
             that phases are made of. Of events it is more than there are columns.
         sequences: of the first event of each phase, where these do not run on.
+        members: the events of all phases, in order, and their sequence numbers where these do not
+            run on; None: they are no phases.
     """
 
     count: int
@@ -112,6 +126,7 @@ class Events:
     starts: npt.NDArray[np.int64] | None = None
     own: int = ALL
     sequences: npt.NDArray[np.int64] | None = None
+    members: tuple[Events, npt.NDArray[np.int64] | None] | None = None
 
     def events_before(self, row: int) -> int:
         """How many events are before the one in that row, or before the phase."""
@@ -194,9 +209,12 @@ def read_events(
 
     # Strings last, because those of a row that is left out are not to be remembered.
     columns = [_values(array, strings)[0] for array in arrays]
-    columns += [
-        array.nulls for array, (_, column) in zip(arrays, schema, strict=True) if column.nullable
-    ]
+    if schema.nullable:
+        columns += [
+            array.nulls
+            for array, (_, column) in zip(arrays, schema, strict=True)
+            if column.nullable
+        ]
     if source_key.texts is None:
         source_code = source_rank = source_key.numbers
     else:
@@ -205,19 +223,19 @@ def read_events(
     keys: Sequence[pa.Array]
     if time is None:
         timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
-        keys = pa.array(timestamp), source_key.array
+        keys = _Keys(timestamp, source_key.array)
     else:
         timestamp = time[1]
-        keys = time[0], source_key.array
+        order = None
         if not _in_order(timestamp, source_rank):
             order = np.lexsort((source_rank, timestamp))
             timestamp, source_code = timestamp[order], source_code[order]
             columns = [column[order] for column in columns]
-            keys = _OrderedKeys(keys, order)
             positions = positions[order]
+        keys = _Keys(time[0], source_key.array, order=order)
     rejected = _rejected(given, reasons, what) if reasons else None
     declared = (timestamp, source_code, *columns)
-    derived = derived_columns(schema, declared, strings)
+    derived = derived_columns(schema, declared, strings) if schema.derived else ()
     return Events(count, (*declared, *derived), keys, positions, rejected)
 
 
@@ -259,9 +277,13 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
         problem = "no column" if not found else "more than one column"
         raise no_column(what, problem, name, table)
     column = table.column(found[0])
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    if column.num_chunks == 1:
+        array = column.chunk(0)
+    else:
+        array = column.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            parts = array.chunks
+            array = pa.concat_arrays(parts) if parts else pa.array([], column.type)
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
         array = array.dictionary_decode()  # so that its nulls are counted
     return array
@@ -269,8 +291,10 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
 
 def called(what: str, name: str, of: OneOf | None) -> tuple[str, str]:
     """Whose a column is, and what its user calls it: each of several sources has its own names."""
+    if of is None:
+        return what, name
     source, dot, column = name.partition(".")
-    is_of_one = of is not None and dot and source in dict(of.required)
+    is_of_one = dot and source in dict(of.required)
     return (f"{what}, source {source!r}", column) if is_of_one else (what, name)
 
 
@@ -333,11 +357,13 @@ def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
                 )
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
+class _Read(NamedTuple):
+    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls.
 
-    array: pa.Array
+    Of a source that has numbers ``array`` is these as well: whoever asks makes it Arrow's.
+    """
+
+    array: Any
     numbers: npt.NDArray[Any]
     texts: pa.Array | None
     nulls: npt.NDArray[np.uint8]
@@ -352,9 +378,9 @@ def _read(
         called: its name in errors, where that is another.
     """
     shown = called or name
-    nothing = pa.types.is_null(array.type) and (column.nullable or len(array) == 0)
-    if nothing or len(array) == 0:
-        array = pa.nulls(len(array), column.arrow)
+    count = len(array)
+    if count == 0 or (column.nullable and pa.types.is_null(array.type)):
+        array = pa.nulls(count, column.arrow)
     if not accepts(column, array.type):
         if array.null_count == len(array):
             _check_nulls(array, name, what, called)
@@ -372,7 +398,7 @@ def _read(
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     numbers, wrong = from_arrow(array, column)
-    if wrong.any():
+    if wrong is not None and wrong.any():
         first = _shown(array[int(wrong.argmax())])
         target = column.arrow if column.kind in ("int", "float") else column
         raise RowError(
@@ -466,12 +492,12 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
     """The source column as given, and its numbers or texts."""
     if name is None:
         zeros = np.zeros(table.num_rows, np.int64)
-        return _Read(pa.array(zeros), zeros, None, np.empty(0, np.uint8))
+        return _Read(zeros, zeros, None, np.empty(0, np.uint8))
     array = _get(table, name, what)
     number, text = Column("int", pa.int64()), Column("str", pa.string())
     if accepts(number, array.type):
         read = _read(array, name, number, what)
-        return replace(read, array=pa.array(read.numbers))
+        return read._replace(array=read.numbers)
     _check_nulls(array, name, what)
     if not accepts(text, array.type):
         raise InputError(
@@ -481,7 +507,7 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
     read = _read(array, name, text, what)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return replace(read, array=array.cast(pa.string()))
+    return read._replace(array=array.cast(pa.string()))
 
 
 def _time(
@@ -548,7 +574,7 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
             "or dates: cast it"
         )
     numbers, wrong = found
-    if not wrong.any():
+    if wrong is None or not wrong.any():
         return numbers
     first = array[int(wrong.argmax())]
     if pa.types.is_floating(of):
@@ -627,7 +653,7 @@ def rows_to_table(
     """
     arrays = []
     null_bits = schema.null_bits
-    formed = formed_texts(rows, schema, strings)
+    formed = formed_texts(rows, schema, strings) if schema.forms else {}
     for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
         if column.kind == "str":
@@ -643,11 +669,11 @@ def rows_to_table(
             word, bit = null_bits[number]
             null = pa.array(rows[:, word] >> bit & 1 != 0)
             arrays[-1] = pc.if_else(null, pa.scalar(None, arrays[-1].type), arrays[-1])
-    fields = [*schema.arrow()]
+    of = schema.arrow()
     for name, key in (keys or {}).items():
-        fields.append(pa.field(name, key.type))
+        of = of.append(pa.field(name, key.type))
         arrays.append(key)
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return pa.Table.from_arrays(arrays, schema=of)
 
 
 def plain_value(value: Any, column: Column, strings: StringTable) -> Any:

@@ -74,6 +74,7 @@ def phases_of(
         starts,
         len(own),
         None if sequences is None else sequences[firsts],
+        (events, sequences),
     )
 
 

@@ -103,13 +103,13 @@ def row_tuples(
     emits: Schema, rows: npt.NDArray[np.int64], strings: StringTable
 ) -> list[tuple[Any, ...]]:
     """Emitted rows, as the runtime has them: the event's row, the columns, the bits of nulls."""
-    columns = [
-        [
-            plain_value(word, of, strings)
-            for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
-        ]
-        for at, of in enumerate(emits.columns, start=1)
-    ]
+    columns: list[list[Any]] = []
+    for at, of in enumerate(emits.columns, start=1):
+        words = rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at]
+        if of.is_plain and of.kind in ("int", "float"):
+            columns.append(words.tolist())
+        else:
+            columns.append([plain_value(word, of, strings) for word in words])
     for number, (which, texts) in formed_texts(rows, emits, strings).items():
         for row, text in zip(np.flatnonzero(which), texts, strict=True):
             columns[number][row] = text

@@ -12,7 +12,7 @@ import pyarrow as pa
 from specstream.declarations.options import shown
 from specstream.errors import InputError
 
-__all__ = ["as_table", "no_column"]
+__all__ = ["as_table", "in_zones", "no_column", "whole_microseconds"]
 
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
@@ -51,6 +51,42 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
     if isinstance(data, list | tuple) and not hasattr(data, "_fields"):
         return _of_rows(data, what, columns)
     raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
+
+
+def in_zones(table: pa.Table, expected: pa.Schema) -> pa.Table:
+    """A table whose timestamps are in the zones that a schema has for them; instants stay.
+
+    Rows that were recorded may be older than the zone of their column.
+
+    >>> old = pa.table({"at": pa.array([0], pa.timestamp("us"))})
+    >>> in_zones(old, pa.schema({"at": pa.timestamp("us", "UTC")}))["at"].type
+    TimestampType(timestamp[us, tz=UTC])
+    """
+    for number, field in enumerate(table.schema):
+        at = expected.get_field_index(field.name)
+        of = field.type if at < 0 else expected.field(at).type
+        if (
+            pa.types.is_timestamp(field.type)
+            and pa.types.is_timestamp(of)
+            and (field.type.unit == of.unit and field.type.tz != of.tz)
+        ):
+            table = table.set_column(number, field.with_type(of), table.column(number).cast(of))
+    return table
+
+
+def whole_microseconds(table: pa.Table) -> pa.Table:
+    """A table whose timestamps count microseconds, as those of Spark and Delta do.
+
+    Raises:
+        pyarrow.ArrowInvalid: nanoseconds would be cut off, or the time is too far.
+    """
+    fields: list[Any] = [
+        field.with_type(pa.timestamp("us", field.type.tz))
+        if pa.types.is_timestamp(field.type)
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError:

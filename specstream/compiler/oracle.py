@@ -20,7 +20,7 @@ from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.event_lists import oracle_list
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
-from specstream.compiler.oracle_containers import Journal, StateSet, loaded, rows_of
+from specstream.compiler.oracle_containers import Find, Journal, StateSet, loaded, rows_of
 from specstream.compiler.oracle_elements import (
     LOAD,
     STORE,
@@ -61,6 +61,7 @@ class OracleState:
         elements: dict[tuple[Space, str], Any],
         journal: Journal,
         operations: Iterable[CompiledOperation],
+        find: Find | None,
     ) -> None:
         views: dict[str, Any] = {}
         scalars = {}
@@ -104,6 +105,7 @@ class OracleState:
         self.__dict__["_memory"] = memory
         self.__dict__["_texts"] = None
         self.__dict__["_now"] = [0]
+        self.__dict__["_find"] = find
 
     def __getattr__(self, name: str) -> Any:
         scalar = self.__dict__["_scalars"].get(name)
@@ -117,7 +119,9 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        made = loaded(self._memory, field, self._journal, self._texts, self._met, self._now)
+        made = loaded(
+            self._memory, field, self._journal, self._texts, self._met, self._now, self._find
+        )
         self.__dict__[name] = made
         return made
 
@@ -483,7 +487,9 @@ class Oracle:
         program: what is run.
         layout: the state's layout.
         words: state words, changed in place (int64, as :meth:`Layout.allocate` makes them).
-        overlay: leave ``words`` as they are and keep changes on the side.
+        over: leave ``words`` as they are, those of an engine, and run one event or firing, for
+            what it raises: nothing fires before it, and what it has changed is not undone. Entries
+            of dicts and sets are looked up there.
 
     Attributes:
         firings: number and time of the timers that have fired.
@@ -496,9 +502,10 @@ class Oracle:
         program: Program,
         layout: Layout,
         words: npt.NDArray[np.int64],
-        overlay: bool = False,
+        over: Find | None = None,
     ) -> None:
         self._function = program.oracle
+        self._is_over = over is not None
         self._program = program
         self._timers = layout.all_timers
         self._goes_by_time = layout.goes_by_time
@@ -521,11 +528,11 @@ class Oracle:
                 if storage.number == "str":
                     view = TextWords(view)
                     self._texts.append(view)
-                is_overlaid = overlay and field.space == "state"
+                is_overlaid = self._is_over and field.space == "state"
                 elements.setdefault(
                     (field.space, storage.name), OverlaidWords(view) if is_overlaid else view
                 )
-        self._state = OracleState(layout, words, elements, self._journal, program.operations)
+        self._state = OracleState(layout, words, elements, self._journal, program.operations, over)
 
     def begin(
         self,
@@ -567,7 +574,8 @@ class Oracle:
         """
         if self._goes_by_time:
             time = int(self._event._columns[0][row])
-            self.fire(time)
+            if not self._is_over:  # there all that is due has fired
+                self.fire(time)
             self._state._now[0] = time
         self._event._row = row
         self._run(self._function, self._event, row)
@@ -583,8 +591,9 @@ class Oracle:
         try:
             function(self._state, event, self._emit)
         except BaseException:
-            undo(self._journal, 0)
-            del self._emit.rows[emitted:]
+            if not self._is_over:
+                undo(self._journal, 0)
+                del self._emit.rows[emitted:]
             raise
 
     @property

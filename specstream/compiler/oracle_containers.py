@@ -26,19 +26,22 @@ from specstream.compiler import standard_library
 from specstream.compiler.numbers import Int64
 from specstream.compiler.oracle_elements import LOAD, store_of
 from specstream.compiler.oracle_local import Dict, List, Set
+from specstream.compiler.oracle_lookup import ABSENT, FoundEntries, NoStamps
 from specstream.compiler.oracle_records import Places, values_of
 from specstream.compiler.oracle_timers import StateTimers
 from specstream.compiler.oracle_view import ByValue, by_value
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.codes import EMPTY
-from specstream.declarations.container_words import Words, entries
+from specstream.declarations.container_words import Words, count, entries
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.state import Field
 
-__all__ = ["Journal", "key_of", "loaded", "rows_of"]
+__all__ = ["Find", "Journal", "key_of", "loaded", "rows_of"]
 
 Journal = list[tuple[Any, ...]]
 """What takes back each change: a function and its arguments."""
+Find = Callable[[Field, Words], Words | None]
+"""The words of an entry, without its stamp, by those of its key; None: there is none."""
 
 
 # ---- what containers hold, as values and as words ----
@@ -105,12 +108,16 @@ def loaded(
     texts: StringTable | None,
     met: list[Any] | None = None,
     now: list[int] | None = None,
+    find: Find | None = None,
 ) -> Any:
     """A container of the state, as its words are now. ``met``: what :class:`Places` notes there;
-    ``now``: holds the time of what runs."""
+    ``now``: holds the time of what runs; ``find``: an entry's words by those of its key, of one
+    that is changed once and then forgotten."""
     of = field.container
     assert of is not None
     places = Places(f"state.{field.name}", of.value, journal, [] if met is None else met)
+    if find is not None and of.is_keyed:
+        return _looked_up(words, field, journal, texts, places, now, find)
     rows = entries(words, field)
     values = _values(rows[:, of.key.words :], of.value, texts) if of.value.words else []
     if of.value.record is not None:
@@ -128,6 +135,48 @@ def loaded(
     if of.kind == "set":
         return StateSet(made)
     return StateTimers(made, field, words) if of.kind == "timers" else made
+
+
+def _looked_up(
+    words: Words,
+    field: Field,
+    journal: Journal,
+    texts: StringTable | None,
+    places: Places,
+    now: list[int] | None,
+    find: Find,
+) -> Any:
+    """A keyed container whose entries are looked up."""
+    of = field.container
+    assert of is not None
+
+    def values_in(rows: Words) -> list[Any]:
+        if not of.value.words:
+            return [None] * len(rows)
+        values = _values(rows[:, of.key.words :], of.value, texts)
+        return values if of.value.record is None else list(map(places.made, values))
+
+    def value_of(key: Any) -> Any:
+        if key is None or (isinstance(key, tuple) and any(one is None for one in key)):
+            return ABSENT
+        key_words = np.zeros((1, of.key.words), np.int64)
+        _words([key], of.key, key_words)
+        row = find(field, key_words[0])
+        return ABSENT if row is None else values_in(row.reshape(1, -1))[0]
+
+    def all_of_them() -> dict[Any, Any]:
+        rows = entries(words, field)
+        return dict(zip(_values(rows, of.key, texts), values_in(rows), strict=True))
+
+    made = StateDict(field.name, of, journal, [], [], places)
+    made.entries = FoundEntries(count(words, field), value_of, all_of_them)
+    made._stamps = NoStamps()
+    if of.expires:
+        after = of.expires_after(int(words[field.offset + lib.SS_HEADER_TICK]))
+        made.expiry = Expiry(after, [0] if now is None else now, journal)
+    if of.kind == "set":
+        return StateSet(made)
+    return StateTimers(made, field, words, fires=False) if of.kind == "timers" else made
 
 
 def rows_of(field: Field, container: Any) -> Words:

@@ -55,7 +55,7 @@ class StateTimers:
     __slots__ = ("_heap", "_name", "clock", "fired", "floor", "members")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, members: Any, field: Field, words: Words) -> None:
+    def __init__(self, members: Any, field: Field, words: Words, fires: bool = True) -> None:
         self.members = members
         self._name = field.name
         self.floor: int | None = None
@@ -63,8 +63,10 @@ class StateTimers:
         self.clock = int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN
         if self.clock >= _SIGN:
             self.clock -= 2**64
+        # Of what one event is run on alone, nothing fires.
         self._heap: list[tuple[int, int, Any]] = [
-            (int(at), members.stamps[key], key) for key, at in members.entries.items()
+            (int(at), members.stamps[key], key)
+            for key, at in (members.entries.items() if fires else ())
         ]
         heapq.heapify(self._heap)
 

@@ -73,6 +73,8 @@ def whole(value: object) -> int | None:
     >>> whole(np.int64(2)), whole(True), whole(2.0), whole(np.array(2))
     (2, None, None, None)
     """
+    if type(value) is int:
+        return value
     if isinstance(value, bool | np.bool_ | np.ndarray):
         return None
     try:

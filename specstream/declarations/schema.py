@@ -15,7 +15,8 @@ import decimal as decimals
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -68,6 +69,11 @@ class Column:
         """Whether a table has what an operator sees, or its text."""
         return bool(self.arrow == _PLAIN[self.kind])
 
+    def reads_as(self, other: Column) -> bool:
+        """Whether a value of this column is one of another, and means the same: a time without a
+        zone is in UTC."""
+        return bool(_in_utc(self.arrow) == _in_utc(other.arrow))
+
     @property
     def bounds(self) -> tuple[int, int] | None:
         """The least and the greatest int that comes out; None: every int64 does."""
@@ -77,6 +83,10 @@ class Column:
     def dtype(self) -> type:
         """Of the array that workers read."""
         return {"float": np.float64, "bool": np.uint8}.get(self.kind, np.int64)
+
+
+def _in_utc(of: pa.DataType) -> pa.DataType:
+    return pa.timestamp(of.unit, of.tz or "UTC") if pa.types.is_timestamp(of) else of
 
 
 # A type of Python's, also in Optional[...] and Annotated[...]; a column; Arrow's type or field.
@@ -92,7 +102,7 @@ _TYPES: dict[object, Column] = {
     float: Column("float", pa.float64()),
     bool: Column("bool", pa.bool_()),
     str: Column("str", pa.string()),
-    datetime.datetime: Column("int", pa.timestamp("us")),
+    datetime.datetime: Column("int", pa.timestamp("us", "UTC")),
     datetime.date: Column("int", pa.date32()),
 }
 
@@ -103,8 +113,10 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     Args:
         unit: "s", "ms", "us" or "ns". Columns of other units are converted; a value that is not a
             whole number of units is an error.
-        zone: of an emitted column, like "UTC" or "Europe/Berlin"; None: without a zone. It says how
-            instants are shown, and does not change their number. Events may have any zone.
+        zone: of an emitted column, like "UTC" or "Europe/Berlin": instants, and how they are shown,
+            which does not change their number. ``datetime.datetime`` is ``timestamp("us", "UTC")``.
+            None: without a zone, for Spark a ``TIMESTAMP_NTZ``, which a session takes for a time in
+            its own zone where it meets instants. Events may have any zone.
 
     Raises:
         DeclarationError: there is no such unit.
@@ -294,17 +306,21 @@ class Schema:
         return cls(tuple(given), tuple(columns))
 
     def __iter__(self) -> Iterator[tuple[str, Column]]:
-        return iter(zip(self.names, self.columns, strict=True))
+        return zip(self.names, self.columns, strict=True)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is computed: another version may read it, and compute something else.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """What an operator sees of each column."""
         return tuple(column.kind for column in self.columns)
 
-    @property
+    @cached_property
     def nullable(self) -> tuple[str, ...]:
         """Names of the nullable columns.
 
@@ -318,7 +334,7 @@ class Schema:
         the first says which it is."""
         return any("." in name for name in self.names)
 
-    @property
+    @cached_property
     def row_words(self) -> int:
         """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
         the formatted strings.
@@ -327,12 +343,12 @@ class Schema:
         """
         return self._plain_words + sum(1 + count for count in self._form_parts.values())
 
-    @property
+    @cached_property
     def _plain_words(self) -> int:
         """Words of a row in front of the formatted strings."""
         return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
 
-    @property
+    @cached_property
     def _form_parts(self) -> dict[int, int]:
         """Of each column that has formatted strings, by its number: the most words of one."""
         most: dict[int, int] = {}
@@ -341,7 +357,7 @@ class Schema:
             most[number] = max(most.get(number, 0), form.words)
         return most
 
-    @property
+    @cached_property
     def form_words(self) -> dict[int, int]:
         """Of each such column, which word of a row says what form it is; the parts follow."""
         words, at = {}, self._plain_words
@@ -350,7 +366,7 @@ class Schema:
             at += 1 + count
         return words
 
-    @property
+    @cached_property
     def null_bits(self) -> dict[int, tuple[int, int]]:
         """Of each nullable column, by its number: which word of a row, and which bit of that."""
         numbers = [number for number, column in enumerate(self.columns) if column.nullable]
@@ -400,4 +416,8 @@ class Schema:
 
     def arrow(self) -> pa.Schema:
         """The same columns as an Arrow schema."""
+        return self._arrow
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
         return pa.schema([pa.field(name, column.arrow) for name, column in self])

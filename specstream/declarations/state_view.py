@@ -133,11 +133,7 @@ class StateView:
         return entries(memory, field), texts
 
     def _plain(self, field: Field, most: int | None = None) -> Any:
-        memory, texts = self._fields()
-        if isinstance(memory, StateContent):
-            elements = memory.elements(field)
-        else:
-            elements = self._layout.elements(memory, field)
+        elements, texts = self._elements(field)
         if field.dimensions:
             elements = elements[:most]
         if field.record is not None:
@@ -151,6 +147,13 @@ class StateView:
         elements = elements.view()
         elements.flags.writeable = False
         return elements
+
+    def _elements(self, field: Field) -> tuple[npt.NDArray[Any], Texts]:
+        """Of a field that is no container."""
+        memory, texts = self._fields()
+        if isinstance(memory, StateContent):
+            return memory.elements(field), texts
+        return self._layout.elements(memory, field), texts
 
     def __dir__(self) -> list[str]:
         return [field.name for field in self._layout.fields if field.space == "state"]
@@ -215,45 +218,63 @@ class StateView:
         return value if isinstance(value, str | Record) else np.copy(value)
 
     def table(self, name: str) -> pa.Table:
-        """A container as an Arrow table, one row for each entry or element, in their order.
+        """A field as an Arrow table, one row for each entry or element, in their order.
 
         Args:
             name: of the field.
 
         Returns:
-            Columns ``key`` and ``value``, those of them that it has; where one is a tuple,
-            ``key_0``, ``key_1`` and so on, where it is a record, ``value_price`` and so on. Of type
-            int64, float64, bool or large_string. A priority queue has its elements as the heap has
-            them, the least first.
+            Of a container columns ``key`` and ``value``, those of them that it has; of an array
+            ``index`` and ``value``; of a scalar ``value`` in one row. Where a key is a tuple, or an
+            array has several dimensions, ``key_0``, ``key_1`` and so on; where a value is a record,
+            ``value_price`` and so on. Of type int64, float64, bool or large_string, and of an array
+            of a narrower type that one. A priority queue has its elements as the heap has them, the
+            least first.
 
         Raises:
-            KeyError: the state has no such field, or it is no container.
+            KeyError: the state has no such field.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
         ...     last = ss.dict((str, int), float)
-        >>> @ss.operator(state=Seen, event={"x": int})
+        ...     counts = ss.array(int, 2)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"x": int})
         ... def nothing(state, event, emit):
         ...     pass
         >>> with ss.Engine(nothing, initial={"last": {("a", 1): 0.5}}) as engine:
         ...     engine.state.table("last").to_pylist()
+        ...     engine.state.table("counts").to_pylist()
         [{'key_0': 'a', 'key_1': 1, 'value': 0.5}]
+        [{'index': 0, 'value': 0}, {'index': 1, 'value': 0}]
         """
         field = self._field(name, KeyError)
         of = field.container
         if of is None:
-            raise KeyError(f"field {name!r} of state {self._layout.name!r} is no container")
+            return self._plain_table(field)
         rows, texts = self._rows_and_texts(field)
-        columns = {}
+        columns: dict[str, pa.Array] = {}
         at = 0
         for what, shape in (("key", of.key), ("value", of.value)):
-            parts = columns_of(shape, rows[:, at : at + shape.words], texts)
-            for column, part, values in zip(
-                column_names(what, shape), shape.parts, parts, strict=True
-            ):
-                columns[column] = pa.array(values, _ARROW[part.number])
+            columns |= _shown(what, shape, rows[:, at : at + shape.words], texts)
             at += shape.words
         return pa.table(columns)
+
+    def _plain_table(self, field: Field) -> pa.Table:
+        elements, texts = self._elements(field)
+        elements = elements.copy()  # Arrow would share the memory, where events go on
+        many = len(field.dimensions)
+        columns: dict[str, pa.Array] = {}
+        for number, at in enumerate(np.indices(field.dimensions)):
+            columns["index" if many == 1 else f"index_{number}"] = pa.array(at.reshape(-1))
+        if field.record is not None:
+            rows = elements.reshape(-1, field.record.words)
+            return pa.table(columns | _shown("value", field.record, rows, texts))
+        elements = elements.reshape(-1)
+        if field.kind == "str":
+            values = pa.array(texts(elements), pa.large_string())
+        else:
+            values = pa.array(elements != 0 if field.storage.number == "bool" else elements)
+        return pa.table(columns | {"value": values})
 
 
 class StatePart:
@@ -306,6 +327,13 @@ def _records(shape: Shape, words: Words, texts: Texts) -> Any:
             found[name] = column.reshape(found.shape)
     found.flags.writeable = False
     return found
+
+
+def _shown(what: str, shape: Shape, rows: Words, texts: Texts) -> dict[str, pa.Array]:
+    """The columns of keys or values in a table."""
+    parts = columns_of(shape, rows, texts)
+    named = zip(column_names(what, shape), shape.parts, parts, strict=True)
+    return {name: pa.array(values, _ARROW[part.number]) for name, part, values in named}
 
 
 def column_names(what: str, shape: Shape) -> list[str]:

@@ -68,7 +68,8 @@ def check(place: str) -> Check:
 
 
 def _look(place: str) -> Finding:
-    from specstream.checkpoint.store import LocalStore, check_beside_spark, store_of
+    from specstream.checkpoint.run_directory import recorded_store
+    from specstream.checkpoint.store import LocalStore, check_beside_spark
     from specstream.errors import ConfigurationError
 
     scheme, is_uri, _ = place.partition("://")
@@ -80,7 +81,7 @@ def _look(place: str) -> Finding:
         advice = "it is not locked: see to it that one query at a time writes there"
         return Finding(NAME, "warning", f"{place}, of which nothing was asked", advice)
     try:
-        store = store_of(place)
+        store = recorded_store(place)
         assert isinstance(store, LocalStore)
         check_beside_spark(store.key, lambda paths: all(map(os.path.exists, paths)))
     except ConfigurationError as error:

@@ -10,19 +10,27 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream._native import ffi
+from specstream._native import ffi, lib
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, keys_with_firings, rows_to_table
 from specstream.engine.interrupts import LatePartial, insist
 from specstream.engine.lock_errors import lock_error
-from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
-from specstream.engine.operator_errors import raise_failure, raise_timer_failure
+from specstream.engine.native import WAIT_MILLISECONDS
+from specstream.engine.operator_errors import (
+    failed_event,
+    failed_timer,
+    raise_failure,
+    raise_timer_failure,
+)
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError, Partial
 from specstream.predictors.checked import longest_of, next_of
 from specstream.predictors.predictor import Measurement, Setting
 
 __all__ = ["Batch"]
+
+_POINTERS = ffi.typeof("void *[]")
+_ABORTS = lib.SS_ABORT_REASONS
 
 
 class Batch:
@@ -50,13 +58,14 @@ class Batch:
         self._ordered = ordered
         self._ends_input = ends_input and parts.operator.has_timers
         self._first = parts.committed.next_sequence
-        self._applied_before = int(parts.native.statistics().events)
+        self._counted = parts.native.statistics()  # before what is not yet measured
+        self._applied_before = int(self._counted.events)
         self._done = 0
         self._job = int(parts.native.outcome().job)  # the last one that is counted
         self._failed = False
         self._outcome: Any = None  # of that job
         self._tables: list[pa.Table] = []
-        self._columns: Any = None  # of the stretch in flight
+        self._columns: Any = None  # of the stretch in flight; None: none is
         self._is_settled = False
         self.has_begun = False
         self.partial = LatePartial(self._told)
@@ -74,7 +83,8 @@ class Batch:
             unheard = parts.hooks.take_error()
             if unheard is not None:  # of an earlier call, which could raise one only
                 raise unheard
-            parts.committed.settle_times(events.keys[0].type)
+            if parts.operator.layout.lasting:
+                parts.committed.settle_times(events.keys[0].type)
             while self._done < events.count and not self._failed:
                 setting = next_of(parts.predictor, parts.longest)
                 self._stretch(setting, longest_of(parts.predictor, parts.longest))
@@ -99,31 +109,80 @@ class Batch:
             row += outcome.fault.event - outcome.consumed
         raise_failure(self._parts, outcome, self._events, row, self._first, self.partial)
 
-    def _stretch(self, setting: Setting, longest: int) -> None:
-        parts, events, first, begin = self._parts, self._events, self._first, self._done
-        parts.code.compile_for(setting.horizon, parts.native)
-        parts.flight.locate = lambda row: (
-            events,
-            begin + row,
-            time_at(events.keys[0], begin + row),
-            events.keys[1][begin + row].as_py(),
-            first + begin + row,
-        )
-        before = parts.native.statistics()
+    def _set_aside(self) -> bool:
+        """Sets the event or the timer aside that has failed, and goes on behind it; False: none
+        has, or not because its function raises, or it is to be raised.
+
+        Raises:
+            FailedEventsError: it is one too many.
+        """
+        parts, events, outcome, row = self._parts, self._events, self._outcome, self._done
+        failed = parts.committed.failed
+        if not (self._failed and failed.sets_aside):
+            return False
+        if outcome.timer_failed:
+            kept = failed_timer(parts, outcome, events.keys[0].type, events.keys[1].type)
+        else:
+            kept = failed_event(parts, outcome, events, row, self._first)
+        if kept is None:
+            return False
+        what, error = kept
+        failed.check(what, error)
+        done, job = row + (not outcome.timer_failed), self._job
+        batch = parts.flight.batch
+        if batch is not None:  # so that its time is told of, whose event is not applied
+            batch = events, self._applied_before - (done - row)
+            self._applied_before = batch[1]
+
+        def step() -> None:
+            with parts.flight.between:
+                failed.keep(what)
+                parts.code.forget(error)
+                # No call from here to the end: all of it, or none.
+                self._failed, self._done = False, done
+                parts.flight.counted, parts.flight.batch = (done, job), batch
+
+        insist(step)
+        return True
+
+    def _run(
+        self, setting: Setting, *, longest: int = 0, ends_input: bool = False
+    ) -> BaseException | None:
+        """Runs a stretch: one job, and one more behind each event that is set aside.
+
+        Returns:
+            What has cut it short.
+        """
+        end = min(self._done + setting.events, self._events.count)
+        limit = None if setting.seconds is None else time.monotonic() + setting.seconds
         interruption: BaseException | None = None
-        try:
-            self._await_stretch(setting, longest=longest)
-        except BaseException as error:
-            interruption = error
-        insist(self._count)
-        refusal = parts.hooks.take_refusal()
-        # What an event raised comes first; the next call raises what hooks did besides.
-        interruption = interruption or refusal
+        while True:
+            try:
+                self._await_job(setting, longest, end - self._done, limit, ends_input)
+            except BaseException as error:
+                interruption = error
+            insist(self._count)
+            refusal = self._parts.hooks.take_refusal()
+            # What an event raised comes first; the next call raises what hooks did besides.
+            interruption = interruption or refusal
+            try:
+                if interruption is not None or not self._set_aside():
+                    return interruption
+            except BaseException as error:
+                return error
+            is_over = limit is not None and time.monotonic() >= limit
+            if not ends_input and (self._done >= end or is_over):
+                return None
+
+    def _stretch(self, setting: Setting, longest: int) -> None:
+        parts = self._parts
+        parts.code.compile_for(setting.horizon, parts.native)
+        interruption = self._run(setting, longest=longest)
         if interruption is None and not self._failed:
             interruption = parts.hooks.take_error()
         try:
-            measured = _difference(before, parts.native.statistics())
-            parts.predictor.record(setting, measured)
+            before, self._counted = self._counted, parts.native.statistics()
+            parts.predictor.record(setting, _difference(before, self._counted))
         except Exception as error:
             # After what the stretch has done is counted; and what an event raised comes first.
             interruption = interruption or (None if self._failed else error)
@@ -132,32 +191,34 @@ class Batch:
 
     def _end_input(self) -> None:
         """Fires the timers that are left: a job without events."""
-        interruption: BaseException | None = None
-        try:
-            self._await_stretch(Setting(horizon=0, chunk=1, events=1), ends_input=True)
-        except BaseException as error:
-            interruption = error
-        insist(self._count)
+        interruption = self._run(Setting(horizon=0, chunk=1, events=1), ends_input=True)
         if interruption is not None:
             raise interruption
 
-    def _await_stretch(
-        self, setting: Setting, *, longest: int = 0, ends_input: bool = False
+    def _await_job(
+        self, setting: Setting, longest: int, count: int, limit: float | None, ends_input: bool
     ) -> None:
-        """Runs events from the first that is not done on, until something cuts them short."""
-        parts, events, begin = self._parts, self._events, self._done
-        offsets = [begin if at < events.own else 0 for at in range(len(events.columns))]
+        """Runs so many events from the first that is not done on, until something cuts them
+        short."""
+        parts, events, first, begin = self._parts, self._events, self._first, self._done
+        parts.flight.locate = lambda row: (
+            events,
+            begin + row,
+            time_at(events.keys[0], begin + row),
+            events.keys[1][begin + row].as_py(),
+            first + begin + row,
+        )
         self._columns = ffi.new(
-            "void *[]",
+            _POINTERS,
             [
-                ffi.cast("void *", c.ctypes.data + offset * c.itemsize)
-                for c, offset in zip(events.columns, offsets, strict=True)
+                ffi.from_buffer(column) + (begin * column.itemsize if at < events.own else 0)
+                for at, column in enumerate(events.columns)
             ],
         )
         with parts.flight.between:
             parts.native.start(
                 columns=self._columns,
-                count=min(setting.events, events.count - begin),
+                count=count,
                 first_sequence=self._first + begin,
                 chunk=setting.chunk,
                 horizon=setting.horizon,
@@ -165,7 +226,6 @@ class Batch:
                 mode=parts.options.mode,
                 ends_input=ends_input,
             )
-        limit = None if setting.seconds is None else time.monotonic() + setting.seconds
         while True:
             milliseconds = WAIT_MILLISECONDS
             if limit is not None:
@@ -184,6 +244,8 @@ class Batch:
         At once, because the next stretch writes over the rows; and not gathered, because copying
         the rows of short events takes a fifth of the events' own time.
         """
+        if self._columns is None:
+            return  # counted, or not begun
         native = self._parts.native
         if not native.wait(0):
             native.end_job()
@@ -199,6 +261,7 @@ class Batch:
             self._tables, self._done, self._job = tables, done, job
             self._failed, self._outcome = failed, outcome
             self._parts.flight.counted = done, job
+            self._columns = None
 
     def settle(self) -> None:
         """Ends it: the engine goes on behind what was applied. May be begun anew."""
@@ -256,5 +319,5 @@ def _difference(before: Any, after: Any) -> Measurement:
         events=int(after.events - before.events),
         seconds=int(after.nanoseconds - before.nanoseconds) / 1e9,
         commits=int(after.commits - before.commits),
-        aborts=sum(after.aborts[at] - before.aborts[at] for at in ABORT_REASONS.values()),
+        aborts=sum(ffi.unpack(after.aborts, _ABORTS)) - sum(ffi.unpack(before.aborts, _ABORTS)),
     )

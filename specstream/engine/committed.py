@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import rows_to_table
+from specstream.columns.failed_events import FailedEvents
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
@@ -43,6 +44,7 @@ class Savepoint:
     pending: bytes = b""
     reached: Any = None
     texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
+    failed_events: tuple[int, tuple[pa.Table, ...]] = (0, ())
 
     def __repr__(self) -> str:
         held = sum(memoryview(part).nbytes for part in self.state.buffers())
@@ -59,6 +61,7 @@ class Committed:
         next_sequence: number of the next event of a batch.
         reached: order time of the last event of the batches before; None: there is none.
         rejected: rows that could not be events.
+        failed: events that were set aside.
         pending: submitted events that are not committed, and their sources.
         sources: names of the sources that were declared.
         late: what happens to late events.
@@ -72,6 +75,13 @@ class Committed:
         self.next_sequence = 0
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
+        self.failed = FailedEvents(
+            options.errors,
+            options.operator.event,
+            lambda: self.strings,
+            is_pipeline=bool(options.operator.layout.parts),
+            has_timers=options.operator.has_timers,
+        )
         self.sources: tuple[Name, ...] = tuple(options.sources)
         self.late: Late = options.late
         self.pending = self._no_events(self.strings)
@@ -234,6 +244,7 @@ class Committed:
             self.strings.to_arrow(),
             self.pending.to_bytes(),
             self.rejected.to_bytes(),
+            self.failed.to_bytes(),
         )
 
     def restored(self, snapshot: bytes, migrate: Migrate | None) -> _Restored:
@@ -257,7 +268,8 @@ class Committed:
             if operator.layout.lasting and pending.pending:
                 self._check_waiting(pending)
             rejected = RejectedRows.read(content.rejected_rows)
-        return _Restored(content, strings, pending, rejected)
+            failed = FailedEvents.read(content.failed_events)
+        return _Restored(content, strings, pending, rejected, failed)
 
     def _check_waiting(self, pending: PendingEvents) -> None:
         """An operator may have had no entries that expire after a duration when these came."""
@@ -290,6 +302,7 @@ class Committed:
         self.next_sequence = restored.content.next_sequence
         self.strings = restored.strings
         self.rejected.take_over(restored.rejected)
+        self.failed.take_over(restored.failed)
         self.reached = None
 
     def savepoint(self, unheard: Any = None) -> Savepoint:
@@ -302,6 +315,7 @@ class Committed:
             self.pending.to_bytes(),
             self.reached,
             self.strings.to_arrow(),
+            self.failed.savepoint(),
         )
 
     def strings_of(self, to: Savepoint) -> StringTable:
@@ -319,6 +333,7 @@ class Committed:
         self.strings = strings
         self.strings.truncate(to.strings)
         self.rejected.rollback(to.rejected_rows)
+        self.failed.rollback(to.failed_events)
         self._put(to.state, self._pending_of(self.strings, to.pending))
         self.reached = to.reached
 
@@ -331,3 +346,4 @@ class _Restored:
     strings: StringTable
     pending: PendingEvents
     rejected: list[pa.Table]
+    failed: list[pa.Table]

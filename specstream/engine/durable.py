@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from specstream.columns.failed_events import FailedEvents
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.state_content import StateContent
@@ -37,6 +38,7 @@ class Durable:
         reached: order time of the last event applied; None: there is none.
         pending: submitted events that are not committed, and their sources.
         rejected: rows that could not be events and that nobody has fetched, and the policy.
+        failed: failed events likewise.
         keys: whether the output has the columns of the order key.
         late: what happens to late events.
         sources: names of the declared sources.
@@ -71,6 +73,10 @@ class Durable:
     @property
     def rejected(self) -> RejectedRows:
         return self._parts.committed.rejected
+
+    @property
+    def failed(self) -> FailedEvents:
+        return self._parts.committed.failed
 
     @property
     def keys(self) -> bool:

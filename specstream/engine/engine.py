@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.events import column, read_events
+from specstream.columns.failed_events import Errors
 from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import by_old_name, renamed, takes_old_name
@@ -96,6 +97,9 @@ class Engine:
             that is not nullable, a value that does not fit, or a NaN in the order column: "error"
             refuses the table, "side" leaves them out, counts them, and keeps them for
             :meth:`rejected_rows`.
+        errors: what happens when the operator raises: "raise" raises it, and the rows after the
+            event are not run; "side" sets the event aside for :meth:`failed_events`, counts it, and
+            goes on with the next one.
         early: apply submitted events at once, in the order known so far, and tell their results
             before they are final: see :meth:`poll_early`. It takes the state twice, and what
             ``limits.early`` allows for events that are not final.
@@ -155,6 +159,7 @@ class Engine:
         sources: Iterable[Name] = (),
         late: Late = "error",
         rejected_rows: Policy = "error",
+        errors: Errors = "raise",
         early: bool = False,
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
@@ -179,6 +184,7 @@ class Engine:
             sources=sources,
             late=late,
             rejected_rows=rejected_rows,
+            errors=errors,
             early=early,
         )
         checked_snapshot("restore", restore, migrate)
@@ -313,7 +319,9 @@ class Engine:
             EngineClosedError: the engine is closed, or was closed during the call.
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
-                exception holds the output and number of the rows before it.
+                exception holds the output and number of the rows before it. With ``errors="side"``
+                nothing of this is raised, and the rows after it are run; an OperatorCrashError and
+                a MemoryError are, which are no matter of the event.
                 What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
                 ``specstream_timer`` on the exception, as (key, at); no event has failed.
                 Of a phase by time no event is applied; ``specstream_phase`` on the exception has
@@ -367,7 +375,8 @@ class Engine:
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
         self._out_of_order.check_nothing_due(what)
-        parts.lifetime.finish(self._out_of_order.end_job)
+        if parts.flight.is_open:
+            parts.lifetime.finish(self._out_of_order.end_job)
         known = len(committed.strings)
         try:
             events = read_events(
@@ -411,6 +420,40 @@ class Engine:
         """
         with self._parts.lifetime.exclusive():
             return self._parts.committed.rejected.take()
+
+    def failed_events(self) -> pa.Table | None:
+        """Events whose function has raised, since the last call, in their order; None: none.
+
+        Engines made with ``errors="side"`` keep them; ``stats.failed_events`` counts them. Such an
+        event has changed nothing and emitted nothing, and those behind it have run. Submitted
+        events are among them when :meth:`poll` has come to them.
+
+        The columns are the order key (``timestamp``, ``source``, ``sequence``), those of the event
+        schema, and ``error``, the name of the exception's class, ``message``, its text, and
+        ``traceback``, the lines of the operator that led there. Of a pipeline there is ``vertex``,
+        the one that raised; of phases by time all events of the phase. With timers there is
+        ``timer``, the key and the time of a timer that has raised: it has fired, has no source, and
+        the columns of events are null. As of :meth:`rejected_rows`, the next call may give the
+        rest.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     total = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def sums(state, event, emit):
+        ...     state.total += event.x
+        ...     if event.x < 0:
+        ...         raise ValueError("x is negative")
+        ...     emit(state.total)
+        >>> with ss.Engine(sums, errors="side") as engine:
+        ...     engine.process({"x": [1, -2, 3]})["total"].to_pylist()
+        ...     failed = engine.failed_events()
+        [1, 4]
+        >>> failed.select(["sequence", "x", "error", "message"]).to_pylist()
+        [{'sequence': 1, 'x': -2, 'error': 'ValueError', 'message': 'x is negative'}]
+        """
+        with self._parts.lifetime.exclusive():
+            return self._parts.committed.failed.take()
 
     def bad_rows(self) -> pa.Table | None:
         """Old name of :meth:`rejected_rows`, until version 0.3."""
@@ -761,8 +804,8 @@ class Engine:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled; and it holds the rejected rows and the late
-        events that nobody has fetched.
+        frontiers, and the output that was not polled; and it holds the rejected rows, the failed
+        and the late events that nobody has fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -801,8 +844,8 @@ class Engine:
         rows.
 
         Events that were submitted to this engine and are not committed are forgotten, and so are
-        its rejected rows. Those of the snapshot run with the next call of :meth:`submit`,
-        :meth:`advance` or :meth:`poll`.
+        its rejected rows and failed events. Those of the snapshot run with the next call of
+        :meth:`submit`, :meth:`advance` or :meth:`poll`.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -862,7 +905,8 @@ class Engine:
         return self._durable.savepoint()
 
     def rollback(self, to: Savepoint) -> None:
-        """Back to a savepoint: state, strings, next sequence number, rejected rows, pending events.
+        """Back to a savepoint: state, strings, next sequence number, rejected rows, failed and
+        pending events.
 
         Events that were pending run again from the start, with the next call of :meth:`submit`,
         :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or

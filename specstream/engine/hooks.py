@@ -113,6 +113,11 @@ class Hooks:
         """Whether :meth:`take_error` would give one."""
         return bool(self._errors)
 
+    @property
+    def has_refused(self) -> bool:
+        """Whether :meth:`take_refusal` would give one."""
+        return self._refusal is not None
+
     def take_error(self) -> BaseException | None:
         """The first that on_abort or on_post_commit raised and that nobody has taken yet."""
         return self._errors.popleft() if self._errors else None

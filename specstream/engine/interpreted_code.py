@@ -49,6 +49,11 @@ class InterpretedCode:
     def compile_ahead(self, native: Native) -> None:
         """Likewise."""
 
-    def take_error(self) -> BaseException | None:
-        """What the event or timer that failed last has raised; once."""
-        return self._interpreter.take_error()
+    @property
+    def error(self) -> BaseException | None:
+        """What the event or timer that failed last has raised."""
+        return self._interpreter.error
+
+    def forget(self, error: BaseException) -> None:
+        """That one is dealt with."""
+        self._interpreter.forget(error)

@@ -30,6 +30,7 @@ GRACE_SECONDS = 1.0
 _NOWHERE = 2**64 - 1  # SS_NOWHERE, which is beyond what cffi takes for a constant
 _NOBODY: frozenset[int] = frozenset()
 _FRONTIER = ffi.typeof("struct ss_frontier *")
+_JOB = ffi.typeof("struct ss_job *")
 _HOT_PLACES = 512  # that a thread remembers; see profile.c
 
 ABORT_REASONS = {
@@ -187,7 +188,7 @@ class Native:
             MemoryError: there is none for its logs.
         """
         self.edition += 1
-        if not lib.ss_engine_start(self.pointer, ffi.new("struct ss_job *", job)):
+        if not lib.ss_engine_start(self.pointer, ffi.new(_JOB, job)):
             raise MemoryError(
                 f"engine of {self._name!r}: no memory for logs: use a smaller horizon"
             )
@@ -232,10 +233,8 @@ class Native:
     @staticmethod
     def firings(outcome: Any) -> list[tuple[int, int]]:
         """Number and time of the timers that have emitted rows, in order."""
-        return [
-            (outcome.firings[at].number, outcome.firings[at].time)
-            for at in range(outcome.firing_count)
-        ]
+        count = outcome.firing_count
+        return [(one.number, one.time) for one in outcome.firings[0:count]] if count else []
 
     # ---- the open job ----
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
+from specstream.columns.failed_events import Failed, failed_firing, failed_of
 from specstream.columns.phases import first_column
 from specstream.columns.python_values import note_raised, place_text
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.oracle_containers import key_of
 from specstream.compiler.oracle_timers import timer_key, timer_text
+from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
-from specstream.errors import OperatorCrashError, Partial, SpecstreamError
+from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["raise_failure", "raise_timer_failure"]
+__all__ = ["failed_event", "failed_timer", "raise_failure", "raise_timer_failure"]
+
+# What is kept of an event that its function has raised for, and what it raised.
+Kept = tuple[tuple[Failed, ...], Exception]
 
 
 def raise_failure(
@@ -45,15 +52,7 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     operator = parts.operator
     if operator.program.is_interpreted:
         _raise_interpreted(parts, events, row, first, partial)
-    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    oracle.begin(
-        operator.event,
-        operator.emits,
-        events.columns,
-        first,
-        parts.options.seed,
-        strings=parts.committed.strings,
-    )
+    oracle = _oracle(parts, events.columns, first)
     try:
         oracle.run(row)
     except Exception as error:
@@ -74,7 +73,7 @@ def _raise_interpreted(
     parts: Parts, events: Events, row: int, first: int, partial: Partial
 ) -> NoReturn:
     """Raises what an interpreted operator has raised."""
-    error = parts.code.take_error()
+    error = parts.code.error
     if error is None:
         error = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
@@ -84,16 +83,29 @@ def _raise_interpreted(
         strings = parts.committed.strings
         note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
     error.specstream_partial = partial  # type: ignore[attr-defined]
+    parts.code.forget(error)
     raise error
+
+
+def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
+    """What an interpreted operator has raised when a timer fired, and which one that was."""
+    error: BaseException | None = parts.code.error
+    if error is not None:
+        field, key = _fired(parts, firing)
+        note = (
+            f"raised by operator {parts.name!r} when the timer {timer_text(key, field)} fired, "
+            f"which was set for {firing.at}"
+        )
+        if note not in getattr(error, "__notes__", ()):  # asked once more
+            error.add_note(note)
+        vars(error)["specstream_timer"] = timer_key(key, field), firing.at
+    return error
 
 
 def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
-    operator, failed = parts.operator, outcome.failed_timer
-    field = operator.layout.containers[failed.container]
-    assert field.container is not None
-    words = np.array([failed.key[at] for at in range(field.container.key.words)], np.uint64)
-    key = key_of(words.view(np.int64), field, parts.committed.strings)
+    failed = outcome.failed_timer
+    field, key = _fired(parts, failed)
     told = timer_text(key, field)
     what = f"when the timer {told} fired, which was set for {failed.at}"
     error: BaseException
@@ -113,24 +125,14 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             "process more memory, or let on_timer store and emit less"
         )
     elif operator.program.is_interpreted:
-        error = parts.code.take_error() or SpecstreamError(
+        error = _interpreted_timer(parts, failed) or SpecstreamError(
             f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
             "undone. Please report the operator and the timer"
         )
-        error.add_note(f"raised by operator {parts.name!r} {what}")
+        parts.code.forget(error)
     else:
-        oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-        own: list[Any] = [np.int64] * first_column(operator.event)
-        oracle.begin(
-            operator.event,
-            operator.emits,
-            [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)],
-            0,
-            parts.options.seed,
-            strings=parts.committed.strings,
-        )
         try:
-            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
+            _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
@@ -142,6 +144,96 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
     )
     raise error
+
+
+def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
+    """What is kept of the event in ``row``, which has failed, and what it raised.
+
+    None: it did not fail because its function raises, and :func:`raise_failure` says why.
+    """
+    if outcome.fault.signal or outcome.no_memory:
+        return None
+    if parts.operator.is_interpreted:
+        error = _exception(parts.code.error)
+    else:
+        error = _raised(parts, lambda: _oracle(parts, events.columns, first).run(row))
+    if error is None:
+        return None
+    return failed_of(error, parts.operator.event, events, row, first), error
+
+
+def failed_timer(
+    parts: Parts, outcome: Any, times: pa.DataType, sources: pa.DataType
+) -> Kept | None:
+    """Likewise of a timer that has fired; ``times`` and ``sources`` are the types of the events'
+    keys."""
+    if outcome.fault.signal or outcome.no_memory:
+        return None
+    fired = outcome.failed_timer
+    if parts.operator.is_interpreted:
+        error = _exception(_interpreted_timer(parts, fired))
+    else:
+        field, key = _fired(parts, fired)
+        error = _raised(
+            parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+        )
+    if error is None:
+        return None
+    return failed_firing(error, fired.time, fired.number, times, sources), error
+
+
+def _exception(error: BaseException | None) -> Exception | None:
+    """One that an event may fail by; KeyboardInterrupt and the like end the batch."""
+    return error if isinstance(error, Exception) else None
+
+
+def _raised(parts: Parts, run: Callable[[], None]) -> Exception | None:
+    """What a function raises under Python; None: nothing, or that it cannot be compiled."""
+    strings = parts.committed.strings
+    known = len(strings)
+    try:
+        run()
+    except CompileError:
+        return None
+    except Exception as error:
+        return error
+    finally:
+        strings.truncate(known)  # the event is not applied, and leaves none
+    return None
+
+
+def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
+    """That of the committed state, which it leaves as it is, with the columns of a batch, or of
+    none."""
+    operator = parts.operator
+    state, layout = parts.committed.words, operator.layout
+
+    def find(field: Field, key: Any) -> Any:
+        at = parts.native.find(layout.containers.index(field), key)
+        assert field.container is not None
+        return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
+
+    oracle = Oracle(operator.program, layout, state, over=find)
+    if columns is None:
+        own: list[Any] = [np.int64] * first_column(operator.event)
+        columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]
+    oracle.begin(
+        operator.event,
+        operator.emits,
+        columns,
+        first,
+        parts.options.seed,
+        strings=parts.committed.strings,
+    )
+    return oracle
+
+
+def _fired(parts: Parts, firing: Any) -> tuple[Field, Any]:
+    """The field of a timer, a ``struct ss_firing``, and its key."""
+    field = parts.operator.layout.containers[firing.container]
+    assert field.container is not None
+    words = np.array([firing.key[at] for at in range(field.container.key.words)], np.uint64)
+    return field, key_of(words.view(np.int64), field, parts.committed.strings)
 
 
 def _raise_crash(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from specstream._native import lib
 from specstream.columns.events import KEY_COLUMNS
+from specstream.columns.failed_events import Errors, check_names, checked_errors
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.compiler.types import PROFILED, Variant
 from specstream.declarations.limits import Limits
@@ -73,6 +74,7 @@ class Options:
     sources: Iterable[Name]
     late: Late
     rejected_rows: Policy
+    errors: Errors
     early: bool
 
     def __post_init__(self) -> None:
@@ -96,6 +98,7 @@ class Options:
             "sources": checked_sources(self.sources),
             "late": checked_late(self.late),
             "rejected_rows": checked_policy(self.rejected_rows),
+            "errors": checked_errors(self.errors),
             "early": flag("early", self.early),
         }
         for name, value in checked.items():
@@ -128,7 +131,14 @@ class Options:
                 f"keys=True adds the column {clash[0]!r}, which operator {self.operator.name!r} "
                 "emits itself: rename that column"
             )
-
+        if self.errors == "side":
+            check_names(f"operator {self.operator.name!r}", self.operator.event.names)
+            if not self.is_ordered:
+                raise ConfigurationError(
+                    f'errors="side" and execution={self.execution!r}, which undoes nothing: an '
+                    "event that fails would be applied in part; expected "
+                    'execution="ordered": leave it out'
+                )
         if self.early:
             self._check_early()
 

@@ -29,13 +29,24 @@ from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
-from specstream.engine.operator_errors import raise_failure, raise_timer_failure
+from specstream.engine.operator_errors import (
+    failed_event,
+    failed_timer,
+    raise_failure,
+    raise_timer_failure,
+)
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
 from specstream.engine.segments import Segment
 from specstream.engine.sources import END, Name, Source
 from specstream.engine.time_phases import TimePhases
-from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
+from specstream.errors import (
+    ConfigurationError,
+    FailedEventsError,
+    InputError,
+    Partial,
+    SpecstreamError,
+)
 from specstream.predictors.checked import longest_of, open_of
 
 __all__ = ["OutOfOrder"]
@@ -66,9 +77,12 @@ class OutOfOrder:
         self._joined = 0  # sources that the frontier was looked at for
         self._early = EarlyResults(self._native, self._emits, parts.operator.rows)
         self._applied = 0  # events of the open job that a poll has told of
+        self._aside = 0  # events that were set aside since a poll has told of some
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
         ] = []  # rows that nobody has, by edition
+        self._pause = DRAIN_SECONDS
+        self._too_many: FailedEventsError | None = None
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
 
     @property
@@ -642,15 +656,83 @@ class OutOfOrder:
         if until is None:
             # All rows of events below the frontier, or of those before one that has failed.
             outcome, settled = self._parts.turn.taken(self._take_settled)
+            if self._set_aside(outcome):
+                self._pause = DRAIN_SECONDS / 16  # another one may be near
+                return partial(self._wait, WAIT_SECONDS), None
             if outcome.failed or settled or self._parts.hooks.has_errors:
                 return None, outcome
             # Rows keep coming; who fetched each of them would keep others from committing.
-            pause = DRAIN_SECONDS if outcome.row_count else 0.0
+            pause = self._pause if outcome.row_count else 0.0
+            self._pause = min(2 * self._pause, DRAIN_SECONDS)
             return partial(self._wait, WAIT_SECONDS, pause), None
         rest = until - time.monotonic()
         if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
-            return None, self._parts.turn.taken(self._take_rows)
+            outcome = self._parts.turn.taken(self._take_rows)
+            if not self._set_aside(outcome):
+                return None, outcome
+            outcome, is_over = self._go_on(outcome)
+            rest = until - time.monotonic()
+            if is_over or rest <= 0 or any(len(rows) for _, rows in self._taken):
+                return None, outcome
         return partial(self._wait, min(rest, WAIT_SECONDS)), None
+
+    def _go_on(self, outcome: Any) -> tuple[Any, bool]:
+        """An event was set aside that has kept those behind it from committing: takes their rows as
+        well, for a while, so that who polls now and then does not fall behind.
+
+        Returns:
+            The outcome then, and whether there is nothing more to wait for.
+        """
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            self._native.await_news(DRAIN_SECONDS)
+            outcome, settled = self._parts.turn.taken(self._take_settled)
+            if self._set_aside(outcome):
+                continue
+            if settled or outcome.failed or self._parts.hooks.has_errors:
+                return outcome, True
+        return outcome, False
+
+    def _set_aside(self, outcome: Any) -> bool:
+        """Sets the event or the timer aside that has failed, and has the job go on behind it;
+        False: none has, or not because its function raises, or it is to be raised, perhaps as one
+        too many.
+        """
+        failed, pending = self._committed.failed, self._committed.pending
+        hooks = self._parts.hooks
+        if not (outcome.failed and failed.sets_aside) or hooks.has_errors or hooks.has_refused:
+            return False
+        if outcome.timer_failed:
+            times = pending.type or pa.int64()
+            kept = failed_timer(self._parts, outcome, times, pending.sources.type)
+        elif outcome.failed_row >= 0:
+            segment, row = self._given.find(outcome.failed_row)
+            kept = failed_event(self._parts, outcome, segment.events, row, segment.first_sequence)
+        else:
+            return False
+        if kept is None:
+            return False
+        what, error = kept
+        try:
+            failed.check(what, error)
+        except FailedEventsError as too_many:
+            self._too_many = too_many  # with what was applied before
+            return False
+        aside = self._aside + (not outcome.timer_failed)
+        number, row = outcome.failed_timer.number, outcome.failed_row
+
+        def step() -> None:
+            now = self._native.outcome()
+            failed.keep(what)
+            self._parts.code.forget(error)  # before the job goes on
+            self._aside = aside
+            same = now.failed and now.failed_row == row and now.timer_failed == outcome.timer_failed
+            if same and (not now.timer_failed or now.failed_timer.number == number):
+                self._native.resume(row)
+
+        self._lifetime.finish(lambda: self._parts.turn.taken(step))
+        outcome.failed = False  # nobody has to hear of it any more
+        return True
 
     def _wait(self, seconds: float, at_least: float = 0.0) -> None:
         if at_least:
@@ -686,6 +768,8 @@ class OutOfOrder:
         return self._take_rows(), self._native.is_settled()
 
     def _taken_rows(self) -> npt.NDArray[np.int64]:
+        if len(self._taken) == 1:
+            return self._taken[0][1]
         nothing = np.empty((0, self._emits.row_words), np.int64)
         return np.concatenate([nothing, *(rows for _, rows in self._taken)])
 
@@ -751,12 +835,12 @@ class OutOfOrder:
 
     def _consumed(self, outcome: Any) -> int:
         """Events that were applied and that no poll has told of."""
-        return 0 if outcome is None else int(outcome.consumed - self._applied)
+        return 0 if outcome is None else int(outcome.consumed - self._applied) + self._aside
 
     def _finish_poll(self, outcome: Any, told: Partial) -> None:
         """Raises one thing that keeps the events from going on; after the last they go on."""
         if outcome is not None:
-            self._applied = outcome.consumed
+            self._applied, self._aside = outcome.consumed, 0
         heard = outcome is not None and outcome.failed
         try:
             error = self._parts.hooks.take_error()
@@ -764,7 +848,7 @@ class OutOfOrder:
                 # Whatever else has failed is for the next call.
                 heard = outcome is not None and self._has_heard(outcome)
             elif heard:
-                error = self._parts.hooks.take_refusal()
+                error, self._too_many = self._too_many or self._parts.hooks.take_refusal(), None
                 if error is None and outcome.timer_failed:
                     raise_timer_failure(self._parts, outcome, told)
                 if error is None and outcome.failed_row >= 0:

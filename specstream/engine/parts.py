@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from specstream.engine.committed import Committed
 from specstream.engine.flight import Flight
@@ -47,12 +48,12 @@ class Parts:
     turn: Turn
     hooks: Hooks
 
-    @property
+    @cached_property
     def operator(self) -> Operator:
         """What the engine runs."""
         return self.options.operator
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Of the operator."""
         return self.options.operator.name

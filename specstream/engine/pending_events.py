@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,7 @@ from specstream.columns.events import (
 from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
+from specstream.columns.tables import in_zones
 from specstream.declarations.options import shown
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
@@ -47,6 +49,8 @@ from specstream.files.untrusted import Malformed
 __all__ = ["Before", "PendingEvents"]
 
 
+_INT64 = pa.int64()
+_SEGMENT = ffi.typeof("struct ss_segment *")
 # Sequence numbers of tentative events; none: the next ones.
 Numbers = npt.NDArray[np.int64] | tuple[()]
 
@@ -116,7 +120,7 @@ class PendingEvents:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        left = sum(segment.left for _, segment in list(self._ending))
+        left = sum([segment.left for _, segment in list(self._ending)])
         return left if self.phases is None else left - self.phases.applied
 
     @property
@@ -354,7 +358,7 @@ class PendingEvents:
         return [segment]
 
     def _native(self, pointers: Any, source: Source, count: int) -> Any:
-        native = ffi.new("struct ss_segment *")
+        native = ffi.new(_SEGMENT)
         native.columns = pointers
         native.first = self._rows
         native.last = self._rows + count
@@ -408,11 +412,7 @@ class PendingEvents:
                     np.ones(1, np.bool_),
                     "the time is null",
                 )
-            is_int64 = self._type == pa.int64() and type(timestamp) is int
-            if is_int64 and -(2**63) <= timestamp < 2**63:
-                at = timestamp
-            else:
-                at = self._timestamp(timestamp)
+            at = self._timestamp(timestamp)
             fitting = self._fitting(values)
         except RowError as error:
             if self._rejected.policy == "error":
@@ -599,6 +599,8 @@ class PendingEvents:
         """As it is kept; of the type that the events have, or are to have."""
         before = ", as the events before have it" if of is None else ""
         of = self._type if of is None else of
+        if type(value) is int and of == _INT64 and -(2**63) <= value < 2**63:
+            return value
         try:
             array = pa.array([value], of)
         except (pa.ArrowException, OverflowError, TypeError):
@@ -679,11 +681,12 @@ class PendingEvents:
         if not content:
             return
         about, table, self.held, given, side = unpacked(content)
-        if about.segments and about.event != self._schema.describe():
+        expected = self._schema.describe()
+        if about.segments and _without_zones(about.event) != _without_zones(expected):
             raise SnapshotError(
                 f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
                 f"committed, with the columns {dict(about.event)}, and the operator declares "
-                f"{dict(self._schema.describe())}: poll until nothing is pending before a snapshot "
+                f"{dict(expected)}: poll until nothing is pending before a snapshot "
                 "for another operator"
             )
         columns = columns_of(table, self._schema, self._strings) if about.segments else ()
@@ -736,7 +739,10 @@ class PendingEvents:
         Raises:
             SnapshotError: it is of another operator, or of an engine with another ``keys``.
         """
-        if self.held is not None and self.held.schema != expected:
+        if self.held is None:
+            return
+        self.held = in_zones(self.held, expected)
+        if self.held.schema != expected:
             columns = [
                 ", ".join(f"{field.name} ({field.type})" for field in schema)
                 for schema in (self.held.schema, expected)
@@ -848,6 +854,12 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
+
+
+def _without_zones(described: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Columns as a snapshot describes them, but for the zones of times, which are no part of what
+    an operator reads."""
+    return [(name, re.sub(r", tz=[^]]+", "", of)) for name, of in described]
 
 
 def _shown(time: Any) -> str:

@@ -5,7 +5,8 @@ the parts are the state's words in little-endian order, of containers their entr
 behind the other (``declarations/state_content.py``), the strings as an Arrow stream where they are
 too many for the header, and what was submitted out of order and is not committed (see
 :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows that nobody has
-fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if anything.
+fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), and failed events
+likewise (:meth:`specstream.columns.failed_events.FailedEvents.to_bytes`), if anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -70,6 +71,7 @@ class _Header:
     rows: list[int] = field(default_factory=list)  # of each container, how many
     arrivals: int = 0  # the pending events; so they are called in the file
     bad_rows: int = 0  # the rejected rows; so it is called in the file
+    failed_events: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Snapshot:
     strings: pa.ChunkedArray  # of large_string
     pending: bytes = b""
     rejected_rows: bytes = b""
+    failed_events: bytes = b""
 
     def to_bytes(self) -> bytes:
         """Packs it."""
@@ -98,11 +101,11 @@ class Snapshot:
             **({"rows": [len(rows) for rows in state.rows]} if state.rows else {}),
             **({"arrivals": len(self.pending)} if self.pending else {}),
             **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
+            **({"failed_events": len(self.failed_events)} if self.failed_events else {}),
         }
         texts: list[Buffer] = [] if strings is None else [strings]
-        return SNAPSHOT.pack(header, [*state.buffers(), *texts, self.pending, self.rejected_rows])[
-            0
-        ]
+        kept = (self.pending, self.rejected_rows, self.failed_events)
+        return SNAPSHOT.pack(header, [*state.buffers(), *texts, *kept])[0]
 
     @classmethod
     def as_saved(cls, content: Buffer, what: str) -> Snapshot:
@@ -141,6 +144,7 @@ class Snapshot:
                     "strings": header.strings if isinstance(header.strings, int) else 0,
                     "arrivals": header.arrivals,
                     "bad_rows": header.bad_rows,
+                    "failed_events": header.failed_events,
                 }
             )
             state = StateContent.from_bytes(saved, sections["state"], header.rows)
@@ -154,6 +158,7 @@ class Snapshot:
             strings,
             bytes(sections["arrivals"]),
             bytes(sections["bad_rows"]),
+            bytes(sections["failed_events"]),
         )
 
     @classmethod

@@ -68,6 +68,8 @@ class Statistics:
         pending: submitted events that are not committed.
         late: submitted events that came below their source's frontier.
         rejected_rows: rows that were left out because they cannot be events.
+        failed_events: events and firings of timers that were set aside because their function has
+            raised; they are not among ``events``.
         running: a batch is in flight.
         waiting: length of the wait queue: transactions that have run ahead of their turn and are
             not yet committed.
@@ -100,6 +102,7 @@ class Statistics:
     pending: int
     late: int
     rejected_rows: int
+    failed_events: int
     running: bool
     waiting: int
     reached: Any
@@ -159,6 +162,7 @@ class Statistics:
             "wait queue": self.waiting,
             "late": self.late,
             "rejected rows": self.rejected_rows,
+            "failed events": self.failed_events,
             "timers fired": self.timers,
         }
         facts += [(name, f"{count:,}") for name, count in counts.items() if count]
@@ -305,6 +309,7 @@ class Counted:
             pending=committed.pending.pending,
             late=committed.pending.late,
             rejected_rows=committed.rejected.count,
+            failed_events=committed.failed.count,
             running=parts.flight.counted is not None,
             waiting=waiting,
             reached=reached,

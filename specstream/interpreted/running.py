@@ -75,17 +75,18 @@ class Interpreter:
         self.layout, self.event, self.emits = layout, event, emits
         self.strings, self.seed = strings, seed
         self._workers: dict[int, _Worker] = {}
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
 
     @property
     def handle(self) -> Any:
         """What the runtime gets for it; whoever asks for one keeps it alive."""
         return ffi.new_handle(self)
 
-    def take_error(self) -> BaseException | None:
-        """What the last event that failed has raised; once."""
-        error, self._error = self._error, None
-        return error
+    def forget(self, error: BaseException) -> None:
+        """Drops what an event has raised, and the frames that it holds, if no other one has failed
+        since. May be called again."""
+        if self.error is error:
+            self.error = None
 
     def range(self, pointer: Any, variant: int, first: int, last: int) -> int:
         """Runs events [first, last); gives the first that did not complete."""
@@ -109,7 +110,7 @@ class Interpreter:
             except BaseException as error:
                 raised = True
                 if run.verdict() == lib.SS_COMPLETED and not run.speculates():
-                    self._error = error
+                    self.error = error
             if run.end(raised):
                 return row if pointer.verdict != lib.SS_COMPLETED else row + 1
         return last
@@ -125,5 +126,5 @@ def _python_interpreter(context: Any, run: Any, variant: int, first: int, last: 
         run.verdict = lib.SS_RAISED
         run.event = first
         if not run.speculative:
-            interpreter._error = error
+            interpreter.error = error
         return first

@@ -80,6 +80,7 @@ class PlainLines:
     def show(self, progress: Progress) -> None:
         """Writes them."""
         early = progress["early"]
+        failed = f", {progress['failed']:,} failed" if progress["failed"] else ""
         told = (
             f", {early['transactions']:,} not final, {early['revocations']:,} revocations, "
             f"{early['republished']:,} republished, {early['rerun']:,} rerun, lead {_lead(early)}"
@@ -88,7 +89,7 @@ class PlainLines:
         )
         self._write(
             f"{self._operator}: {progress['rows_in']:,} events, {progress['rows_pending']:,} "
-            f"pending, {progress['events_per_second']:,.0f}/s, commit rate "
+            f"pending{failed}, {progress['events_per_second']:,.0f}/s, commit rate "
             f"{_share(progress['commit_rate'])}, aborts {reasons_of(progress['aborts'])}, horizon "
             f"{progress['horizon']}, chunk {progress['chunk']}, wait queue "
             f"{progress['wait_queue']}, lag {_lag(progress)}{told}"
@@ -154,6 +155,8 @@ def drawn(progress: Progress, width: int) -> RenderableType:
         ("pending", f"{progress['rows_pending']:,}"),
         ("lag", _lag(progress)),
     ]
+    if progress["failed"]:
+        pairs.append(("failed", f"{progress['failed']:,}"))
     early = progress["early"]
     if early is not None:
         pairs += [

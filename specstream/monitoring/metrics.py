@@ -26,6 +26,7 @@ specstream_wait_queue_transactions    gauge   run ahead of their turn and not ye
 specstream_pending_events             gauge   submitted and not committed
 specstream_order_time_lag             gauge   order time from what is applied to what has come
 specstream_rejected_rows              gauge   rows left out; it goes back where a batch is undone
+specstream_failed_events              gauge   set aside; it goes back where a batch is undone
 specstream_running                    gauge   1 while a batch is in flight
 specstream_threads                    gauge   worker threads
 specstream_log_bytes                  gauge   logs and buffers
@@ -110,6 +111,7 @@ GAUGES: tuple[tuple[str, str, Callable[[Statistics], float | None]], ...] = (
         "Old name of specstream_rejected_rows, until version 0.3.",
         lambda s: s.rejected_rows,
     ),
+    ("failed_events", "Events set aside, as their function raises.", lambda s: s.failed_events),
     ("running", "1 while a batch is in flight.", lambda stats: stats.running),
     ("threads", "Worker threads.", lambda stats: stats.threads),
     ("log_bytes", "Memory of logs and buffers.", lambda stats: stats.memory),

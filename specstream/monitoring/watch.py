@@ -138,7 +138,11 @@ class Watch:
             "batches": self._feed.stats.batches,
             "rows_in": stats.events,
             "rows_out": self._feed.stats.rows,
-            "rows_pending": max(self._rows - stats.events - stats.rejected_rows - stats.late, 0),
+            "rows_pending": max(
+                self._rows - stats.events - stats.rejected_rows - stats.failed_events - stats.late,
+                0,
+            ),
+            "failed": stats.failed_events,
             "events_per_second": (stats.events - earlier.events) / seconds,
             "commits": stats.commits,
             "commits_per_second": commits / seconds,

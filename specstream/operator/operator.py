@@ -19,6 +19,15 @@ from specstream.columns.events import (
     read_events,
     rows_to_table,
 )
+from specstream.columns.failed_events import (
+    Errors,
+    Failed,
+    FailedEvents,
+    check_names,
+    checked_errors,
+    failed_firing,
+    failed_of,
+)
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.phases import phases_of
@@ -72,11 +81,13 @@ class SequentialRun:
     Attributes:
         output: emitted rows; of a pipeline with several sinks a dict of their tables.
         state: the state after the last event.
-        raised: (row, exception) of the events that raised, with ``on_error="skip"``; of a timer
-            that raised the row is None, and ``specstream_timer`` on the exception its key and time;
-            of a phase by time it is that of the first event.
+        raised: (row, exception) of the events that raised, with ``on_error="skip"`` or
+            ``errors="side"``; of a timer that raised the row is None, and ``specstream_timer`` on
+            the exception its key and time; of a phase by time it is that of the first event.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
+        failed_events: events that raised, with ``errors="side"``, as
+            :meth:`specstream.Engine.failed_events` gives them; None: there are none.
         vertices: of a pipeline, what each vertex did in the phases that were applied.
     """
 
@@ -85,6 +96,7 @@ class SequentialRun:
     raised: tuple[tuple[int | None, Exception], ...]
     rejected_rows: pa.Table | None = None
     vertices: Mapping[str, VertexCounts] = field(default_factory=dict)
+    failed_events: pa.Table | None = None
 
     @property
     def bad_rows(self) -> pa.Table | None:
@@ -445,6 +457,7 @@ class Operator:
         keys: bool = False,
         initial: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
+        errors: Errors = "raise",
         rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
         bad_rows: Policy | None = None,
@@ -464,6 +477,7 @@ class Operator:
             initial: values to start with, by field name, as for :class:`specstream.Engine`.
             on_error: "skip" goes on after an event that raises, which is not applied, and after a
                 timer that raises, which has fired.
+            errors: "side" does as well, and sets them aside, as an engine does.
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
             bad_rows: old name of ``rejected_rows``, until version 0.3.
@@ -487,6 +501,9 @@ class Operator:
         # Long for what it says; the code is one loop.
         self.check_alone()
         one_of("on_error", on_error, ("raise", "skip"))
+        what = f"operator {self.name!r}"
+        if checked_errors(errors) == "side":
+            check_names(what, self.event.names)
         source = self.source_column(source)
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
         end = flag("end", end)
@@ -495,7 +512,6 @@ class Operator:
         column("source", source)
         if progress is not None:
             function("progress", progress, "a function of the number of events done")
-        what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         words = self.layout.allocate()
         if initial is not None:
@@ -529,16 +545,25 @@ class Operator:
                 rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
-        raised = _run_all(self, oracle, events, strings, on_error == "skip", output, progress)
+        failed = FailedEvents(
+            errors,
+            self.event,
+            lambda: strings,
+            is_pipeline=bool(self.layout.parts),
+            has_timers=self.has_timers,
+        )
+        run = _Run(self, oracle, events, strings, on_error == "skip", failed, output)
+        run.all(progress)
         if end and self.has_timers:
-            raised += _end(oracle, events.events_before(events.count), on_error == "skip", output)
+            run.end()
         oracle.settle()
         return SequentialRun(
             output(),
             StateView(self.layout, words, strings.objects),
-            tuple(raised),
+            tuple(run.raised),
             events.rejected,
             {name: VertexCounts(*oracle.by_vertex.get(name, (0, 0))) for name in self.layout.parts},
+            failed.take(),
         )
 
 
@@ -549,55 +574,83 @@ def sequential(program: Program, layout: Layout, words: Any) -> Oracle | Sequent
     return Oracle(program, layout, words)
 
 
-def _run_all(
-    operator: Operator,
-    oracle: Oracle | Sequential,
-    events: Events,
-    strings: StringTable,
-    skip: bool,
-    output: Callable[[], Any],
-    progress: Callable[[int], None] | None,
-) -> list[tuple[int | None, Exception]]:
-    """Runs the events; gives those that have raised, which end the run unless it is to skip them.
+@dataclass
+class _Run:
+    """The events under Python, one after the other.
 
-    What ends it is raised with the output of the events before it.
+    Attributes:
+        operator: that is run.
+        oracle: that has their columns.
+        events: in order.
+        strings: their texts.
+        skips: one that raises does not end it.
+        failed: takes those that raise; so it may set them aside.
+        output: makes the rows so far.
+        raised: (row, exception) of those that it has gone on behind.
     """
-    raised: list[tuple[int | None, Exception]] = []
-    row = 0
-    while row < events.count:
-        try:
-            oracle.run(row)
-        except Exception as error:
-            if oracle.failed_timer is None:
-                note_raised(error, operator.name, operator.event, events, row, 0, strings)
-            if not skip or isinstance(error, CompileError):
-                done = events.events_before(row)
-                error.specstream_partial = Partial(output(), done)  # type: ignore[attr-defined]
-                raise
-            if oracle.failed_timer is not None:
-                raised.append((None, error))
-                continue  # the event is still to run
-            raised.append((events.events_before(row), error))
-        if progress is not None and row % 1024 == 1023:
-            progress(row + 1)
-        row += 1
-    return raised
 
+    operator: Operator
+    oracle: Oracle | Sequential
+    events: Events
+    strings: StringTable
+    skips: bool
+    failed: FailedEvents
+    output: Callable[[], Any]
+    raised: list[tuple[int | None, Exception]] = field(default_factory=list)
 
-def _end(
-    oracle: Oracle | Sequential, count: int, skip: bool, output: Callable[[], Any]
-) -> list[tuple[int | None, Exception]]:
-    """Fires the timers that are left, likewise."""
-    raised: list[tuple[int | None, Exception]] = []
-    while True:
-        try:
-            oracle.end()
-            return raised
-        except Exception as error:
-            if not skip or isinstance(error, CompileError):
-                error.specstream_partial = Partial(output(), count)  # type: ignore[attr-defined]
-                raise
-            raised.append((None, error))
+    def all(self, progress: Callable[[int], None] | None) -> None:
+        """Runs them.
+
+        Raises:
+            Exception: what one has raised, unless it is skipped, with the output of those before.
+        """
+        oracle, events, row = self.oracle, self.events, 0
+        while row < events.count:
+            try:
+                oracle.run(row)
+            except Exception as error:
+                if oracle.failed_timer is not None:
+                    self._skip(error, events.events_before(row))
+                    continue  # the event is still to run
+                self._skip(error, events.events_before(row), row)
+            if progress is not None and row % 1024 == 1023:
+                progress(row + 1)
+            row += 1
+
+    def end(self) -> None:
+        """Fires the timers that are left, likewise."""
+        while True:
+            try:
+                self.oracle.end()
+                return
+            except Exception as error:
+                self._skip(error, self.events.events_before(self.events.count))
+
+    def _skip(self, error: Exception, done: int, row: int | None = None) -> None:
+        """Goes on behind what has raised, or raises it.
+
+        Args:
+            error: what it was.
+            done: events before it.
+            row: of the event or phase; None: it was a timer.
+        """
+        operator, events = self.operator, self.events
+        goes_on = self.skips or self.failed.sets_aside
+        if goes_on and self.failed.sets_aside and not isinstance(error, CompileError):
+            self.failed.keep(self._failed(error, row))
+        if row is not None:
+            note_raised(error, operator.name, operator.event, events, row, 0, self.strings)
+        if not goes_on or isinstance(error, CompileError):
+            error.specstream_partial = Partial(self.output(), done)  # type: ignore[attr-defined]
+            raise error
+        self.raised.append((None if row is None else done, error))
+
+    def _failed(self, error: Exception, row: int | None) -> tuple[Failed, ...]:
+        events, keys = self.events, self.events.keys
+        if row is not None:
+            return failed_of(error, self.operator.event, events, row, 0)
+        number, time = self.oracle.firings[-1]
+        return failed_firing(error, time, number, keys[0].type, keys[1].type)
 
 
 def check_order(operator: Operator, order_by: str | None) -> None:

@@ -237,8 +237,8 @@ def _reader(vertex: str, one: Input) -> str:
 
 
 def _fits(column: Column, wanted: Column) -> bool:
-    return column.arrow == wanted.arrow and (wanted.nullable or not column.nullable)
+    return column.reads_as(wanted) and (wanted.nullable or not column.nullable)
 
 
 def _more(column: Column, wanted: Column) -> str:
-    return f", like ss.nullable({column.kind})" if column.arrow == wanted.arrow else ""
+    return f", like ss.nullable({column.kind})" if column.reads_as(wanted) else ""

@@ -209,6 +209,7 @@ class _Run:
                 f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
                 f"path ({self.shown(path)})"
             )
+            vars(error)["specstream_vertex"] = planned.name
             raise
         for number, row in enumerate(emit.rows):
             own = list(path)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,8 +111,7 @@ def speculates_of(predictor: Predictor) -> bool:
     return bool(speculates)
 
 
-@dataclass(frozen=True)
-class _Asks:
+class _Asks(NamedTuple):
     """What a method of a predictor has returned."""
 
     predictor: Predictor
@@ -131,7 +130,7 @@ class _Asks:
         )
 
     def integer(self, what: str, value: object, low: int, high: int | None = None) -> int:
-        number = whole(value)
+        number = value if type(value) is int else whole(value)
         if number is None or number < low or (high is not None and number > high):
             most = "or more" if high is None else f"to {high}"
             capped = high is not None and what == "horizon" and high < LONGEST_HORIZON

@@ -23,6 +23,7 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.kafka import from_kafka
     from specstream.spark.latest import latest
     from specstream.spark.listener import ProgressListener, watch
+    from specstream.spark.recorded_state import checkpoint_state
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
     from specstream.spark.sinks import (
@@ -44,7 +45,9 @@ if importlib.util.find_spec("pyspark") is not None:
 else:
 
     def __getattr__(name: str) -> Any:
-        raise ImportError('specstream.spark needs PySpark 4.3: pip install "specstream[spark]"')
+        raise ImportError(
+            'specstream.spark needs PySpark 4.0 to 4.3: pip install "specstream[spark]"'
+        )
 
 
 __all__ = [
@@ -62,6 +65,7 @@ __all__ = [
     "Replay",
     "StopOnSignal",
     "apply",
+    "checkpoint_state",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",

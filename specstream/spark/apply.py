@@ -43,12 +43,15 @@ class Applied:
         state: the state after the last event.
         snapshot: to go on from: ``restore=`` of another call, of an engine, of a stream's engine.
         events: number of events.
+        failed_events: with ``errors="side"`` those that were set aside, as
+            :meth:`specstream.Engine.failed_events` gives them; None: there are none.
     """
 
     output: Any
     state: StateView
     snapshot: bytes
     events: int
+    failed_events: pa.Table | None = None
 
 
 def needed_columns(
@@ -148,7 +151,8 @@ def apply(
         if not parts:
             empty = packing.empty_table(df.select(*map(packing.quoted, columns)))
             parts.append(engine.process(empty, **order))
-        return Applied(_joined(parts), engine.state, engine.snapshot(), events)
+        failed = engine.failed_events()
+        return Applied(_joined(parts), engine.state, engine.snapshot(), events, failed)
 
 
 def _cut(waiting: pa.Table | None, piece: pa.Table, order_by: str) -> tuple[pa.Table, pa.Table]:

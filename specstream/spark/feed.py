@@ -318,7 +318,16 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             ``rejected_rows="side"`` leaves out: as they came, with a last column ``reason``. It is
             called after ``to``, for the batches that have such rows, and what is said of ``to``
             holds for it as well. Without it they are in ``engine.rejected_rows()``.
+        errors_to: likewise, for events whose function raises, of an engine made with
+            ``errors="side"``: their order key and columns, and ``error``, ``message`` and
+            ``traceback``, as :meth:`specstream.Engine.failed_events` has them. The query goes on
+            behind them.
+        errors_limit: so many events of a batch may fail; above it the batch fails with a
+            :class:`~specstream.errors.FailedEventsError`, which says what the first one has raised.
+            None: all may.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
+        rename: with ``checkpoint``: ``{"old": "new"}``, where the operator was called ``old`` when
+            the checkpoint was written. It may stay: what is recorded from now on has the new name.
         prefetch: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are
             on disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended:
             the last batch may still be under way. What a batch raises is raised by the batch after

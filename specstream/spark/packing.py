@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from inspect import signature
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,9 +88,17 @@ def quoted(column: str) -> str:
 
 
 def empty_table(frame: DataFrame) -> pa.Table:
-    """A table without rows of a DataFrame's schema."""
+    """A table without rows, of the types in which Spark hands over a DataFrame's columns."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    return to_arrow_schema(frame.schema, timezone=zone).empty_table()
+    # Since 4.2 it asks for the zone; before, instants are in UTC.
+    named: Any = {"timezone": zone} if "timezone" in signature(to_arrow_schema).parameters else {}
+    fields = [
+        field.with_type(pa.timestamp(field.type.unit, zone))
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None
+        else field
+        for field in to_arrow_schema(frame.schema, **named)
+    ]
+    return pa.schema(fields).empty_table()
 
 
 def pack_rows(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.RecordBatch]:

@@ -47,6 +47,7 @@ from pyspark.sql.types import (
 )
 
 from specstream.checkpoint.settings import check_settings
+from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import integer, shown, whole
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.errors import ConfigurationError, InputError
@@ -75,6 +76,7 @@ _REFUSED = {
     "on_post_commit": "a hook would run in Spark's executors, not here",
     "sources": "the rows of a micro-batch are run at once, in their order",
     "late": "the rows of a micro-batch are run at once, in their order",
+    "errors": "its rows are the emitted ones, and failed events would be in no sink",
 }
 
 
@@ -178,6 +180,7 @@ class _Shards(StatefulProcessor):
         kept = self._engine(shard)
         try:
             output = kept.engine.process(table, order_by=self.order_by, source=self.source)
+            output = whole_microseconds(output)  # Spark reads no others from Arrow
             snapshot = kept.engine.snapshot()
             kept.version = uuid.uuid4().hex
             self.snapshot.update((snapshot,))
@@ -304,7 +307,7 @@ def sharded(
             outputMode="append",
             timeMode="none",
         )
-        .mapInArrow(packing.unpack("rows"), from_arrow_schema(empty.schema, False))
+        .mapInArrow(packing.unpack("rows"), from_arrow_schema(empty.schema, True))
     )
 
 

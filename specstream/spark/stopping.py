@@ -36,7 +36,6 @@ from specstream.errors import ConfigurationError
 __all__ = ["StopOnSignal", "ending_on_sigterm", "shielded_session", "stop_on_signal"]
 
 POLL_SECONDS = 0.05
-_TERMINATED = "org.apache.spark.sql.execution.streaming.runtime.TERMINATED$"
 
 
 class _Closable(Protocol):
@@ -131,12 +130,13 @@ class _Ending:
         # Found now, and not when the signal comes: what Spark has here is no public interface.
         try:
             self._state = query._jsq.streamingQuery().state()
-            terminated: Any = SparkContext._jvm
-            self._terminated = getattr(getattr(terminated, _TERMINATED), "MODULE$")
-            self._state.get()
+            # The states lie in one package, which is another one before Spark 4.1.
+            package, _, _ = self._state.get().getClass().getName().rpartition(".")
+            jvm: Any = SparkContext._jvm
+            self._terminated = getattr(getattr(jvm, f"{package}.TERMINATED$"), "MODULE$")
         except (AttributeError, TypeError, Py4JError) as error:
             raise ConfigurationError(
-                f"stop_on_signal: {shown(query)} is no streaming query of PySpark 4.3 in this "
+                f"stop_on_signal: {shown(query)} is no streaming query of PySpark 4 in this "
                 "process; expected one as writeStream.start() returns it without Spark Connect"
             ) from error
 
@@ -182,7 +182,7 @@ def stop_on_signal(
         The handler; as a context manager it is in place until the end of the block.
 
     Raises:
-        ConfigurationError: called off the main thread, or ``queries`` are none of PySpark 4.3's.
+        ConfigurationError: called off the main thread, or ``queries`` are none of PySpark 4's.
 
     ::
 

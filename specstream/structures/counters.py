@@ -69,7 +69,9 @@ def increment(container: Any, key: Any) -> Any:
 
     While it speculates, an event does not read the element but predicts what it will be, from what
     earlier events have done and are expected to do. A wrong prediction makes it run again. So
-    events that all increment one counter and use the result hardly ever conflict.
+    events that all increment one counter and use the result hardly ever conflict. Nor do those of
+    which some increment it, as long as events have come to their increments by the time at which
+    later ones do: what they have done by then is known, and the rest is expected in the mean.
 
     An engine predicts the first four elements that its operator increments. Further ones are read
     like any other element. Where events come by ``submit``, one that comes late, between others,

@@ -29,6 +29,7 @@
 #include "protocol.h"
 #include "recorder.h"
 #include "retry_queue.h"
+#include "revalidation.h"
 #include "scheduler.h"
 #include "specstream.h"
 #include "statistics.h"
@@ -266,6 +267,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, number, SS_IN_PLACE);
     atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
     engine->was_rerun = true;
+    if (reason == SS_ABORT_CONFLICT)
+        ss_doubt_behind(worker, number);
     ss_call_for_help(worker);
     bool done = ss_run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);

@@ -8,13 +8,16 @@
  *   predict  it does not read the word, but takes for its value what the word was when some earlier
  *            transaction began, and what those from there up to itself have logged
  *   recheck  it logs this as its read; when it is the head, the value must be there
- *   undo     what a dropped run has logged goes with its run: the slot of the ring is cleared
+ *   undo     what a dropped run has logged goes with its run, and is no more than a guess from then
  *   fold     whoever commits a transaction notes the value that the next one begins with
  *
  * Of a transaction that has not finished, what it has logged is not all: it is taken to increment
- * as often as the last committed one did, or more if it has already done so. Where each event
- * increments once this is exact. Nothing here is relied on: a wrong prediction costs a rerun, never
- * a result.
+ * as often as committed ones did of late, or more if it has already done so. Where each event
+ * increments once this is exact. Of late is in the mean, to the nearest: where one event in four
+ * increments, the best guess of one that has not is that it will not, whatever the last one did. And
+ * as one that has incremented is seen to have done so, few are left to be guessed. One that was
+ * dropped at its end is taken to do again what it did. Nothing here is relied on: a wrong prediction
+ * costs a rerun, never a result.
  *
  * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that
  * it is being changed, and a number that is the same before and after that nothing was.
@@ -38,6 +41,16 @@
 #include "transaction.h"
 #include "worker.h"
 
+/* Of what transactions add the mean is kept in sixteenths, over about the last eight of them. */
+enum { SIXTEENTHS = 16, MOST_SAMPLES = 8 };
+
+static const uint64_t unknown = UINT64_MAX;
+
+static uint64_t to_the_nearest(uint64_t dividend, uint64_t divisor)
+{
+    return (dividend + divisor / 2) / divisor;
+}
+
 /* Which counter a word is; -1: there are more counters than places. A word takes its place with its
  * first increment and keeps it. */
 static int counter_of(struct ss_engine *engine, uint64_t word)
@@ -60,14 +73,21 @@ static uint64_t foreseen_increments(struct ss_engine *engine, int64_t number, in
                                     uint64_t usual)
 {
     struct ss_transaction *transaction = ss_slot_of(engine, number);
-    bool finished = ss_has_status(transaction, number, SS_FINISHED);
-    /* Relaxed: a look at another one's run; if it is wrong, it costs a rerun. */
+    bool finished = ss_has_finished(transaction, number);
+    /* Relaxed, here and below: a look at another one's run; if it is wrong, it costs a rerun. */
     uint64_t logged =
         atomic_load_explicit(&transaction->increments[counter], memory_order_relaxed);
     if (finished)
         return logged;
-    bool running = ss_has_status(transaction, number, SS_RUNNING);
-    return running && logged > usual ? logged : usual;
+    if (atomic_load_explicit(&transaction->counted, memory_order_relaxed) != (uint64_t)number + 1)
+        return usual;
+    /* A run in place logs nothing: what is there is what its dropped run has logged. */
+    if (ss_has_status(transaction, number, SS_IN_PLACE))
+        return logged;
+    uint64_t expected =
+        atomic_load_explicit(&transaction->expected[counter], memory_order_relaxed);
+    uint64_t least = expected == unknown ? usual : expected;
+    return logged > least ? logged : least;
 }
 
 static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
@@ -83,7 +103,8 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
     /* Acquire: the value belongs to this number, or a later look at the number tells. */
     int64_t number = atomic_load_explicit(&noted->number, memory_order_acquire);
     uint64_t value = atomic_load_explicit(&noted->value, memory_order_relaxed);
-    uint64_t usual = atomic_load_explicit(&noted->usual, memory_order_relaxed);
+    uint64_t usual = to_the_nearest(atomic_load_explicit(&noted->usual, memory_order_relaxed),
+                                    SIXTEENTHS);
     /* Without the fence the number could be looked at again before the value is read. */
     atomic_thread_fence(memory_order_acquire);
     if (number < 0 || number > own ||
@@ -127,9 +148,36 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
 
 void ss_prediction_begin(struct ss_transaction *transaction)
 {
-    for (int i = 0; i < SS_COUNTERS; i++)
-        /* Relaxed: who reads it guesses. */
+    uint64_t name = (uint64_t)transaction->number + 1;
+    /* Relaxed, all of them: who reads it guesses. */
+    bool again = atomic_load_explicit(&transaction->counted, memory_order_relaxed) == name;
+    /* A run that ended early may not have come to its increments. */
+    bool is_whole = again && transaction->verdict == SS_COMPLETED;
+    for (int i = 0; i < SS_COUNTERS; i++) {
+        uint64_t logged = atomic_load_explicit(&transaction->increments[i], memory_order_relaxed);
+        if (is_whole || !again)
+            atomic_store_explicit(&transaction->expected[i], is_whole ? logged : unknown,
+                                  memory_order_relaxed);
         atomic_store_explicit(&transaction->increments[i], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&transaction->counted, name, memory_order_relaxed);
+}
+
+/* A transaction of so many events has added so much: its part in what they add in the mean. */
+static void learn(struct ss_counter *counter, uint64_t added, uint64_t events)
+{
+    /* Relaxed: only who may change a note changes it, and who reads it guesses. */
+    uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
+    /* What it has by a plain store is not counted, and must not be expected for long. */
+    uint64_t most = usual / SIXTEENTHS + events;
+    if ((int64_t)added < 0)
+        added = 0;
+    if (added > most)
+        added = most;
+    if (counter->samples < MOST_SAMPLES)
+        counter->samples++;
+    int64_t off = (int64_t)(SIXTEENTHS * added - usual) / (int64_t)counter->samples;
+    atomic_store_explicit(&counter->usual, usual + (uint64_t)off, memory_order_relaxed);
 }
 
 /* The word, at the instant at which transaction `number` begins. */
@@ -145,7 +193,7 @@ static void note(struct ss_engine *engine, struct ss_counter *counter, int64_t n
     /* Without the fence a new value could be seen under the old number. */
     atomic_thread_fence(memory_order_release);
     if (follows && number > 0)
-        atomic_store_explicit(&counter->usual, value - before, memory_order_relaxed);
+        learn(counter, value - before, (uint64_t)engine->job.chunk);
     atomic_store_explicit(&counter->value, value, memory_order_relaxed);
     /* Release: who sees the number sees the value. */
     atomic_store_explicit(&counter->number, number, memory_order_release);
@@ -159,12 +207,6 @@ void ss_prediction_fold(struct ss_engine *engine, int64_t number)
             return;
         note(engine, &engine->counters[i], number);
     }
-}
-
-/* As often for each event as so many others did together, to the nearest. */
-static uint64_t in_proportion(uint64_t increments, uint64_t events, uint64_t of_events)
-{
-    return (increments * events + of_events / 2) / of_events;
 }
 
 void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *transaction,
@@ -183,7 +225,7 @@ void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *t
             const struct ss_transaction *other = &engine->ring[earlier[at]];
             uint64_t events = (uint64_t)(other->last - other->first);
             value += foreseen_increments(engine, other->number, i,
-                                         in_proportion(usual, events, chunk));
+                                         to_the_nearest(usual * events, SIXTEENTHS * chunk));
         }
         transaction->foretold[i].known = known;
         transaction->foretold[i].value = value;
@@ -192,6 +234,7 @@ void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *t
 
 void ss_prediction_fold_open(struct ss_engine *engine, int64_t events)
 {
+    uint64_t chunk = (uint64_t)engine->job.chunk;
     for (int i = 0; i < SS_COUNTERS; i++) {
         struct ss_counter *counter = &engine->counters[i];
         /* Relaxed, here and below: only who holds the mutex changes a note. */
@@ -202,10 +245,7 @@ void ss_prediction_fold_open(struct ss_engine *engine, int64_t events)
         note(engine, counter, 0);
         uint64_t more = atomic_load_explicit(&counter->value, memory_order_relaxed) - before;
         if (known && events > 0)
-            atomic_store_explicit(
-                &counter->usual,
-                in_proportion(more, (uint64_t)engine->job.chunk, (uint64_t)events),
-                memory_order_relaxed);
+            learn(counter, to_the_nearest(more * chunk, (uint64_t)events), chunk);
     }
 }
 

@@ -7,7 +7,8 @@
  * bit. So two transactions that only update a word never conflict.
  *
  * In the log. Several deltas to one word are several entries; adding up their operands would round
- * differently, and hide that a narrow integer overflows in between. Entries are applied in the order
+ * differently, and hide that a narrow integer overflows in between. Of wide integers, which wrap,
+ * it does neither: there an update like the last one joins its entry. Entries are applied in the order
  * of the log, so only finding them needs more than a store does. The slot of their word is marked
  * *pending* and holds the place of the last one; the entries are linked in a ring, the last one to
  * the first. Where elements are narrow, the ring is that of a word: it may hold stores to other
@@ -285,6 +286,12 @@ void ss_delta_log(struct ss_run *run, struct ss_unit unit, uint32_t delta, uint6
         if (own != NULL && !is_delta(own) && overlaps(own, unit)) {
             if (!apply(unit, delta, operand, &own->value))
                 run->verdict = SS_RAISED;
+            return;
+        }
+        /* Of wide integers two updates are one, in whatever order they are put together. */
+        if (own != NULL && unit.bytes == 0 && own->bytes == 0 && own->delta == (delta & 15) &&
+            number_of(delta) != SS_FLOAT) {
+            apply(unit, delta, operand, &own->value);
             return;
         }
     }

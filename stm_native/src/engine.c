@@ -36,6 +36,8 @@ static const int64_t patience_nanoseconds = 10000000;
 /* What waking costs, who wakes and who is woken, has to be little beside a run, and so does what a longer
  * horizon costs in caches. */
 static const int64_t long_nanoseconds = 20000;
+/* Eight times what it takes to get the line of a finished run. */
+static const int64_t doubt_nanoseconds = 512;
 /* A reference of protocol `eager` has 18 bits for the slot, and the ring is twice the horizon. */
 static const int64_t longest_eager_horizon = 1 << 16;
 
@@ -197,6 +199,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->spin_nanoseconds = 2000;
     engine->patience_nanoseconds = patience_nanoseconds;
     engine->long_nanoseconds = long_nanoseconds;
+    engine->doubt_nanoseconds = doubt_nanoseconds;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
     pthread_mutex_init(&engine->output, NULL);
@@ -379,6 +382,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_fetch_add_explicit(&engine->clock, 1, memory_order_relaxed);
     atomic_store_explicit(&engine->retries, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->last_doubtful, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->reach, engine->job.horizon, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->overstayed_nanoseconds, 0, memory_order_relaxed);

@@ -45,6 +45,7 @@ struct ss_engine {
     int64_t transactions; /* in this job */
     int64_t started_at;
     int64_t long_nanoseconds; /* a run of so long is worth waking somebody, and a longer horizon */
+    int64_t doubt_nanoseconds; /* of the time of a run, for each that is looked at again; revalidation.c */
     _Atomic int64_t busy; /* time inside jobs with an end of their own; see statistics.c */
 
     /* Written with every commit, by whoever holds the turn: on lines that nobody else looks at. */
@@ -95,6 +96,8 @@ struct ss_engine {
     /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
     _Atomic uint32_t retries;
     _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
+    _Atomic int64_t next_doubtful; /* finished runs in [next, last) are to be looked at again; revalidation.c */
+    _Atomic int64_t last_doubtful;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
     _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */
 

@@ -41,9 +41,11 @@ void ss_pool_call(struct ss_engine *engine)
     engine->job_number++;
     engine->running = true;
     engine->called = called;
+    pthread_mutex_unlock(&engine->pool_mutex);
+    /* Without the mutex, which who wakes takes first. Nobody is missed: a worker looks with the mutex
+     * before it sleeps, and sees the job, or sleeps since before there was one. */
     for (uint64_t i = 0; i < called; i++)
         pthread_cond_signal(&engine->workers[i].called);
-    pthread_mutex_unlock(&engine->pool_mutex);
 }
 
 bool ss_pool_is_running(struct ss_engine *engine)

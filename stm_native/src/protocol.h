@@ -23,6 +23,8 @@ struct ss_protocol {
     void (*store)(struct ss_run *run, uint64_t word, uint64_t value);
     /* The entry has returned; the verdict may still become SS_ABORTED. */
     void (*finish)(struct ss_worker *worker, struct ss_transaction *transaction);
+    /* By whoever has run it, at any time: it has read what has changed since. NULL: nobody need ask. */
+    bool (*is_outdated)(const struct ss_engine *engine, struct ss_transaction *transaction);
     /* With the turn, as the head. False: it read something else than the head would; sets reason and
      * conflict. */
     bool (*validate)(const struct ss_engine *engine, struct ss_transaction *transaction);

@@ -21,7 +21,9 @@
  * A slot goes FREE -> RUNNING -> FINISHED -> FREE, or FREE -> IN_PLACE -> FREE when the head claims
  * it. A transaction that finished with anything but SS_COMPLETED, or whose values no longer hold
  * when it becomes the head, is dropped and run in place at once by whoever holds the turn: there
- * it cannot fail again, so every transaction runs at most twice.
+ * it cannot fail again. Whoever has run one asks at its end whether its values still hold, and if not, runs
+ * it once more at once; and finished ones are looked at again while a head runs in place
+ * (revalidation.c): so what has to run again seldom keeps all others waiting.
  *
  * Under protocol `eager` the head speculates as well, and a run dropped for a conflict is repeated as
  * a transaction (Brito 2010, 4.2.1 and 4.2.2): FINISHED -> WAITING -> RUNNING, or RUNNING -> WAITING.
@@ -55,10 +57,12 @@
 #include "now.h"
 #include "open_job.h"
 #include "parking.h"
+#include "prefetch.h"
 #include "processor.h"
 #include "protocol.h"
 #include "recorder.h"
 #include "retry_queue.h"
+#include "revalidation.h"
 #include "specstream.h"
 #include "statistics.h"
 #include "timers.h"
@@ -92,11 +96,14 @@ static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
 static bool win_finished(struct ss_engine *engine, struct ss_transaction *transaction,
                          int64_t number)
 {
-    if (!ss_has_status(transaction, number, SS_FINISHED))
-        return false;
-    if (!engine->protocol->head_speculates)
-        return true; /* only holders of the turn take finished transactions out of the queue */
-    uint64_t finished = ss_status_word(number, SS_FINISHED);
+    /* Acquire: pairs with the release in ss_set_status. */
+    uint64_t finished = atomic_load_explicit(&transaction->status, memory_order_acquire);
+    if (finished != ss_status_word(number, SS_DOUBTFUL)) {
+        if (finished != ss_status_word(number, SS_FINISHED))
+            return false;
+        if (!engine->protocol->head_speculates)
+            return true; /* only holders of the turn take it out of the queue, or make it a suspect */
+    }
     /* Acquire: the logs of the run that finished, which may be a later one than has_status saw. */
     return atomic_compare_exchange_strong_explicit(
         &transaction->status, &finished, ss_status_word(number, SS_IN_PLACE), memory_order_acquire,
@@ -110,8 +117,7 @@ static bool head_can_advance(struct ss_engine *engine)
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     return head == engine->transactions ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
-           ss_has_status(ss_slot_of(engine, head), head, SS_FINISHED) ||
-           head_is_unclaimed(engine, head);
+           ss_has_finished(ss_slot_of(engine, head), head) || head_is_unclaimed(engine, head);
 }
 
 /* With the turn held: everything that can be committed or run as the head. */
@@ -140,6 +146,7 @@ static void advance(struct ss_worker *worker)
         struct ss_transaction *transaction = ss_slot_of(engine, head);
         enum ss_progress progress;
         if (win_finished(engine, transaction, head)) {
+            ss_prefetch_behind(engine, head);
             progress = ss_commit(worker, transaction, head);
         } else {
             int64_t unclaimed = head;
@@ -276,9 +283,12 @@ void ss_call_for_help(const struct ss_worker *worker)
     /* Relaxed: a hint. Who was about to sleep and is missed looks up by itself, or is woken with the
      * next one. In an open job everybody is woken as soon as there is something to claim. */
     if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) != 0 && !ss_is_open(engine) &&
-        worker->run_nanoseconds >= engine->long_nanoseconds && can_claim(engine, &number))
+        worker->run_nanoseconds >= engine->long_nanoseconds &&
+        (can_claim(engine, &number) || ss_has_doubtful(engine)))
         ss_wake_one(engine);
 }
+
+enum { MOST_RUNS = 2 };
 
 /* One speculative run. */
 static void run_once(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
@@ -333,9 +343,21 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     ss_count(&worker->statistics.speculative_runs, 1);
 }
 
+/* What it has read has changed: it would be run again as the head, while everybody waits. */
+static bool is_to_run_again(struct ss_worker *worker, struct ss_transaction *transaction,
+                            int64_t number, int *runs)
+{
+    struct ss_engine *engine = worker->engine;
+    const struct ss_protocol *protocol = engine->protocol;
+    return protocol->is_outdated != NULL && transaction->verdict == SS_COMPLETED &&
+           !ss_is_open(engine) && ++*runs < MOST_RUNS &&
+           !ss_has_committed(engine, number - 1) && protocol->is_outdated(engine, transaction);
+}
+
 void ss_run_speculatively(struct ss_worker *worker, int64_t number)
 {
     struct ss_engine *engine = worker->engine;
+    int runs = 0;
     struct ss_transaction *transaction = ss_slot_of(engine, number);
 
     enum ss_status status = SS_FINISHED;
@@ -348,6 +370,10 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
     for (;;) {
         run_once(worker, transaction, number);
+        if (is_to_run_again(worker, transaction, number, &runs)) {
+            ss_drop(worker, transaction, SS_ABORT_CONFLICT);
+            continue;
+        }
         /* Under `value` only operations on boosted structures end a run, and the head repeats it. */
         if (transaction->verdict != SS_ABORTED || !engine->protocol->head_speculates)
             break;
@@ -376,7 +402,7 @@ static bool has_work(struct ss_worker *worker)
     int64_t number;
     /* Acquire: as in ss_run_ordered. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
-        can_claim(engine, &number) || ss_find_retry(worker, false) >= 0)
+        can_claim(engine, &number) || ss_find_retry(worker, false) >= 0 || ss_has_doubtful(engine))
         return true;
     /* Relaxed: a guess; who takes the turn acquires it. */
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
@@ -412,6 +438,10 @@ void ss_run_ordered(struct ss_worker *worker)
             ss_release_turn(engine);
             ss_wake(engine);
             ss_after_commit(worker);
+        } else if (ss_revalidate_one(worker, &number)) {
+            ss_call_for_help(worker);
+            if (number >= 0)
+                ss_run_speculatively(worker, number);
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
             ss_call_for_help(worker);
             ss_run_speculatively(worker, number);

@@ -96,8 +96,7 @@ void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds)
 
 static bool waits(struct ss_transaction *transaction, int64_t number)
 {
-    return ss_has_status(transaction, number, SS_FINISHED) ||
-           ss_has_status(transaction, number, SS_WAITING);
+    return ss_has_finished(transaction, number) || ss_has_status(transaction, number, SS_WAITING);
 }
 
 /* The mutex keeps the ring where it is: without it, the next job might replace it meanwhile. */

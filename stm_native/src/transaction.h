@@ -21,7 +21,8 @@ enum ss_status {
     SS_RUNNING = 1,  /* a worker runs it speculatively */
     SS_FINISHED = 2, /* in the wait queue */
     SS_IN_PLACE = 3, /* whoever holds the turn runs it as the head, or commits it (`eager`) */
-    SS_WAITING = 4   /* dropped, to be run again once `waits_for` has committed (`eager`) */
+    SS_WAITING = 4,  /* dropped, to be run again once `waits_for` has committed (`eager`) */
+    SS_DOUBTFUL = 5   /* finished; what it has read may have changed (`value`) */
 };
 
 /* Where in the state, and where in the operator; as in struct ss_read. */
@@ -93,6 +94,8 @@ struct ss_transaction {
     uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
     uint32_t cleared; /* how often its run was suspected and went on */
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    _Atomic uint64_t expected[SS_COUNTERS]; /* of it, as a run that was dropped had them, or unknown */
+    _Atomic uint64_t counted; /* number of the transaction that these are of, plus 1; 0: of none */
     struct { /* an open job: what a counter will be when it begins, if that is known */
         bool known;
         uint64_t value;
@@ -141,6 +144,13 @@ static inline bool ss_has_status(struct ss_transaction *transaction, int64_t num
     /* Acquire: pairs with the release in ss_set_status. */
     return atomic_load_explicit(&transaction->status, memory_order_acquire) ==
            ss_status_word(number, status);
+}
+
+/* It waits for its turn to commit. */
+static inline bool ss_has_finished(struct ss_transaction *transaction, int64_t number)
+{
+    return ss_has_status(transaction, number, SS_FINISHED) ||
+           ss_has_status(transaction, number, SS_DOUBTFUL);
 }
 
 /* Of two transactions of an open job: by their first events. */

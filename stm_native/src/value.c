@@ -43,7 +43,8 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 }
 
 /* False: not everything; the first that has changed is the conflict. */
-static bool unchanged(const struct ss_engine *engine, struct ss_transaction *transaction)
+static inline bool unchanged(const struct ss_engine *engine, struct ss_transaction *transaction,
+                             bool is_head)
 {
     const uint64_t *state = engine->state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
@@ -51,8 +52,9 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
         /* One question for both: words are asked it, too. */
         if (SS_UNLIKELY(read->bytes >= SS_ABSENT)) {
             bool is_range = read->bytes == SS_RANGE;
-            if (!(is_range ? ss_range_unchanged(engine, read, &transaction->conflict)
-                            : ss_is_still_there(engine, read, &transaction->conflict)))
+            if (is_head &&
+                !(is_range ? ss_range_unchanged(engine, read, &transaction->conflict)
+                           : ss_is_still_there(engine, read, &transaction->conflict)))
                 return false;
             read += ss_range_entries(is_range ? read->value
                                               : engine->keyed[read->value].of.key_words);
@@ -70,15 +72,22 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    if (unchanged(engine, transaction))
+    if (unchanged(engine, transaction, true))
         return true;
     transaction->reason = SS_ABORT_CONFLICT;
     return false;
 }
 
+/* A look without the turn, while others commit: rows, slices and keys that are not there are left to the
+ * head. */
+static bool is_outdated(const struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    return !unchanged(engine, transaction, false);
+}
+
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    assert(unchanged(engine, transaction)); /* invariant 3: it read what the head reads */
+    assert(unchanged(engine, transaction, true)); /* invariant 3: it read what the head reads */
     ss_redo_publish(engine->state, transaction);
     if (SS_UNLIKELY(transaction->change_count != 0)) {
         ss_changes_publish(engine, transaction);
@@ -99,6 +108,7 @@ const struct ss_protocol ss_protocol_value = {
     .load = ss_load,
     .store = ss_store,
     .finish = finish,
+    .is_outdated = is_outdated,
     .validate = validate,
     .publish = publish,
     .roll_back = roll_back,

@@ -167,7 +167,7 @@ void ss_watch(struct ss_engine *engine)
     struct ss_transaction *transaction = ss_slot_of(engine, head);
     bool running = ss_has_status(transaction, head, SS_RUNNING);
     bool ready = head < 0 ? ss_queue_head_is_unclaimed(engine)
-                          : ss_has_status(transaction, head, SS_FINISHED) &&
+                          : ss_has_finished(transaction, head) &&
                                 (!ss_is_open(engine) || ss_queue_can_advance(engine));
     /* Relaxed: a look that may be late; it is only acted upon when it has been the same for
      * long. */

@@ -624,6 +624,8 @@ static void run_world(uint64_t number)
     if (world.engine == NULL)
         fail("no engine");
     if (chance(&dice, 2))
+        world.engine->doubt_nanoseconds = 1; /* any run is worth being looked at again */
+    if (chance(&dice, 2))
         world.engine->long_nanoseconds = 0; /* any run is long enough for a longer horizon */
     for (int variant = 0; variant < SS_VARIANTS; variant++)
         ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);

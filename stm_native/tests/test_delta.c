@@ -103,6 +103,17 @@ static void updates_alone(enum ss_protocol_kind protocol)
     CHECK(commits(1) && state[WORD] == bits_of(1e16));
     hand_close();
 
+    open_scenario("updates of a wide integer are one entry as long as they are alike", protocol, 10);
+    update(1, BYTE, 8, ADD_INT, 5);
+    update(1, BYTE, 8, ADD_INT, 6);
+    CHECK(run_of(1)->redo_count == 1);
+    update(1, BYTE, 8, LEAST_INT, 12);
+    update(1, BYTE, 8, LEAST_INT, 13);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(run_of(1)->redo_count == 3);
+    CHECK(commits(1) && state[WORD] == 13);
+    hand_close();
+
     open_scenario("an update of what the run has stored", protocol, 10);
     store(1, 100);
     update(1, BYTE, 8, ADD_INT, 1);
@@ -200,9 +211,9 @@ static void updates_that_do_not_fit(enum ss_protocol_kind protocol)
 
     open_scenario("one more than the log holds", protocol, 0);
     for (int i = 0; i < LIMIT; i++)
-        update(1, BYTE, 8, ADD_INT, 1);
+        update(1, BYTE, 1, ADD_INT, 1);
     CHECK(run_of(1)->verdict == SS_COMPLETED);
-    update(1, BYTE, 8, ADD_INT, 1);
+    update(1, BYTE, 1, ADD_INT, 1);
     CHECK(run_of(1)->verdict == SS_LOG_FULL);
     hand_close();
 }
@@ -250,6 +261,75 @@ static void counters(enum ss_protocol_kind protocol)
     hand_close();
 }
 
+/* Transactions have added that much to the counter, one after the other; 1 is the head now. */
+static void have_added(const uint64_t *added, int transactions)
+{
+    for (int i = 0; i < transactions; i++) {
+        ss_prediction_fold(engine, 0);
+        state[WORD] += added[i];
+        ss_prediction_fold(engine, 1);
+    }
+}
+
+static void open_counter(const char *name, enum ss_protocol_kind protocol)
+{
+    open_scenario(name, protocol, 10);
+    count(1); /* it is a counter since its first increment */
+    ss_prediction_fold(engine, 1);
+    hand_drop(1);
+    begin(1);
+}
+
+static void counters_of_some(enum ss_protocol_kind protocol)
+{
+    static const uint64_t one_in_four[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+    static const uint64_t each[] = {1, 1, 1, 1};
+    static const uint64_t stored[] = {0, 0, 0, 1000};
+
+    open_counter("one event in four counts, among them the last", protocol);
+    have_added(one_in_four, 12);
+    CHECK(count(2) == 13 + 1);
+    hand_close();
+
+    open_counter("each event counts", protocol);
+    have_added(each, 4);
+    CHECK(count(2) == 14 + 1 + 1);
+    hand_close();
+
+    open_counter("what was stored to a counter is not expected again", protocol);
+    have_added(stored, 4);
+    CHECK(count(2) == 1010 + 1);
+    hand_close();
+}
+
+static void counters_of_dropped_runs(enum ss_protocol_kind protocol)
+{
+    static const uint64_t each[] = {1, 1, 1, 1};
+
+    open_counter("a run that was dropped counts again", protocol);
+    CHECK(count(1) == 11 && count(1) == 12);
+    hand_drop(1);
+    begin(1);
+    CHECK(count(2) == 10 + 2 + 1);
+    hand_close();
+
+    open_counter("a run that ended early may not have counted yet", protocol);
+    have_added(each, 4);
+    hand_drop(1);
+    transaction_of(1)->verdict = SS_KILLED;
+    begin(1);
+    CHECK(count(2) == 14 + 1 + 1);
+    hand_close();
+
+    open_counter("the head in place logs nothing, but was dropped without counting", protocol);
+    have_added(each, 4);
+    hand_drop(1);
+    ss_set_status(transaction_of(1), 1, SS_IN_PLACE);
+    CHECK(count(2) == 14 + 0 + 1);
+    begin(1);
+    hand_close();
+}
+
 static void later_locks(void)
 {
     open_scenario("eager: an update takes a later run's lock", SS_PROTOCOL_EAGER, 10);
@@ -269,6 +349,8 @@ int main(void)
         updates_of_bytes(protocols[i]);
         updates_that_do_not_fit(protocols[i]);
         counters(protocols[i]);
+        counters_of_some(protocols[i]);
+        counters_of_dropped_runs(protocols[i]);
     }
     updates_in_place();
     later_locks();

@@ -13,7 +13,10 @@
 #include "worker.h"
 
 enum { WORDS = 96, FIRST = 9, COUNT = 7, LIMIT = 16, ENTRIES = 1 + (COUNT + 1) / 2, SPREAD = 20 };
-enum { ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED };
+enum {
+    ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED,
+    MOST = SS_FIRST_DELTA + 3 * SS_MAXIMUM + SS_SIGNED
+};
 
 static uint64_t state[WORDS];
 
@@ -28,10 +31,15 @@ static void store(int number, uint64_t word, uint64_t value)
     engine->protocol->store(run_of(number), word, value);
 }
 
+static void log_update(int number, uint64_t word, uint64_t delta, uint64_t operand)
+{
+    is_eager() ? ss_eager_delta(run_of(number), 8 * word, 8, delta, operand)
+               : ss_delta(run_of(number), 8 * word, 8, delta, operand);
+}
+
 static void update(int number, uint64_t word, uint64_t operand)
 {
-    is_eager() ? ss_eager_delta(run_of(number), 8 * word, 8, ADD, operand)
-               : ss_delta(run_of(number), 8 * word, 8, ADD, operand);
+    log_update(number, word, ADD, operand);
 }
 
 static uint64_t *reserve(int number, uint64_t word, uint64_t count)
@@ -172,8 +180,9 @@ static void stored_before(enum ss_protocol_kind protocol, uint64_t at, bool upda
     open_scenario("a range over a word that is in the log", protocol, 0);
     /* It wants the place of the range's second word in the index, and so pushes the others on. */
     store(1, FIRST + 1 + 4 * LIMIT, 5);
-    for (int i = 0; i < 2; i++)
-        updated ? update(1, FIRST + at, 1000) : store(1, FIRST + at, 1000);
+    for (uint64_t i = 0; i < 2; i++) /* updates of two kinds, which are two entries */
+        updated ? log_update(1, FIRST + at, i == 0 ? ADD : MOST, 1000)
+                : store(1, FIRST + at, 1000);
     CHECK(store_range(1, FIRST, COUNT, 700));
     for (uint64_t i = 0; i < COUNT; i++)
         CHECK(load(1, FIRST + i) == 700 + i);

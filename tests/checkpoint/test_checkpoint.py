@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
@@ -446,6 +447,57 @@ def test_a_checkpoint_of_another_operator_or_layout_names_the_field(tmp_path: Pa
         with wrong, pytest.raises(ss.SnapshotError, match=match):
             Checkpoint(wrong, tmp_path)
     assert_is_after(tmp_path, 2)  # and the directory is free
+
+
+def test_an_operator_with_another_name_goes_on_where_the_former_one_is_told(tmp_path: Path) -> None:
+    write(tmp_path, range(3))  # a full file, and what builds on it
+    renamed, rename = build(name="another"), {"mark_cell": "another", "older": "another"}
+    told = r"foreach_batch\(rename=\{'mark_cell': 'another'\}\)"
+    with engine_of(renamed) as engine, pytest.raises(ss.SnapshotError, match=told):
+        Checkpoint(engine, tmp_path)
+    # Then from a file of the former name, from one of the new name, and without being told.
+    for batch_id, told_of in ((3, rename), (4, rename), (5, None)):
+        with engine_of(renamed) as engine:
+            checkpoint = Checkpoint(engine, tmp_path, rename=told_of)
+            answer = checkpoint.answer("q", batch_id - 1)
+            assert answer is not None
+            assert answer.equals(after(batch_id - 1)[1])
+            run(engine, checkpoint, range(batch_id, batch_id + 1))
+            assert engine.snapshot() == after(batch_id)[0]
+            checkpoint.close()
+    with engine_of() as engine, pytest.raises(ss.SnapshotError, match="'operator' is 'another'"):
+        Checkpoint(engine, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"rename": {"old": "mark_cell"}}, "give checkpoint= as well"),
+        ({"rename": {"old": "new"}, "checkpoint": "at"}, r"give rename=\{'old': 'mark_cell'\}"),
+        ({"rename": "old"}, r"rename='old'; expected the operator's name by its former one"),
+        ({"rename": {"old": 3}}, r"rename=\{'old': 3\}; expected the operator's name by"),
+    ],
+)
+def test_what_is_told_of_a_name_has_to_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], match: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with engine_of() as engine, pytest.raises(ss.ConfigurationError, match=match):
+        Fed(engine, to=print, **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_goes_on_under_another_name(tmp_path: Path) -> None:
+    given: list[pa.Table] = []
+    for batch_id, name in enumerate(("mark_cell", "another", "another")):
+        rename = {"mark_cell": "another"} if batch_id else None
+        with engine_of(build(name=name)) as engine:
+            fed = Fed(
+                engine, to=lambda rows, _: given.append(rows), checkpoint=tmp_path, rename=rename
+            )
+            fed.send(batch_id, pa.table(events(batch_id)))
+            fed.checkpoint.close()
+    assert [rows.equals(after(number)[1]) for number, rows in enumerate(given)] == [True] * 3
 
 
 def test_a_state_that_has_grown_goes_on_with_a_full_file(tmp_path: Path) -> None:

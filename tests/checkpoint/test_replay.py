@@ -354,8 +354,11 @@ def test_an_input_of_the_versions_before_is_read(recorded: Path) -> None:
     table = pa.ipc.open_stream(recorded / "0000000006.input").read_all()
     metadata = dict(table.schema.metadata)
     origin = json.loads(metadata[b"specstream"])
-    assert not origin.pop("ends")
-    for version, known in ((2, True), (1, True), (4, False)):
+    for version, known in ((3, True), (2, True), (1, True), (5, False)):
+        if version == 3:
+            assert (origin.pop("errors"), origin.pop("errors_limit")) == ("raise", None)
+        if version == 2:
+            assert not origin.pop("ends")
         if version == 1:
             assert origin.pop("event_time") is None
         metadata[b"specstream"] = json.dumps({**origin, "version": version}).encode()
@@ -368,7 +371,7 @@ def test_an_input_of_the_versions_before_is_read(recorded: Path) -> None:
         if known:
             assert Input.from_bytes(content) == kept
         else:
-            with pytest.raises(ss.SnapshotError, match="version 4 of the format"):
+            with pytest.raises(ss.SnapshotError, match="version 5 of the format"):
                 Input.from_bytes(content)
 
 

@@ -102,13 +102,13 @@ def test_run_gives_the_sequential_answer_and_a_summary(
     expected = operator.run_sequential({"x": times * 3}).output
     assert pyarrow.dataset.dataset(output, format="parquet").to_table().equals(expected)
 
-    # A second run would mix its rows with these, or go on without the state.
+    # A second run would mix its rows with these, and the first one goes on with its own output.
     again = invoke(*options, "--output", output)
     assert again.exit_code == 1
     assert "Parquet files in it already" in again.stderr
     resumed = invoke(*options, "--output", tmp_path / "out2", "--checkpoint", checkpoint)
     assert resumed.exit_code == 1
-    assert "belongs to an earlier run" in resumed.stderr
+    assert f"--output was '{output}' and is now '{tmp_path / 'out2'}'" in resumed.stderr
 
 
 def test_run_shows_the_traceback_of_the_operators_own_error(
@@ -171,6 +171,35 @@ def test_run_explains_what_it_refuses(
     assert result.exit_code == status, result.output
     assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_run_sets_aside_events_that_fail(operators: Path, tmp_path: Path) -> None:
+    directory, output, failed = (tmp_path / name for name in ("some", "out", "failed"))
+    directory.mkdir()
+    table = pa.table({"time": [1, 2, 3], "x": [5, -5, 7]})
+    pq.write_table(table, directory / "0.parquet")
+    options = (
+        "run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+        "--errors-limit", 1, "--output", output,
+    )  # fmt: skip
+    done = command(*options, "--errors", failed, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["rows_in"], summary["rows_out"], summary["failed"]) == (3, 2, 1)
+    assert pyarrow.dataset.dataset(output).to_table()["total"].to_pylist() == [5, 12]
+    found = pyarrow.dataset.dataset(failed).to_table()
+    expected = load_operator(f"{operators}:plain", {}).run_sequential(
+        table, order_by="time", errors="side"
+    )
+    assert expected.failed_events is not None
+    told = ["timestamp", "sequence", "x", "error", "message"]
+    assert found.select(told).equals(expected.failed_events.select(told))
+    again = invoke(*options[:-1], tmp_path / "out2", "--errors", failed)
+    assert again.exit_code == 1
+    assert "--errors" in again.stderr
+    alone = invoke(*options[:-1], tmp_path / "out2")
+    assert alone.exit_code == 2
+    assert "--errors DIRECTORY" in alone.stderr
 
 
 def test_run_needs_an_order_for_a_watermark(operators: Path, stream: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -166,6 +167,7 @@ def test_timestamps_are_converted_exactly_or_reported(
     from specstream.columns.conversion import from_arrow
 
     found, wrong = from_arrow(pa.array(values, pa.timestamp(given_unit)), ss.timestamp(wanted))
+    assert wrong is not None
     for value, number, bad in zip(values, found.tolist(), wrong.tolist(), strict=True):
         exact, rest = divmod(value * PER_SECOND[wanted], PER_SECOND[given_unit])
         assert bad == (rest != 0 or not -(2**63) <= exact < 2**63)
@@ -187,6 +189,7 @@ def test_decimals_are_converted_exactly_or_reported(
     array = pa.array([Decimal(f"{value}e{-given_scale}") for value in values], of)
     array = pa.concat_arrays([array, pa.nulls(int(nothing), of)])
     found, wrong = from_arrow(array, ss.decimal(scale))
+    assert wrong is not None
     for value, number, bad in zip([*values, 0], found.tolist(), wrong.tolist(), strict=False):
         exact, rest = divmod(value * 10**scale, 10**given_scale)
         assert bad == (rest != 0 or not -(2**63) <= exact < 2**63)
@@ -578,3 +581,29 @@ def test_rows_and_their_keys_get_the_order_of_a_stable_sort(
     assert read.positions.tolist() == read.columns[2].tolist() == order
     for key, column, given_column in zip(read.keys, read.columns, (time, source), strict=False):
         assert key.to_pylist() == column.tolist() == [given_column[row] for row in order]
+
+
+def test_a_schema_is_pickled_without_what_is_computed_of_it() -> None:
+    schema = Schema.of({"x": ss.nullable(int), "y": str}, "emits")
+    before = pickle.dumps(schema)
+    assert schema.row_words == 4
+    assert schema.arrow().names == ["x", "y"]
+    assert pickle.dumps(schema) == before
+    assert pickle.loads(before) == schema
+    assert pickle.loads(before).null_bits == schema.null_bits
+
+
+def test_keys_that_are_made_late_are_those_of_the_events_in_order() -> None:
+    table = pa.table({"x": [1, 2, 3], "time": [30, 10, 20], "source": [7, 8, 9]})
+    schema = Schema.of({"x": int}, "event")
+    events = read_events(
+        table, schema, StringTable(), "operator", 5, order_by="time", source="source"
+    )
+    assert [events.keys[at].to_pylist() for at in (0, 1, 0)] == [
+        [10, 20, 30],
+        [8, 9, 7],
+        [10, 20, 30],
+    ]
+    unordered = read_events(table, schema, StringTable(), "operator", 5, source="source")
+    assert [key.to_pylist() for key in unordered.keys] == [[5, 6, 7], [7, 8, 9]]
+    assert [key.type for key in unordered.keys] == [pa.int64(), pa.int64()]

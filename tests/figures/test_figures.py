@@ -31,6 +31,7 @@ from bench.containers.plot import LOOKS as CONTAINERS
 from bench.early.plot import LOOKS as EARLY
 from bench.late_event import LATE, course
 from bench.late_event import LOOKS as LATE_EVENT
+from bench.latency.plot import LOOKS as LATENCY
 from bench.pipelines.plot import LOOKS as PIPELINES
 from bench.spark.plot import LOOKS as SPARK
 from bench.transactional.plot import LOOKS as TRANSACTIONAL
@@ -151,7 +152,7 @@ def test_the_late_event_is_drawn_from_what_the_engine_counted() -> None:
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
     others |= {**CONTAINERS, **PIPELINES, **TRANSACTIONAL, **SPARK, **WAITING, APART: APART_LOOK}
-    others |= {**CATALOGUE, **LATE_EVENT, **EARLY}
+    others |= {**CATALOGUE, **LATE_EVENT, **EARLY, **LATENCY}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(

@@ -68,6 +68,7 @@ PROGRESS: dict[str, Any] = {
     "lag": 90_000.0,
     "lag_is_time": True,
     "memory": 5 << 20,
+    "failed": 0,
     "early": None,
 }
 EARLY: dict[str, Any] = {
@@ -207,6 +208,16 @@ def test_early_results_that_lead_nobody_yet_have_none() -> None:
     assert written[0].endswith(
         "lag 1 day, 1:00:00, 12,345 not final, 17 revocations, 5,432 republished, 168 rerun, lead -"
     )
+
+
+def test_failed_events_show_where_there_are_some() -> None:
+    written: list[str] = []
+    PlainLines(written.append, "top_k").show({**PROGRESS, "failed": 1234})
+    assert "98,765,432 pending, 1,234 failed, 1,654,321/s" in written[0]
+    console = Console(width=80, color_system=None, force_terminal=True)
+    with console.capture() as capture:
+        console.print(drawn({**PROGRESS, "failed": 1234}, 80))
+    assert "failed 1,234" in " ".join(capture.get().split())
 
 
 def test_without_a_terminal_there_is_a_line_for_each_look() -> None:

@@ -141,6 +141,17 @@ def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) ->
     assert "specstream_rejected_rows" in help_texts["specstream_bad_rows"]
 
 
+def test_failed_events_are_told(scrape: Scraper) -> None:
+    @ss.operator(event={"x": int}, emits={"y": int})
+    def inverse(event, emit):
+        emit(12 // event.x)
+
+    with ss.Engine(inverse, threads=1, errors="side") as engine:
+        ss.metrics.watch(engine, registry=scrape.registry)
+        engine.process({"x": [1, 0, 2, 0]})
+        assert of(scrape(), "failed_events", "inverse") == 2
+
+
 def test_early_results_are_told_of_engines_that_have_them(scrape: Scraper) -> None:
     names = (
         "early_transactions", "early_bytes", "revocations_total", "revoked_total",

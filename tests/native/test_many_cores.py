@@ -46,6 +46,14 @@ def test_the_answer_is_that_of_one_core_and_of_real_threads(
     assert (there.reruns > 0) == (load.threads > 1)
 
 
+def test_words_that_are_read_in_a_row_give_the_same_answer_on_all_cores() -> None:
+    load = Load(SHORT, 4, 8, 4, reads=50, run=20, writes=4, words=200)
+    alone = on_machine(replace(load, threads=1, horizon=0, chunk=1))
+    there = on_machine(load)
+    assert there.sum == alone.sum == real(load, asleep=False).sum
+    assert there.reruns > 0
+
+
 def test_more_costs_take_more_time() -> None:
     load = Load(SHORT, 8, 32)
     dear = on_machine(load, COSTS | {"transfer": 10 * COSTS["transfer"]})

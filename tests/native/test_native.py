@@ -48,6 +48,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "ranges: passed",
         "redo log: passed",
         "retry queue: passed",
+        "revalidation: passed",
         "sequences: passed",
         "table 4.1: passed",
         "timers: passed",

@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
+EXTENSIONS = ("_native", "_forecast")
 MADE = ("PKG-INFO", "setup.cfg")  # by setuptools, and specstream.egg-info
 JUNK = [
     "build/lib/specstream/old.py",
@@ -125,13 +126,14 @@ def test_the_wheel_has_the_package_and_nothing_beside_it(wheel: Path) -> None:
     operators = {
         f"specstream/{name}" for name in under_version_control() if name.startswith("operators/")
     }
-    assert kept == sources | operators | {"specstream/_native.abi3.so"}
+    assert kept == sources | operators | {f"specstream/{name}.abi3.so" for name in EXTENSIONS}
 
 
-def test_the_extension_is_stripped_and_says_nothing_of_where_it_was_built(
-    wheel: Path, unpacked: Path, tmp_path: Path
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_is_stripped_and_says_nothing_of_where_it_was_built(
+    wheel: Path, unpacked: Path, tmp_path: Path, name: str
 ) -> None:
-    extension = Path(zipfile.ZipFile(wheel).extract("specstream/_native.abi3.so", tmp_path))
+    extension = Path(zipfile.ZipFile(wheel).extract(f"specstream/{name}.abi3.so", tmp_path))
     shown = subprocess.run(
         ["readelf", "--wide", "--sections", "--dynamic", str(extension)],
         capture_output=True,

@@ -9,6 +9,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 import streamed
+from fed import Fed
 from streamed import (
     FILES,
     ROWS,
@@ -34,6 +35,20 @@ def kept_feed(engine: ss.Engine, to: Any, path: Path) -> Any:
     return ss.spark.foreach_batch(
         engine, order_by="time", source="origin", to=to, checkpoint=path / "recorded"
     )
+
+
+def test_a_field_of_the_recorded_state_is_a_dataframe(session: Any, tmp_path: Path) -> None:
+    place = tmp_path / "recorded"
+    with ss.Engine(chain, horizon=0) as engine:
+        fed = Fed(engine, order_by="time", source="origin", to=lambda *_: None, checkpoint=place)
+        fed.apply(0, events())
+        fed.checkpoint.close()
+        frame = ss.spark.checkpoint_state(session, place, "sums", batch=0)
+        assert frame.toArrow().to_pydict() == engine.state.table("sums").to_pydict()
+    with pytest.raises(
+        ss.ConfigurationError, match="has no such field after batch 0; it has: seen, hash"
+    ):
+        ss.spark.checkpoint_state(session, place, "other")
 
 
 def test_a_new_engine_goes_on_from_the_checkpoint_and_answers_a_repeated_batch_from_it(

@@ -25,7 +25,6 @@ pytest.importorskip("google.protobuf")
 import pandas as pd  # noqa: E402
 from pyspark.errors import StreamingQueryException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
-from pyspark.sql.streaming.tws_tester import TwsTester  # noqa: E402
 
 from specstream.spark import packing  # noqa: E402
 from specstream.spark.sharded import _kept, _Shards  # noqa: E402
@@ -307,8 +306,15 @@ def settings(shards: int = 5) -> dict[str, Any]:
     return {"operator": "chain", "by": "account", "shards": shards, "seed": 0}
 
 
-def value_state(tester: TwsTester, name: str, key: int) -> tuple[Any, ...]:
-    value = tester.peekValueState(name, key)
+def harness_of(shards: _Shards) -> Any:
+    """Spark's own harness of a processor, without a stream."""
+    reason = "PySpark has it since 4.2"
+    harness = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason=reason)
+    return harness.TwsTester(shards)
+
+
+def value_state(tester: Any, name: str, key: int) -> tuple[Any, ...]:
+    value: tuple[Any, ...] | None = tester.peekValueState(name, key)
     assert value is not None
     return value
 
@@ -317,8 +323,8 @@ def test_a_checkpoint_from_before_there_was_a_record_goes_on_as_it_was(session: 
     rows = pd.DataFrame({"position": [0], "rows": [packing.to_bytes(part(0))]})
     mark = pd.DataFrame({"position": [0], "rows": [b""]})
 
-    def tester(shards: int) -> TwsTester:
-        return TwsTester(_Shards(chain, "time", "origin", {}, settings(shards), f"of {shards}"))
+    def tester(shards: int) -> Any:
+        return harness_of(_Shards(chain, "time", "origin", {}, settings(shards), f"of {shards}"))
 
     new = tester(5)
     new.testInPandas(3, rows)
@@ -339,7 +345,7 @@ def test_an_engine_that_is_kept_is_used_only_for_the_state_that_it_left(session:
     tables = [part(number) for number in range(3)]
     streams = [tables, tables[::-1]]
     testers = [
-        TwsTester(_Shards(chain, "time", "origin", {"horizon": 0}, settings(), "a call"))
+        harness_of(_Shards(chain, "time", "origin", {"horizon": 0}, settings(), "a call"))
         for _ in streams
     ]
     outputs: list[list[pa.Table]] = [[], []]
@@ -347,7 +353,7 @@ def test_an_engine_that_is_kept_is_used_only_for_the_state_that_it_left(session:
         for tester, table, output in zip(testers, batches, outputs, strict=True):
             for half in (table.slice(0, 30), table.slice(30)):  # the second finds its own engine
                 rows = pd.DataFrame({"position": [0], "rows": [packing.to_bytes(half)]})
-                found: Any = tester.testInPandas(3, rows)
+                found = tester.testInPandas(3, rows)
                 output.extend(map(packing.to_table, found["rows"]))
                 (version, _), kept = value_state(tester, "version", 3), _kept["a call", 3]
                 assert kept.version == version

@@ -68,11 +68,22 @@ def audit(state, event, emit):
         emit(event.x, state.hash)
 
 
+@ss.operator(state=Cells, event={"x": int}, emits={"seen": int})
+def count_events(state, event, emit):
+    # Not of any crash: another operator over the same files.
+    state.seen += 1
+    emit(state.seen)
+
+
 def operator_of(directory: Path) -> ss.Operator:
     """What runs over the events of a directory."""
     if not (directory / "pipeline").exists():
         return chain
-    phases: Any = (directory / "pipeline").read_text()
+    return desk((directory / "pipeline").read_text())
+
+
+def desk(phases: Any = "event") -> ss.Pipeline:
+    """The pipeline."""
     p = ss.Pipeline("chain and audit", phases=phases)
     events = p.source("events", {"x": int, "weight": float, "origin": str})
     chained = p.add(chain, events)

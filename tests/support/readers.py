@@ -31,7 +31,9 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.event_time import EventTime
 from specstream.checkpoint.file_format import BLOCK_WORDS
 from specstream.checkpoint.inputs import Inputs
+from specstream.checkpoint.inventory import inventory
 from specstream.checkpoint.prefetch import catch_up
+from specstream.checkpoint.store import LocalStore
 from specstream.checkpoint.stream_options import StreamOptions
 from specstream.files.container import Container, Content
 from specstream.files.untrusted import read_table
@@ -330,6 +332,9 @@ class CheckpointReader(_Files):
         engine = self.engine
         engine.restore(self.fresh)
         self.put(self.changed(rng))
+        listed = inventory(LocalStore(self.directory), thorough=True)  # refuses none: it tells
+        for batch_id in listed.usable:
+            ss.checkpoint_state(self.directory, batch_id).tables()
         try:
             checkpoint = self.open()
         except ss.SpecstreamError:

@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import instance, items, refused, shown
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
@@ -113,17 +113,6 @@ def place_of(path: str) -> str:
     """The same for all ways to write the path or URI of a table."""
     path = path.removeprefix("file://")
     return path.rstrip("/") if "://" in path else os.path.realpath(path)
-
-
-def whole_microseconds(table: pa.Table) -> pa.Table:
-    """Timestamps as Delta has them; nanoseconds are not cut off in silence."""
-    fields: list[Any] = [
-        field.with_type(pa.timestamp("us", field.type.tz))
-        if pa.types.is_timestamp(field.type)
-        else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
 
 
 def to_disk(path: Path, first: int) -> None:

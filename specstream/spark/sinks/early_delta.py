@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import instance, refused
 from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
-from specstream.spark.sinks.delta import place_of, to_disk, whole_microseconds
+from specstream.spark.sinks.delta import place_of, to_disk
 from specstream.spark.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.declarations.options import path as checked_path
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, SinkError
 from specstream.files.writing import writing
 from specstream.spark.sinks.failing import named
 
@@ -39,6 +39,7 @@ class ParquetSink:
                 "other stores pass to= a function (pyarrow.Table, batch_id)"
             )
         self.path = Path(text)
+        self._zones_fit = False  # with the files that are there: looked at once
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -70,6 +71,9 @@ class ParquetSink:
             SinkError: it cannot be written; nothing is left of it.
         """
         target = self.file(batch_id)
+        if not self._zones_fit:
+            self._check_zones(table, target)
+            self._zones_fit = True
         # Readers skip names with a leading dot. The replay overwrites what a crash leaves.
         hidden = target.with_name(f".{target.name}.writing")
         with (
@@ -82,6 +86,32 @@ class ParquetSink:
             file.flush()
             os.fsync(file.fileno())
         return PreparedFile(self, batch_id, hidden)
+
+    def _check_zones(self, table: pa.Table, target: Path) -> None:
+        """Whether times are instants here and in the newest of the other files, or in neither.
+
+        Readers take the columns' types from one file for all: it would be chance what they are.
+        """
+        others = [one for one in self.path.glob("part-*.parquet") if one.name != target.name]
+        if not others:
+            return
+        newest = max(others)
+        try:
+            there = pq.read_schema(newest)
+        except (OSError, pa.ArrowException):
+            return  # whoever reads the directory is told
+        for field in table.schema:
+            at = there.get_field_index(field.name)
+            of = field.type if at < 0 else there.field(at).type
+            both = pa.types.is_timestamp(field.type) and pa.types.is_timestamp(of)
+            if both and (field.type.tz is None) != (of.tz is None):
+                zone = "None" if of.tz is None else f'"{of.tz}"'
+                raise SinkError(
+                    f"{self!s}: column {field.name!r} is {field.type}, and {of} in {newest.name}, "
+                    "which is there, so that readers would take the times of one for the other's: "
+                    f'declare it ss.timestamp("{of.unit}", {zone}) to go on as before '
+                    "(datetime.datetime had no zone until version 0.2), or give a new directory"
+                )
 
 
 class PreparedFile:
@@ -134,7 +164,8 @@ def parquet_sink(path: str | os.PathLike[str]) -> ParquetSink:
 
     Raises:
         ConfigurationError: ``path`` is not local, or cannot be made.
-        SinkError: a batch cannot be written; names directory and batch.
+        SinkError: a batch cannot be written; names directory and batch. Or it has times with a
+            zone where the files that are there have them without, or the other way round.
 
     >>> import pyarrow as pa, pyarrow.dataset, tempfile
     >>> with tempfile.TemporaryDirectory() as path:

@@ -1,17 +1,17 @@
-"""What more cores would bring: the user's events, replayed on a simulated scheduler.
+"""What more cores would bring: the user's events, replayed on a virtual machine of so many cores.
 
 ``recording`` runs the events on one thread and takes down how long each took and what it read and
-wrote. ``costs`` measures what a transaction and a cache line cost on this machine. ``workload``
-makes transactions of events. ``simulation`` is the scheduler of ``scheduler.c`` as discrete events,
-for any number of threads; ``eager`` is what that protocol does differently, with ``accesses`` to
-records. ``forecast`` puts them together and compares itself with real runs.
+wrote; ``trace`` is what they do, as the machine reads it. ``machine`` replays them: the runtime's
+own C code, compiled for a virtual machine (``stm_native/forecast/``), schedules, validates, commits
+and parks on cores with clocks of their own. ``costs`` says what lines and waking cost there.
+``forecast`` puts them together and compares itself with real runs.
 
 What it leaves out is listed in ``report``, and with every answer.
 """
 
 from specstream.tuning.forecast.costs import Costs
-from specstream.tuning.forecast.eager import simulate_eager
-from specstream.tuning.forecast.simulation import Outcome, simulate
-from specstream.tuning.forecast.workload import Transactions, Workload
+from specstream.tuning.forecast.events import Access, Event
+from specstream.tuning.forecast.machine import Outcome, replay
+from specstream.tuning.forecast.trace import Trace
 
-__all__ = ["Costs", "Outcome", "Transactions", "Workload", "simulate", "simulate_eager"]
+__all__ = ["Access", "Costs", "Event", "Outcome", "Trace", "replay"]

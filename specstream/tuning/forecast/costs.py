@@ -1,40 +1,52 @@
-"""What transactions and cache lines cost, in nanoseconds."""
+"""What the cores of the virtual machine take, in nanoseconds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specstream._native import ffi, lib
 
-__all__ = ["Costs", "measured_transfer"]
+__all__ = ["Costs", "measured_costs"]
+
+# Lines that a core has asked for at once, at most, where it reads some anywhere.
+AT_ONCE = 8
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Constants of the simulation, in nanoseconds; all 0: only the events count.
+    """As ``struct costs`` of ``stm_native/forecast/machine.h`` has them, in its order.
+
+    By default those of a server whose cores share a cache.
 
     Attributes:
-        start: of a speculative run: claiming it, clearing the logs, saying that it is finished.
-        commit: of a finished transaction, besides its log entries.
-        entry: of comparing or publishing one log entry.
-        head: of a run in place, besides the run.
-        latency: one cache line from another core, waited for.
-        bulk: one of many cache lines from another core.
-        wake: from the end of a wait that was too long to spin, to going on.
+        access: to a line that the core has, with the instructions around it.
+        transfer: a line that another core has written.
+        bulk: the same, right behind another one that is on its way.
+        shared: a line that nobody has written since the core last had it, or ever.
+        store: to a line of others: it waits in the store buffer.
+        atomic: a locked instruction, or a fence.
+        pause: of a waiting loop.
+        call: waking somebody, for who wakes.
+        wake: until who is woken runs.
+        sleep: going to sleep.
     """
 
-    start: float = 0.0
-    commit: float = 0.0
-    entry: float = 0.0
-    head: float = 0.0
-    latency: float = 0.0
-    bulk: float = 0.0
-    wake: float = 0.0
+    access: float = 0.5
+    transfer: float = 60.0
+    bulk: float = 10.0
+    shared: float = 8.0
+    store: float = 2.0
+    atomic: float = 6.0
+    pause: float = 14.0
+    call: float = 2_000.0
+    wake: float = 5_000.0
+    sleep: float = 2_000.0
 
 
-def measured_transfer() -> tuple[float, float]:
-    """Latency and bulk cost of a cache line; zeros where there is one core only."""
+def measured_costs() -> Costs:
+    """With lines that take as long as between two cores here, where there are two."""
     found = ffi.new("struct ss_transfer *")
     if not lib.ss_measure_transfer(found):
-        return 0.0, 0.0
-    return float(found.latency), float(found.bulk)
+        return Costs()
+    latency = float(found.latency)
+    return replace(Costs(), transfer=latency, bulk=max(float(found.bulk), latency / AT_ONCE))

@@ -12,12 +12,10 @@ from specstream.errors import InputError
 from specstream.operator.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant
-from specstream.tuning.forecast.accesses import Accesses, Records
-from specstream.tuning.forecast.costs import Costs, measured_transfer
-from specstream.tuning.forecast.eager import simulate_eager
-from specstream.tuning.forecast.recording import Recording, record, under_eager
-from specstream.tuning.forecast.simulation import Outcome, simulate, simulate_plain
-from specstream.tuning.forecast.workload import Workload
+from specstream.tuning.forecast.costs import Costs, measured_costs
+from specstream.tuning.forecast.machine import Outcome, replay
+from specstream.tuning.forecast.recording import record, under_eager
+from specstream.tuning.forecast.trace import Trace
 from specstream.tuning.stream import Stream
 
 __all__ = ["Check", "Expected", "Forecast", "forecast_cores"]
@@ -26,13 +24,15 @@ __all__ = ["Check", "Expected", "Forecast", "forecast_cores"]
 MOST_EVENTS = 10_000
 LEAST_EVENTS = 200
 MOST_TRANSACTIONS = 5_000
-# From the futex to going on, on a machine with nothing else to do.
-WAKE = 8_000.0
+# So many are replayed in any case; more where all of them take no more accesses than this, which is
+# a second or two.
+LEAST_TRANSACTIONS = 300
+MOST_ACCESSES = 30_000_000
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One setting on so many cores, simulated.
+    """One setting on so many cores, replayed.
 
     Attributes:
         speed: relative to plain.
@@ -49,13 +49,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class Check:
-    """A simulated run beside the real one.
+    """A replayed run beside the real one.
 
     Attributes:
         forced: the real run never ran the head in place; so is that of one thread, where nothing
             would be speculative otherwise.
         measured: speed relative to plain, median of rounds.
-        forecast: the same, simulated.
+        forecast: the same, replayed.
     """
 
     threads: int
@@ -74,20 +74,20 @@ class Check:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the simulation says.
+    """What the machine says.
 
     Attributes:
         best: the fastest setting for each number of threads and each protocol.
         every: all settings.
         checks: against real runs.
-        costs: that were measured, by protocol.
+        costs: of the machine.
         events: that were recorded.
     """
 
     best: list[Expected]
     every: list[Expected]
     checks: list[Check]
-    costs: dict[str, Costs]
+    costs: Costs
     events: int
 
     @property
@@ -97,30 +97,36 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class _Simulation:
-    """Events as one protocol runs them, and what it costs."""
+class _Replay:
+    """Events as one protocol runs them, and the machine that replays them."""
 
     protocol: str
-    workload: Workload
+    trace: Trace
     costs: Costs
-    accesses: Accesses | None = None
 
-    def outcome(
-        self, threads: int, horizon: int, chunk: int, forced: bool = False
-    ) -> tuple[float, Outcome]:
-        """Speed relative to plain, and what a simulated run did."""
-        work = self.workload.in_chunks(chunk, MOST_TRANSACTIONS)
-        if self.accesses is None:
-            outcome = simulate(work, threads, horizon, self.costs, forced)
-        else:
-            outcome = simulate_eager(
-                self.workload, self.accesses, chunk, MOST_TRANSACTIONS, threads, horizon, self.costs
+    def expected(self, threads: int, horizon: int, chunk: int, forced: bool = False) -> Expected:
+        """One setting on so many cores, relative to plain there."""
+
+        def on(threads: int, horizon: int, most: int, forced: bool) -> Outcome:
+            return replay(
+                self.trace,
+                threads,
+                horizon,
+                chunk,
+                protocol=self.protocol,
+                most=most,
+                forced=forced,
+                costs=self.costs,
             )
-        return simulate_plain(work) / outcome.nanoseconds, outcome
 
-    def expected(self, threads: int, horizon: int, chunk: int) -> Expected:
-        """One setting on so many cores."""
-        speed, outcome = self.outcome(threads, horizon, chunk)
+        most = LEAST_TRANSACTIONS
+        outcome = on(threads, horizon, most, forced)
+        fitting = min(MOST_TRANSACTIONS, MOST_ACCESSES * most // outcome.accesses)
+        if fitting > most:
+            most = fitting
+            outcome = on(threads, horizon, most, forced)
+        plain = on(1, 0, most, False)
+        speed = plain.nanoseconds / outcome.nanoseconds
         aborts = outcome.aborts / outcome.speculative_runs if outcome.speculative_runs else 0.0
         return Expected(threads, horizon, chunk, self.protocol, speed, aborts)
 
@@ -165,25 +171,23 @@ def forecast_cores(
     batch = stream.slice(before, min(stream.count - before, MOST_EVENTS))
     recording = record(operator, warm_up, batch.table, batch.order)
     batch = batch.slice(0, len(recording.events))
-    latency, bulk = measured_transfer()
-    simulations = []
+    costs = measured_costs()
+    words, regions = operator.layout.state_words, operator.layout.regions(0)
+    replays = []
     if "value" in protocols:
-        workload = Workload(recording.events)
-        simulations.append(_Simulation("value", workload, _costs(recording, latency, bulk)))
+        replays.append(_Replay("value", Trace(recording.events, words, regions), costs))
     if "eager" in protocols:
         say("recording once more, under eager")
         found = under_eager(recording, operator, warm_up, batch.table, batch.order)
-        workload = Workload(found.events)
-        accesses = Accesses(workload, Records(operator.layout.regions(0)))
-        simulations.append(_Simulation("eager", workload, _costs(found, latency, bulk), accesses))
+        replays.append(_Replay("eager", Trace(found.events, words, regions), costs))
     say("comparing the forecast with real runs")
-    checks = _checks(operator, warm_up, batch, simulations, real_cores, seconds)
+    checks = _checks(operator, warm_up, batch, replays, real_cores, seconds)
     every = []
     for threads in thread_counts(cores):
         say(f"replaying on {threads} cores")
-        for simulation in simulations:
-            for horizon, chunk in _settings(simulation.workload, threads):
-                every.append(simulation.expected(threads, horizon, chunk))
+        for one in replays:
+            for horizon, chunk in _settings(one.trace, threads):
+                every.append(one.expected(threads, horizon, chunk))
     groups = dict.fromkeys((one.threads, one.protocol) for one in every)
     best = [
         max(
@@ -192,81 +196,62 @@ def forecast_cores(
         )
         for group in groups
     ]
-    every_cost = {simulation.protocol: simulation.costs for simulation in simulations}
-    return Forecast(best, every, checks, every_cost, len(recording.events))
+    return Forecast(best, every, checks, costs, len(recording.events))
 
 
-def _costs(recording: Recording, latency: float, bulk: float) -> Costs:
-    # Half of what a transaction costs is at its start, half at its commit.
-    return Costs(
-        start=recording.start / 2,
-        commit=recording.start / 2,
-        entry=recording.entry,
-        head=recording.head,
-        latency=latency,
-        bulk=bulk,
-        wake=WAKE,
-    )
-
-
-def _mean_seconds(workload: Workload) -> float:
-    return max(sum(event.plain for event in workload.events) * 1e-9 / len(workload), 1e-9)
-
-
-def _settings(workload: Workload, threads: int) -> list[tuple[int, int]]:
+def _settings(trace: Trace, threads: int) -> list[tuple[int, int]]:
     """Horizons and chunks that a search on such a machine would try."""
+    seconds = max(trace.plain_nanoseconds * 1e-9 / len(trace), 1e-9)
     found = {
         (int(one.horizon), int(one.chunk))
-        for one in candidates(_mean_seconds(workload), threads, ("value",))
+        for one in candidates(seconds, threads, ("value",))
         if one.threads == threads and one.horizon in (threads, 4 * threads)
     }
-    return sorted(one for one in found if one[1] == 1 or one[1] * 4 * threads <= len(workload))
+    return sorted(one for one in found if one[1] == 1 or one[1] * 4 * threads <= len(trace))
 
 
 def _checks(
     operator: Operator,
     warm_up: pa.Table,
     batch: Stream,
-    simulations: Sequence[_Simulation],
+    replays: Sequence[_Replay],
     real_cores: int,
     seconds: float,
 ) -> list[Check]:
-    chunks = sorted({chunk for _, chunk in _settings(simulations[0].workload, 2)}) or [1]
+    chunks = sorted({chunk for _, chunk in _settings(replays[0].trace, 2)}) or [1]
     middle = chunks[len(chunks) // 2]
     chosen = [
         *((1, 1, chunk) for chunk in sorted({chunks[0], middle})),
         *((2, horizon, middle) for horizon in (2, 8) if real_cores > 1),
     ]
     plain = EngineContestant("plain", operator, batch.order, warm_up=warm_up, threads=1, horizon=0)
-    real: list[tuple[_Simulation, int, int, int, EngineContestant]] = []
+    real: list[tuple[_Replay, int, int, int, EngineContestant]] = []
     try:
-        for simulation in simulations:
+        for one in replays:
             for threads, horizon, chunk in chosen:
                 contestant = EngineContestant(
-                    f"{threads} threads, horizon {horizon}, chunk {chunk}, {simulation.protocol}",
+                    f"{threads} threads, horizon {horizon}, chunk {chunk}, {one.protocol}",
                     operator,
                     batch.order,
                     warm_up=warm_up,
                     threads=threads,
                     horizon=horizon,
                     chunk=chunk,
-                    protocol=simulation.protocol,
+                    protocol=one.protocol,
                     execution="speculate" if threads == 1 else "ordered",
                 )
-                real.append((simulation, threads, horizon, chunk, contestant))
-        contestants = [one[-1] for one in real]
+                real.append((one, threads, horizon, chunk, contestant))
+        contestants = [of_setting[-1] for of_setting in real]
         arena = Arena([batch.table], plain)
         arena.round(contestants)
         rounds = arena.rounds_for(contestants, seconds, 5, lambda text: None)
         checks = []
-        for simulation, threads, horizon, chunk, contestant in real:
+        for one, threads, horizon, chunk, contestant in real:
             forced = threads == 1
             measured = arena.measured(contestant, rounds).speed
-            forecast, _ = simulation.outcome(threads, horizon, chunk, forced)
-            checks.append(
-                Check(threads, horizon, chunk, simulation.protocol, forced, measured, forecast)
-            )
+            forecast = one.expected(threads, horizon, chunk, forced).speed
+            checks.append(Check(threads, horizon, chunk, one.protocol, forced, measured, forecast))
         return checks
     finally:
-        for contestant in (plain, *(one[-1] for one in real)):
+        for contestant in (plain, *(of_setting[-1] for of_setting in real)):
             contestant.close()

@@ -13,7 +13,7 @@ from specstream._native import ffi, lib
 from specstream.declarations.limits import Limits
 from specstream.engine.engine import Engine
 from specstream.operator.operator import Operator
-from specstream.tuning.forecast.workload import Access, Event
+from specstream.tuning.forecast.events import Access, Event
 
 __all__ = ["Recording", "record", "under_eager"]
 
@@ -22,8 +22,6 @@ MOST_ENTRIES = 1 << 22
 # A range of events that the clock measures well.
 RANGE_SECONDS = 10e-6
 REPEAT = 5
-# Starting a batch and waking its thread.
-JOB_NANOSECONDS = 30_000
 
 
 @dataclass(frozen=True)
@@ -32,26 +30,19 @@ class Recording:
 
     Attributes:
         events: with what each of them took, plainly and speculatively.
-        start: nanoseconds of a transaction besides its run and its log entries.
-        entry: nanoseconds of one log entry at the commit.
-        head: nanoseconds of a run in place, besides the run.
         range: events of a range that was timed.
     """
 
     events: list[Event]
-    start: float
-    entry: float
-    head: float
     range: int = 1
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """One run over the events in chunks: records, log entries, and its time in all."""
+    """One run over the events in chunks: records and log entries."""
 
     records: npt.NDArray[np.void]
     entries: npt.NDArray[np.void]
-    seconds: float
 
     @property
     def nanoseconds(self) -> npt.NDArray[np.float64]:
@@ -113,11 +104,7 @@ def record(
     chunk = max(1, min(64, chunk, fitting))
     ranged = passes(batch, chunk, True)
     speculative = _scaled(each, ranged, chunk)
-    single_plain = passes(batch, 1, False)
-    plain = _scaled(_least(single_plain), passes(batch, chunk, False), chunk)
-    # A transaction's price is what a run of many short ones takes beyond the runs themselves.
-    start, entry = _overhead(single, ranged)
-    head = min(_beyond(one) for one in single_plain)
+    plain = _scaled(_least(passes(batch, 1, False)), passes(batch, chunk, False), chunk)
     events = []
     for number in range(count):
         row = found.records[number]
@@ -134,16 +121,15 @@ def record(
                 [
                     one
                     for one in _accesses(found.entries[at : at + reads])
-                    if one[0] not in foretold
+                    if one.byte not in foretold
                 ],
                 _accesses(written),
-                int(entries[number]),
                 int(row["row_words"]),
                 bool(row["dropped"]),
                 foretold | _keys(updates),
             )
         )
-    return Recording(events, start, entry, head, chunk)
+    return Recording(events, chunk)
 
 
 def under_eager(
@@ -153,7 +139,7 @@ def under_eager(
     batch: pa.Table,
     order: dict[str, Any],
 ) -> Recording:
-    """The same events under protocol ``eager``: what its runs take, and its transactions cost.
+    """The same events under protocol ``eager``: what its runs take.
 
     Its log holds versions, so what the events read and wrote is that of the recording before.
     """
@@ -165,22 +151,18 @@ def under_eager(
         ]
 
     batch = batch.slice(0, len(known.events))
-    single, ranged = passes(1), passes(known.range)
-    speculative = _scaled(_least(single), ranged, known.range)
-    start, entry = _overhead(single, ranged)
+    single = passes(1)
+    speculative = _scaled(_least(single), passes(known.range), known.range)
     records = single[0].records
     events = [
         replace(
             event,
             speculative=float(speculative[number]),
-            entries=int(records["reads"][number] + records["writes"][number]),
             retried=bool(records["dropped"][number]),
         )
         for number, event in enumerate(known.events)
     ]
-    # Comparing two versions of what was read costs nothing here, where nobody else commits: it is
-    # taken to cost what comparing two values does.
-    return Recording(events, start, max(entry, known.entry), known.head, known.range)
+    return Recording(events, known.range)
 
 
 def _run(
@@ -212,14 +194,12 @@ def _run(
         execution="speculate" if speculate else "ordered",
     ) as engine:
         engine.process(warm_up, **order)
-        before = engine.stats.seconds
         engine.parts.native.record(recorder)
         engine.process(batch, **order)
-        seconds = engine.stats.seconds - before
     found = records[: recorder.record_count]
     if speculate:
         found = found[found["speculative"]]
-    return _Pass(found, entries[: recorder.entry_count], seconds)
+    return _Pass(found, entries[: recorder.entry_count])
 
 
 def _least(passes: list[_Pass]) -> npt.NDArray[np.float64]:
@@ -239,37 +219,29 @@ def _scaled(
     return each * (of_range / np.maximum(sums, 1e-9))[place]
 
 
-def _beyond(one: _Pass) -> float:
-    """Nanoseconds per transaction of a pass beyond what its runs took."""
-    rest = one.seconds * 1e9 - float(one.records["nanoseconds"].sum()) - JOB_NANOSECONDS
-    return max(0.0, rest / max(len(one.records), 1) - clock_nanoseconds())
-
-
-def _overhead(single: list[_Pass], ranged: list[_Pass]) -> tuple[float, float]:
-    """Per transaction and per log entry, from two numbers of transactions with the same entries."""
-    few = min(_beyond(one) * len(one.records) for one in ranged)
-    many = min(_beyond(one) * len(one.records) for one in single)
-    transactions = len(single[0].records), len(ranged[0].records)
-    entries = float((single[0].records["reads"] + single[0].records["writes"]).sum())
-    if transactions[0] <= transactions[1]:
-        return many / max(transactions[0], 1), 0.0
-    start = max(0.0, (many - few) / (transactions[0] - transactions[1]))
-    rest = max(0.0, few - start * transactions[1])
-    return start, rest / entries if entries else 0.0
-
-
 def _keys(entries: npt.NDArray[np.void]) -> frozenset[int]:
-    return frozenset(key for key, _ in _accesses(entries))
+    return frozenset(access.byte for access in _accesses(entries))
 
 
 def _accesses(entries: npt.NDArray[np.void]) -> list[Access]:
-    """Log entries as (key, value): the key counts bytes; a narrow element has one for each byte."""
+    """Log entries as accesses; one may be to several narrow elements beside each other."""
     found: list[Access] = []
     for word, mask, _, value in entries.tolist():
         if mask == 0:
-            found.append((8 * word, value))
+            found.append(Access(8 * word, value))
             continue
-        found += [
-            (8 * word + byte, value >> (8 * byte) & 255) for byte in range(8) if mask >> byte & 1
-        ]
+        byte = 0
+        while mask >> byte:
+            # The largest element that may begin here and has all of its bytes in the mask.
+            sizes = (size for size in (4, 2, 1) if byte % size == 0 and _has(mask, byte, size))
+            size = next(sizes, 0)
+            if size:
+                part = value >> (8 * byte) & (1 << 8 * size) - 1
+                found.append(Access(8 * word + byte, part, size))
+            byte += size or 1
     return found
+
+
+def _has(mask: int, byte: int, size: int) -> bool:
+    wanted = (1 << size) - 1
+    return mask >> byte & wanted == wanted

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LEFT_OUT", "forecast_table", "forecast_text", "forecast_to_dict"]
 
-# What is not simulated; most of it makes real machines slower.
+# What the machine has not; most of it makes real ones slower.
 LEFT_OUT = (
     "what cores share: caches, memory bandwidth, power, execution units",
     "the distance of sockets, which are farther apart than cores",
     "what a run does differently that has read too early and will be dropped",
     "when within an event a word is read or stored to: it is taken to be spread evenly",
-    "that stores of a run in place become visible one by one: here all do at its end",
-    "under eager, records that several distant words share because there are too many words",
+    "that rows and slices are logged as a whole: here word by word",
+    "what waking takes here: that of an idle server is taken",
     "operations on boosted fields: their locks, and that one of them runs at a time",
     "other processes",
 )

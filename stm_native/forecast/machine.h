@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 struct costs { /* of one core, in picoseconds */
     int64_t access;   /* to a line that the core has, with the instructions around it */
     int64_t transfer; /* a line that another core has written */
+    int64_t bulk;     /* the same, behind another one that nothing waits for: both are on their way at once */
     int64_t shared;   /* a line that nobody has written since it was last here, or ever */
     int64_t store;    /* to a line of others: it waits in the store buffer */
     int64_t atomic;   /* a locked instruction, or a fence */
@@ -31,10 +33,26 @@ struct costs { /* of one core, in picoseconds */
 int machine_run(const struct costs *costs, void (*main)(void *), void *argument);
 /* The core that runs is busy for so long. */
 void machine_work(int64_t nanoseconds);
+/* Picoseconds that the core that runs has been at work: neither asleep nor waiting for lines. */
+int64_t machine_busy(void);
+/* It works on until it has been at work for so long in all. */
+void machine_work_until(int64_t busy);
+/* An access by code that was not compiled for the machine. */
+void machine_touch(const volatile void *address, bool writes);
 /* Nanoseconds since the machine began, of the core that runs. */
 int64_t machine_now(void);
 /* Accesses so far that were no hits: lines moved between cores. */
 int64_t machine_transfers(void);
+/* All accesses so far: what a run takes to compute. */
+int64_t machine_accesses(void);
+
+/* Nanoseconds of all cores together so far. */
+struct machine_times {
+    int64_t working; /* on events, their accesses excepted */
+    int64_t looking; /* for work, in a waiting loop */
+    int64_t awake;   /* in all */
+};
+struct machine_times machine_times(void);
 
 int machine_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *),
                    void *argument);
@@ -52,9 +70,14 @@ int machine_clock(clockid_t clock, struct timespec *now);
 int machine_sleep(const struct timespec *time, struct timespec *rest);
 int machine_yield(void);
 void machine_pause(void);
+void machine_prefetch(const volatile void *address);
 int machine_set(pthread_key_t key, const void *value);
 void *machine_get(pthread_key_t key);
 int machine_affinity(void);
+/* Its cores take no signals. */
+int machine_sigaction(int signal, const struct sigaction *action, struct sigaction *before);
+int machine_sigaltstack(const stack_t *stack, stack_t *before);
+int machine_sigmask(int how, const sigset_t *set, sigset_t *before);
 
 /* Memory that lies where it has lain in every run, so that the same words share cache lines. */
 void *machine_malloc(size_t bytes);
@@ -84,10 +107,14 @@ void machine_free(void *memory);
 #define pthread_setspecific machine_set
 #define pthread_getspecific machine_get
 #define pthread_setaffinity_np(...) machine_affinity()
+#define sigaction(signal, action, before) machine_sigaction(signal, action, before)
+#define sigaltstack machine_sigaltstack
+#define pthread_sigmask machine_sigmask
 #define clock_gettime machine_clock
 #define nanosleep machine_sleep
 #define sched_yield machine_yield
 #define __builtin_ia32_pause machine_pause
+#define __builtin_prefetch(address, ...) machine_prefetch(address)
 #define _Thread_local
 #endif
 

@@ -1,10 +1,11 @@
 /* See machine.h.
  *
  * Each thread of the runtime is a core, and a coroutine here. The one whose clock is least runs, until
- * that of another is less: so all accesses of all cores come in the order of their times, and a run
- * can be repeated. What an access costs depends on who has touched its cache line last: a line is
+ * that of another is less by a part of what a line takes from core to core: so accesses of all cores
+ * come in the order of their times, as far as cores can tell, and a run can be repeated. What an access costs depends on who has touched its cache line last: a line is
  * where it was written, or where it was read since. Caches are without end; what a core does beside
- * accesses is in the cost of an access.
+ * accesses is in the cost of an access. A core that waits for a line goes on looking ahead, as far as the
+ * next fence or locked instruction: lines that it reads right behind come in bulk.
  *
  * A core that waits for a mutex or a condition sleeps, and is woken by who gives it; its clock goes on
  * from there, plus the time that waking takes. */
@@ -25,6 +26,8 @@
 static char *const memory_begin = (char *)0x300000000000;
 static const size_t memory_bytes = (size_t)1 << 38;
 
+/* A core waits for so many lines at one time. */
+enum { FILLS = 10 };
 enum { MOST_CORES = 128, STACK_BYTES = 1 << 20, LINE_SHIFT = 6, TABLE_BITS = 20 };
 
 enum state { RUNNABLE, ASLEEP, OVER };
@@ -35,13 +38,23 @@ struct core {
     bool has_begun;
     enum state state;
     int64_t clock; /* picoseconds */
+    int64_t waited;  /* of these, for lines and asleep */
+    int64_t arrived; /* until then a line that it reads may have been on its way with the one before */
     int64_t alarm; /* asleep: until then; INT64_MAX: until somebody wakes it */
     bool timed_out;
     const void *waits_for; /* a mutex, a condition, or a core */
+    int pauses; /* one behind the other */
+    int64_t spent;  /* awake, picoseconds */
+    int64_t paused; /* of these until it paused last */
     void *(*entry)(void *);
     void *argument;
     void *stack;
     void *own; /* what pthread_setspecific has set */
+    struct { /* lines that were asked for ahead, and when they are there */
+        uint64_t tag;
+        int64_t at;
+    } fills[FILLS];
+    int64_t filled_at; /* all of them */
 };
 
 struct line {
@@ -51,21 +64,26 @@ struct line {
 };
 
 static struct core cores[MOST_CORES];
+static int64_t ready[MOST_CORES]; /* when each can go on; of the running one an old time */
 static int count, current;
 static struct costs cost;
 static int64_t limit; /* the running core's clock must not pass it */
+static int64_t ahead; /* of the next one it may be by so much */
 static struct line *table;
-static int64_t transfers;
+static int64_t transfers, accesses;
+static struct machine_times times; /* picoseconds */
 static jmp_buf outside;
 static char *memory_end;
 
 /* ---- who runs ---- */
 
-static int64_t ready_at(const struct core *core)
+static void set_ready(const struct core *core)
 {
+    int64_t *at = &ready[core - cores];
     if (core->state == RUNNABLE)
-        return core->clock;
-    return core->state == ASLEEP ? core->alarm : INT64_MAX;
+        *at = core->clock;
+    else
+        *at = core->state == ASLEEP ? core->alarm : INT64_MAX;
 }
 
 static void switch_core(void);
@@ -79,19 +97,21 @@ static void run_entry(void)
         if (cores[i].state == ASLEEP && cores[i].waits_for == core) {
             cores[i].state = RUNNABLE;
             cores[i].clock = cores[i].clock > core->clock ? cores[i].clock : core->clock;
+            set_ready(&cores[i]);
         }
     if (current == 0)
         _longjmp(outside, 1);
     switch_core();
 }
 
-/* The core that is the earliest; its clock must not pass that of the next. */
+/* The core that is the earliest; its clock must not pass that of the next by more than `ahead`. */
 static int earliest(void)
 {
     int found = -1;
     int64_t least = INT64_MAX, second = INT64_MAX;
+    set_ready(&cores[current]);
     for (int i = 0; i < count; i++) {
-        int64_t at = ready_at(&cores[i]);
+        int64_t at = ready[i];
         if (at < least) {
             second = least;
             least = at;
@@ -104,7 +124,7 @@ static int earliest(void)
         fprintf(stderr, "machine: all cores are asleep for ever\n");
         abort();
     }
-    limit = second;
+    limit = second < INT64_MAX - ahead ? second + ahead : INT64_MAX;
     return found;
 }
 
@@ -136,6 +156,8 @@ static inline void spend(int64_t picoseconds)
         return; /* outside of the machine */
     struct core *core = &cores[current];
     core->clock += picoseconds;
+    core->spent += picoseconds;
+    times.awake += picoseconds;
     if (core->clock > limit)
         switch_core();
 }
@@ -162,10 +184,25 @@ static bool has(const struct line *line, int core)
     return line->readers[core >> 6] >> (core & 63) & 1;
 }
 
-static int64_t cost_of(uintptr_t address, bool writes)
+/* Until a line is there that was asked for ahead. */
+static int64_t rest_of(const struct line *line)
 {
+    const struct core *core = &cores[current];
+    if (core->filled_at > core->clock)
+        for (int i = 0; i < FILLS; i++)
+            if (core->fills[i].tag == line->tag && core->fills[i].at > core->clock)
+                return core->fills[i].at - core->clock;
+    return 0;
+}
+
+enum access { READ, WRITE, PREFETCH };
+
+static int64_t cost_of(uintptr_t address, enum access access)
+{
+    bool writes = access == WRITE;
     struct line *line = line_of(address);
     int me = current;
+    accesses++;
     if (writes) {
         if (line->writer == me && line->readers[0] == 0 && line->readers[1] == 0)
             return cost.access;
@@ -181,8 +218,13 @@ static int64_t cost_of(uintptr_t address, bool writes)
         return cost.access + cost.store;
     }
     if (line->writer == me || has(line, me))
-        return cost.access;
-    int64_t taken = line->writer >= 0 ? cost.transfer : cost.shared;
+        return cost.access + rest_of(line);
+    struct core *core = &cores[me];
+    int64_t taken = cost.shared;
+    if (line->writer >= 0)
+        taken = core->clock < core->arrived && access == READ ? cost.bulk : cost.transfer;
+    if (access == READ)
+        core->arrived = core->clock + taken + cost.transfer;
     transfers += line->writer >= 0;
     if (line->writer >= 0) {
         line->readers[line->writer >> 6] |= UINT64_C(1) << (line->writer & 63);
@@ -192,11 +234,15 @@ static int64_t cost_of(uintptr_t address, bool writes)
     return cost.access + taken;
 }
 
-static inline void touch(const volatile void *address, bool writes)
+static inline void touch(const volatile void *address, enum access access)
 {
     if (table == NULL)
         return;
-    spend(cost_of((uintptr_t)address, writes));
+    int64_t taken = cost_of((uintptr_t)address, access);
+    cores[current].waited += taken - cost.access;
+    if (access == WRITE)
+        cores[current].pauses = 0;
+    spend(taken);
 }
 
 /* A locked instruction needs the line at once. */
@@ -206,8 +252,11 @@ static inline void touch_atomic(const volatile void *address)
         return;
     uintptr_t at = (uintptr_t)address;
     int64_t before = transfers;
-    int64_t taken = cost_of(at, true);
-    spend(taken + cost.atomic + (transfers > before ? cost.transfer - cost.store : 0));
+    int64_t taken = cost_of(at, WRITE) + (transfers > before ? cost.transfer - cost.store : 0);
+    cores[current].waited += taken - cost.access;
+    cores[current].arrived = 0;
+    cores[current].pauses = 0;
+    spend(taken + cost.atomic);
 }
 
 /* ---- threads, mutexes, conditions ---- */
@@ -231,6 +280,7 @@ static int add(void *(*entry)(void *), void *argument, int64_t clock)
     core->begin.uc_link = NULL;
     makecontext(&core->begin, run_entry, 0);
     count++;
+    set_ready(core);
     return number;
 }
 
@@ -250,7 +300,9 @@ static void sleep_until(const void *waits_for, int64_t alarm)
     core->alarm = alarm;
     core->timed_out = false;
     core->state = ASLEEP;
+    int64_t since = core->clock;
     switch_core();
+    core->waited += core->clock - since;
     core->waits_for = NULL;
 }
 
@@ -264,8 +316,9 @@ int machine_join(pthread_t thread, void **result)
     return 0;
 }
 
-/* Wakes those that wait for something: at most so many, the one that has waited longest first. */
-static void wake(const void *what, int most)
+/* Makes those that wait for something go on: at most so many, the one that has waited longest first.
+ * The core that runs goes on meanwhile: it may be about to sleep itself, as nobody may see half. */
+static void rouse(const void *what, int most)
 {
     while (most-- > 0) {
         int found = -1;
@@ -280,9 +333,15 @@ static void wake(const void *what, int most)
         core->clock = core->clock > at ? core->clock : at;
         core->state = RUNNABLE;
         core->waits_for = NULL;
-        limit = core->clock < limit ? core->clock : limit;
+        set_ready(core);
+        limit = core->clock + ahead < limit ? core->clock + ahead : limit;
         cores[current].clock += cost.call;
     }
+}
+
+static void wake(const void *what, int most)
+{
+    rouse(what, most);
     spend(0);
 }
 
@@ -347,7 +406,7 @@ int machine_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
     struct machine_mutex *own = (struct machine_mutex *)mutex;
     own->owner = 0;
     if (own->waiting > 0)
-        wake(own, 1);
+        rouse(own, 1);
     alarm = alarm > core->clock ? alarm : core->clock;
     sleep_until(condition, alarm);
     bool timed_out = core->timed_out;
@@ -387,6 +446,30 @@ void *machine_get(pthread_key_t key)
 
 int machine_affinity(void)
 {
+    return 0;
+}
+
+int machine_sigaction(int signal, const struct sigaction *action, struct sigaction *before)
+{
+    (void)signal, (void)action;
+    if (before != NULL)
+        *before = (struct sigaction){.sa_handler = SIG_DFL};
+    return 0;
+}
+
+int machine_sigaltstack(const stack_t *stack, stack_t *before)
+{
+    (void)stack;
+    if (before != NULL)
+        *before = (stack_t){.ss_flags = SS_DISABLE};
+    return 0;
+}
+
+int machine_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    (void)how, (void)set;
+    if (before != NULL)
+        sigemptyset(before);
     return 0;
 }
 
@@ -451,9 +534,34 @@ int machine_clock(clockid_t clock, struct timespec *now)
     return 0;
 }
 
+/* Of an operator. */
+static void work(int64_t picoseconds)
+{
+    cores[current].pauses = 0;
+    times.working += picoseconds;
+    spend(picoseconds);
+}
+
 void machine_work(int64_t nanoseconds)
 {
-    spend(nanoseconds * 1000);
+    work(nanoseconds * 1000);
+}
+
+int64_t machine_busy(void)
+{
+    return cores[current].clock - cores[current].waited;
+}
+
+void machine_work_until(int64_t busy)
+{
+    int64_t left = busy - machine_busy();
+    if (left > 0)
+        work(left);
+}
+
+void machine_touch(const volatile void *address, bool writes)
+{
+    touch(address, writes ? WRITE : READ);
 }
 
 int machine_sleep(const struct timespec *time, struct timespec *rest)
@@ -469,14 +577,53 @@ int machine_yield(void)
     return 0;
 }
 
+/* A core that has waited for long looks less often, or a wait would take long to compute. */
 void machine_pause(void)
 {
-    spend(cost.pause);
+    enum { AS_OFTEN = 16, MOST = 8 };
+    struct core *core = &cores[current];
+    int longer = 1 + core->pauses / AS_OFTEN;
+    int64_t taken = cost.pause * (longer < MOST ? longer : MOST);
+    /* What lies between two pauses is looking for work. */
+    times.looking += taken + (core->pauses++ > 0 ? core->spent - core->paused : 0);
+    core->paused = core->spent + taken;
+    spend(taken);
+}
+
+void machine_prefetch(const volatile void *address)
+{
+    if (table == NULL)
+        return;
+    struct core *core = &cores[current];
+    int64_t taken = cost_of((uintptr_t)address, PREFETCH) - cost.access;
+    int earliest = 0;
+    for (int i = 1; i < FILLS; i++)
+        if (core->fills[i].at < core->fills[earliest].at)
+            earliest = i;
+    if (taken > 0) {
+        if (core->fills[earliest].at > core->clock)
+            core->clock = core->fills[earliest].at;
+        core->fills[earliest].tag = line_of((uintptr_t)address)->tag;
+        core->fills[earliest].at = core->clock + taken;
+        if (core->filled_at < core->fills[earliest].at)
+            core->filled_at = core->fills[earliest].at;
+    }
+    spend(cost.access);
 }
 
 int64_t machine_transfers(void)
 {
     return transfers;
+}
+
+int64_t machine_accesses(void)
+{
+    return accesses;
+}
+
+struct machine_times machine_times(void)
+{
+    return (struct machine_times){times.working / 1000, times.looking / 1000, times.awake / 1000};
 }
 
 static void *main_entry(void *argument)
@@ -490,13 +637,15 @@ int machine_run(const struct costs *costs, void (*main)(void *), void *argument)
 {
     void *both[2] = {(void *)(uintptr_t)main, argument};
     cost = *costs;
+    ahead = cost.transfer / 4;
     table = calloc(1 << TABLE_BITS, sizeof *table);
     memory_end = mmap(memory_begin, memory_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (table == NULL || memory_end != memory_begin)
         return -1;
     count = current = 0;
-    transfers = 0;
+    transfers = accesses = 0;
+    times = (struct machine_times){0};
     add(main_entry, both, 1000000);
     limit = INT64_MAX;
     if (_setjmp(outside) == 0) {
@@ -518,12 +667,12 @@ void __tsan_func_entry(void *from) { (void)from; }
 void __tsan_func_exit(void) {}
 
 #define PLAIN(bytes)                                                                               \
-    void __tsan_read##bytes(void *at) { touch(at, false); }                                        \
-    void __tsan_write##bytes(void *at) { touch(at, true); }                                        \
-    void __tsan_unaligned_read##bytes(void *at) { touch(at, false); }                              \
-    void __tsan_unaligned_write##bytes(void *at) { touch(at, true); }                              \
-    void __tsan_volatile_read##bytes(void *at) { touch(at, false); }                               \
-    void __tsan_volatile_write##bytes(void *at) { touch(at, true); }
+    void __tsan_read##bytes(void *at) { touch(at, READ); }                                        \
+    void __tsan_write##bytes(void *at) { touch(at, WRITE); }                                        \
+    void __tsan_unaligned_read##bytes(void *at) { touch(at, READ); }                              \
+    void __tsan_unaligned_write##bytes(void *at) { touch(at, WRITE); }                              \
+    void __tsan_volatile_read##bytes(void *at) { touch(at, READ); }                               \
+    void __tsan_volatile_write##bytes(void *at) { touch(at, WRITE); }
 PLAIN(1)
 PLAIN(2)
 PLAIN(4)
@@ -533,13 +682,13 @@ PLAIN(16)
 void __tsan_read_range(void *at, unsigned long bytes)
 {
     for (unsigned long i = 0; i < bytes; i += 64)
-        touch((char *)at + i, false);
+        touch((char *)at + i, READ);
 }
 
 void __tsan_write_range(void *at, unsigned long bytes)
 {
     for (unsigned long i = 0; i < bytes; i += 64)
-        touch((char *)at + i, true);
+        touch((char *)at + i, WRITE);
 }
 
 /* The access itself comes after its time: what others do until then is there. */
@@ -547,7 +696,7 @@ void __tsan_write_range(void *at, unsigned long bytes)
     type __tsan_atomic##bits##_load(const volatile type *at, int order)                            \
     {                                                                                              \
         (void)order;                                                                               \
-        touch(at, false);                                                                          \
+        touch(at, READ);                                                                           \
         return *at;                                                                                \
     }                                                                                              \
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                     \
@@ -555,7 +704,7 @@ void __tsan_write_range(void *at, unsigned long bytes)
         if (order == __ATOMIC_SEQ_CST)                                                             \
             touch_atomic(at);                                                                      \
         else                                                                                       \
-            touch(at, true);                                                                       \
+            touch(at, WRITE);                                                                       \
         *at = value;                                                                               \
     }                                                                                              \
     type __tsan_atomic##bits##_exchange(volatile type *at, type value, int order)                  \

@@ -1,0 +1,1 @@
+"""Latency: what a call with one row takes, and how long an event waits for its row under load."""

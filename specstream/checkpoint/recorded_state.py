@@ -1,0 +1,109 @@
+"""The state of a stream at a batch, read from its checkpoint: for queries, notebooks, reports.
+
+The checkpoint is read and nothing else. No operator is needed: the files say what the fields are.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from specstream.checkpoint.recorded_batch import newest_state, state_after
+from specstream.checkpoint.run_directory import recorded_store
+from specstream.declarations.options import integer
+from specstream.display.sheet import Sheet
+from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
+
+__all__ = ["CheckpointState", "checkpoint_state"]
+
+
+@dataclass(frozen=True, repr=False)
+class CheckpointState(SnapshotDescription):
+    """The state of a stream after a micro-batch.
+
+    Attributes:
+        state: the committed state, to be read as ``engine.state``.
+        next_sequence: number of the next event of ``process``.
+        pending: events that wait for the frontier of their source.
+        rejected_rows: rejected rows that nobody has fetched.
+        strings: texts in the string table.
+        size: of the state with all that, as a snapshot, in bytes.
+        batch_id: the batch.
+        operator: name of the operator.
+        query: id of Spark's query; None: the batch was given by hand.
+        finished: the stream has ended with the batch.
+    """
+
+    batch_id: int
+    operator: str
+    query: str | None
+    finished: bool
+
+    def _sheet(self) -> Sheet:
+        sheet = super()._sheet()
+        ended = ", the last" if self.finished else ""
+        facts = [("operator", self.operator), ("after batch", f"{self.batch_id:,}{ended}")]
+        return Sheet("Checkpoint", [*facts, *sheet.facts])
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields, as they were declared."""
+        return list(self.state.__dir__())  # dir() sorts them
+
+    def tables(self) -> dict[str, pa.Table]:
+        """All fields as Arrow tables, by name, as of :meth:`table`."""
+        return {name: self.table(name) for name in self.fields}
+
+    def table(self, field: str) -> pa.Table:
+        """A field as an Arrow table, as ``engine.state.table(field)`` gives it.
+
+        Raises:
+            KeyError: the state has no such field.
+        """
+        return self.state.table(field)
+
+
+def checkpoint_state(
+    checkpoint: str | os.PathLike[str], batch: int | None = None
+) -> CheckpointState:
+    """The state that a stream had after a micro-batch, from its checkpoint.
+
+    No operator and no Spark is needed, nothing is written or locked, and the query may be running.
+
+    Args:
+        checkpoint: what ``foreach_batch(checkpoint=...)`` got, a path or a URI; or what
+            ``specstream run --checkpoint`` got.
+        batch: id of the batch; one whose files are still there: ``specstream checkpoint list``
+            tells which, and ``keep_batches=`` keeps more. None: the newest that is whole.
+
+    Returns:
+        The state, to be read as ``engine.state``, or as Arrow tables by field.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no file of the batch.
+        SnapshotError: a file that leads to the batch is damaged; names it.
+
+    ::
+
+        found = ss.checkpoint_state("/data/top/checkpoint", batch=12)
+        found.state.total, found.table("counts")
+    """
+    store = recorded_store(checkpoint)
+    wanted = None if batch is None else integer("batch", batch, 0)
+    chain = newest_state(store) if wanted is None else state_after(store, wanted)
+    about = chain.last.about
+    held = describe_snapshot(chain.snapshot())
+    return CheckpointState(
+        held.state,
+        held.next_sequence,
+        held.pending,
+        held.rejected_rows,
+        held.strings,
+        held.size,
+        about.batch_id,
+        about.operator,
+        about.query,
+        about.finished,
+    )

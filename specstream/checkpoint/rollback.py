@@ -1,0 +1,168 @@
+"""Both checkpoints of a stream, ours and Spark's, taken back to an earlier batch.
+
+Files are deleted and none is written, the latest first, and ours before Spark's. So whenever it is
+broken off, what is left is a state that ours ends in and Spark is behind of: a query that is
+started then is refused, and nothing is lost by running the command again. Only when Spark's last
+file has gone, both are where they were after that batch.
+
+What is in a sink stays there, and cannot be taken back from here: a rollback says what it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from specstream.checkpoint.checkpoint_files import names_of
+from specstream.checkpoint.inputs import input_batches
+from specstream.checkpoint.inventory import Inventory, inventory
+from specstream.checkpoint.prefetch import kept_rows
+from specstream.checkpoint.spark_log import Deletion, SparkLog
+from specstream.checkpoint.store import Store
+from specstream.errors import ConfigurationError, SnapshotError
+
+__all__ = ["Rollback", "roll_back"]
+
+_PART = "part-*.parquet"
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """What a rollback has done, or would do.
+
+    Attributes:
+        batch_id: that both checkpoints are at afterwards.
+        newest: the last batch of which either knew; what lies between is what sinks must forget.
+        files: what is deleted, in that order.
+        merges_files: whether the files of later batches come in one batch, because the log of
+            their source cannot be taken back.
+        outputs: of the directories of Parquet files that were named, those files that the sink must
+            forget.
+    """
+
+    batch_id: int
+    newest: int
+    files: list[str]
+    merges_files: bool
+    outputs: list[str]
+
+
+def roll_back(
+    store: Store,
+    spark: SparkLog,
+    to: int | None = None,
+    *,
+    outputs: Iterable[str | os.PathLike[str]] = (),
+    dry_run: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Rollback:
+    """Takes both checkpoints back.
+
+    Args:
+        store: where our checkpoint files are. It is locked meanwhile, where it can be.
+        spark: Spark's checkpoint of the same query.
+        to: the batch after which they are to be; None: the newest that both can be at.
+        outputs: directories of Parquet files, a file for each batch, as ``parquet_sink`` has them.
+        dry_run: whether nothing is deleted.
+        progress: called with each file before it goes.
+
+    Raises:
+        ConfigurationError: a query uses the directory, there is no such batch, or the two are not
+            of one query.
+        SnapshotError: no file of that batch can be used; says which can.
+    """
+    inventory(store)  # a directory of something else is not made one of checkpoint files
+    store.open()
+    try:
+        found = inventory(store)
+        restart = found.restart
+        is_right = to is None and restart is not None and found.fits(spark) is None
+        if is_right and restart is not None:
+            # All that may be left to do is what was broken off behind Spark's last plan.
+            batch_id = newest = restart.batch_id
+            is_known = batch_id in spark.planned and not found.prefetched
+            files = spark.back_to(batch_id) if is_known else []
+        else:
+            batch_id = _target(store, found, spark, to)
+            files = [*_of_later(store, batch_id), *spark.back_to(batch_id)]
+            known = [*found.prefetched, *spark.planned, *(one.batch_id for one in found.files)]
+            newest = max([batch_id, *known])
+        done = Rollback(
+            batch_id,
+            newest,
+            [str(one) for one in files],
+            bool(files) and spark.merges_files(batch_id),
+            [str(path) for place in outputs for path in _later(Path(place), batch_id)],
+        )
+        for one in files if not dry_run else ():
+            if progress is not None:
+                progress(str(one))
+            one.apply()
+        return done
+    finally:
+        store.close()
+
+
+def _of_later(store: Store, batch_id: int) -> list[Deletion]:
+    """Our files of later batches, the latest first: each that is left has what it builds on."""
+    names = [str(name) for name in reversed(names_of(store)) if name.batch_id > batch_id]
+    # What was kept of them belongs to the history that ends here.
+    for ids, ending in ((kept_rows(store), "rows"), (input_batches(store), "input")):
+        names += [f"{number:010d}.{ending}" for number in ids if number > batch_id]
+    return [Deletion(store, name) for name in names]
+
+
+def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> int:
+    """The batch to go back to, which both can be at."""
+    restart = found.restart
+    if restart is None:
+        raise SnapshotError(
+            f"checkpoint {store!r} has {len(found.files)} checkpoint file(s), none of which can be "
+            "used: put a copy of both directories back"
+        )
+    if spark.query is not None and restart.query not in (None, spark.query):
+        raise ConfigurationError(
+            f"checkpoint {store!r} is of the streaming query {restart.query}, and "
+            f"{spark.directory!r} of the query {spark.query}: give those that belong together"
+        )
+    if to is None:
+        both = [batch for batch in found.usable if batch in spark.planned]
+        if not both:
+            raise ConfigurationError(
+                f"checkpoint {store!r} can be at the batches {_told(found.usable)}, and "
+                f"{spark.directory!r} knows {_told(spark.planned)}: there is none that both can "
+                "be at; put a copy of both directories back"
+            )
+        return both[-1]
+    if to not in found.usable:
+        trouble = next((f.trouble for f in found.files if f.batch_id == to and f.trouble), None)
+        why = "there is no checkpoint file of it" if trouble is None else f"its file: {trouble}"
+        raise SnapshotError(
+            f"checkpoint {store!r} cannot be taken back to batch {to}: {why}; it can be to "
+            f"{_told(found.usable)}. How far files reach back is what keep_batches= says"
+        )
+    return to
+
+
+def _told(batches: list[int]) -> str:
+    """Ids of batches, in few words.
+
+    >>> _told([2, 3, 4, 7]), _told([])
+    ('2 to 4, 7', 'none')
+    """
+    runs: list[list[int]] = []
+    for batch in batches:
+        if runs and batch <= runs[-1][-1] + 1:
+            runs[-1].append(batch)
+        else:
+            runs.append([batch])
+    shown = (f"{run[0]} to {run[-1]}" if run[0] < run[-1] else str(run[0]) for run in runs)
+    return ", ".join(shown) or "none"
+
+
+def _later(directory: Path, batch_id: int) -> list[Path]:
+    """The files of later batches in the directory of a Parquet sink."""
+    numbered = (path for path in directory.glob(_PART) if path.stem[len("part-") :].isdigit())
+    return sorted(path for path in numbered if int(path.stem[len("part-") :]) > batch_id)

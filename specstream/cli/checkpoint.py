@@ -1,0 +1,259 @@
+"""``specstream checkpoint``: what is in a checkpoint, whether it is whole, and the way back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from specstream.checkpoint.inventory import Inventory, Listed, inventory
+from specstream.checkpoint.rollback import Rollback, roll_back
+from specstream.checkpoint.run_directory import recorded_store, run_directory_of
+from specstream.checkpoint.spark_log import SparkLog
+from specstream.cli.errors import reported_errors
+from specstream.cli.options import json_option
+from specstream.display.values import size
+
+__all__ = ["checkpoint"]
+
+directory_argument = click.argument("directory", metavar="CHECKPOINT")
+spark_option = click.option(
+    "--spark",
+    metavar="DIRECTORY",
+    help="Spark's checkpointLocation of the same query  [default: of specstream run, that in "
+    "CHECKPOINT]",
+)
+
+
+@click.group()
+def checkpoint() -> None:
+    """Look at a checkpoint, check it, and take a stream back to an earlier batch.
+
+    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
+    run --checkpoint got.
+    """
+
+
+@checkpoint.command("list")
+@directory_argument
+@spark_option
+@json_option
+def list_(directory: str, spark: str | None, as_json: bool) -> None:
+    """List the checkpoint files, one line for each batch.
+
+    Nothing is written or locked: the query may be running. "yes" in the column "back to" says that
+    a rollback, or specstream state, can go to that batch.
+    """
+    with reported_errors():
+        found, log = _read(directory, spark, thorough=False)
+        if as_json:
+            click.echo(json.dumps(_as_json(found, log), default=str))
+            return
+        _show_files(found)
+        _show_spark(found, log)
+
+
+@checkpoint.command()
+@directory_argument
+@spark_option
+@json_option
+def verify(directory: str, spark: str | None, as_json: bool) -> None:
+    """Read everything, and say what is damaged and which state is the newest to go on from.
+
+    Nothing is written or locked: the query may be running. The exit status is 1 where something is
+    damaged, or the two checkpoints do not belong together.
+    """
+    with reported_errors():
+        found, log = _read(directory, spark, thorough=True)
+        troubles = _troubles(found)
+        apart = None if log is None else found.fits(log)
+        if as_json:
+            click.echo(json.dumps(_as_json(found, log) | {"troubles": troubles}, default=str))
+        else:
+            files = len(found.files) + len(found.others) + len(found.troubles)
+            click.echo(f"{files} file(s) read, {len(troubles)} of them cannot be used")
+            for name, trouble in troubles.items():
+                click.echo(f"{name}: {trouble}")
+            if (restart := found.restart) is None:
+                click.echo("no file can be used: put a copy of both directories back")
+            else:
+                click.echo(f"the newest state to go on from is that after batch {restart.batch_id}")
+            _show_spark(found, log)
+    if troubles or apart is not None:
+        sys.exit(1)
+
+
+@checkpoint.command()
+@directory_argument
+@spark_option
+@click.option(
+    "--to",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Batch after which both checkpoints are to be  [default: the newest that both can be at]",
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="Directory of a Parquet sink: tell which of its files must go; repeatable  [default: of "
+    "specstream run, its own]",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
+@json_option
+def rollback(
+    directory: str,
+    spark: str | None,
+    to: int | None,
+    outputs: tuple[Path, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take both checkpoints, ours and Spark's, back to the state after batch N.
+
+    The query must not be running: a checkpoint that is in use is refused. Broken off at any place,
+    the command can be run again, and a query that is started meanwhile refuses what it finds.
+    Afterwards Spark sends batch N + 1 again. What sinks have of later batches stays there; what has
+    to go is told.
+    """
+    with reported_errors():
+        run = run_directory_of(directory)
+        log = _spark_log(directory, spark)
+        if log is None:
+            raise click.UsageError(
+                "a checkpoint alone would be refused at the next batch: give --spark, the "
+                "checkpointLocation of the same query"
+            )
+        store = recorded_store(directory)
+        places: list[Any] = list(outputs) or ([] if run is None else run.record().outputs)
+        done = roll_back(store, log, to, outputs=places, dry_run=dry_run)
+        if as_json:
+            click.echo(json.dumps(asdict(done) | {"dry_run": dry_run}))
+        else:
+            _show_rollback(done, bool(places), dry_run)
+
+
+def _read(
+    directory: str, spark: str | None, *, thorough: bool
+) -> tuple[Inventory, SparkLog | None]:
+    return inventory(recorded_store(directory), thorough=thorough), _spark_log(directory, spark)
+
+
+def _spark_log(directory: str, spark: str | None) -> SparkLog | None:
+    run = run_directory_of(directory)
+    if spark is None and run is not None:
+        spark = str(run.spark)
+    return None if spark is None else SparkLog(spark)
+
+
+def _troubles(found: Inventory) -> dict[str, str]:
+    """What cannot be used, by the names of the files."""
+    files = {_name(one): one.trouble for one in found.files if one.trouble is not None}
+    return {**files, **found.troubles}
+
+
+def _name(one: Listed) -> str:
+    return f"{one.batch_id:010d}.{'full' if one.is_whole else 'increment'}"
+
+
+def _as_json(found: Inventory, log: SparkLog | None) -> dict[str, Any]:
+    restart = found.restart
+    return {
+        "files": [{**asdict(one), "written": one.written.isoformat()} for one in found.files],
+        "others": found.others,
+        "prefetched": found.prefetched,
+        "restart": None if restart is None else restart.batch_id,
+        "spark": None
+        if log is None
+        else {"directory": log.directory, "query": log.query, "next_batch": log.next_batch},
+        "apart": None if log is None else found.fits(log),
+    }
+
+
+def _show_files(found: Inventory) -> None:
+    table = Table(box=None, pad_edge=False)
+    for name in ("batch", "written (UTC)", "rows", "bytes", "pending", "operator", "file"):
+        right = name in ("batch", "rows", "bytes", "pending")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "operator")
+    table.add_column("back to")
+    for one in found.files:
+        table.add_row(
+            str(one.batch_id),
+            f"{one.written:%Y-%m-%d %H:%M:%S}",
+            *(_count(one.rows), size(one.size), _count(one.pending)),
+            one.operator or "?",
+            ("whole" if one.is_whole else "difference") + (", the end" if one.finished else ""),
+            "yes" if one.trouble is None else f"no: {one.trouble}",
+        )
+    # In a file or a pipe a line stays one, however long.
+    console = Console()
+    (console if console.is_terminal else Console(width=1000)).print(table)
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def _show_spark(found: Inventory, log: SparkLog | None) -> None:
+    if found.prefetched:
+        ids = ", ".join(map(str, found.prefetched))
+        click.echo(f"fetched ahead, to be run at the next start: batch {ids}")
+    if log is None:
+        return
+    following = log.next_batch
+    click.echo(
+        "Spark has planned no batch yet"
+        if following is None
+        else f"Spark goes on with batch {following}"
+    )
+    if (apart := found.fits(log)) is not None:
+        click.echo(
+            f"the two checkpoints do not belong together: {apart}: put back those that do, or take "
+            "both back to one batch with specstream checkpoint rollback"
+        )
+
+
+def _show_rollback(done: Rollback, knows_outputs: bool, dry_run: bool) -> None:
+    would = "would be" if dry_run else "are"
+    tell: Callable[[str], None] = click.echo
+    if done.files:
+        tell(f"both checkpoints {would} at batch {done.batch_id}; {len(done.files)} file(s) gone:")
+        for name in done.files:
+            tell(f"  {name}")
+    else:
+        tell(f"both checkpoints are at batch {done.batch_id} already; nothing is deleted")
+    if done.merges_files:
+        tell(
+            "Spark's log of files cannot be taken back so far: the files of all batches behind "
+            f"{done.batch_id + 1} come in one batch"
+        )
+    if done.newest <= done.batch_id and not done.outputs:
+        return
+    first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
+    these = f"batch {first}" if first == last else f"batches {first} to {last}"
+    tell(f"Before the query starts again, each sink has to forget {these}:")
+    if knows_outputs and done.outputs:
+        tell("  of Parquet files delete these:")
+        for name in done.outputs:
+            tell(f"    {name}")
+    elif knows_outputs:
+        tell("  of Parquet files there are none of them")
+    else:
+        tell(f"  parquet_sink: delete part-{first:08d}.parquet to part-{last:08d}.parquet")
+    tell(
+        "  delta_sink: DeltaTable(path).restore(version), the last version with a txn of at most "
+        f"{done.batch_id} for its app_id, and another app_id= from then on"
+    )
+    tell(
+        f"  a database: delete the rows of batches above {done.batch_id}, and these ids from the "
+        "table that has those that were written"
+    )

@@ -1,0 +1,101 @@
+"""``specstream state``: the state of a stream at a batch, as its checkpoint has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+import specstream as ss
+from specstream.cli.errors import reported_errors
+from specstream.cli.rows import show_rows
+
+__all__ = ["state"]
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("directory", metavar="CHECKPOINT")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The state after this micro-batch  [default: the newest that is whole]",
+)
+@click.option("--field", metavar="F", help="This field alone, as a table.")
+@click.option(
+    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
+)
+@click.option("--csv", type=FILE, help="Write the table to this file instead.")
+@click.option("--parquet", type=FILE, help="Likewise.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object with the tables of all fields; with --field a line for each row.",
+)
+def state(
+    directory: str,
+    batch: int | None,
+    field: str | None,
+    rows: int,
+    csv: Path | None,
+    parquet: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the state of a stream after a micro-batch.
+
+    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
+    run --checkpoint got. It is only read, the query may be running, and neither Spark nor the
+    operator is needed. "specstream checkpoint list" tells which batches are there. A container is a
+    table with a row for each entry, an array one with a row for each element.
+    """
+    with reported_errors():
+        if sum((csv is not None, parquet is not None, as_json)) > 1:
+            raise click.UsageError("--csv, --parquet and --json: give one of them")
+        found = ss.checkpoint_state(directory, batch)
+        names = found.fields
+        if field is None and len(names) == 1 and (csv or parquet):
+            field = names[0]
+        if field is None and (csv or parquet):
+            raise click.UsageError(
+                f"a file has the table of one field: give --field, one of {', '.join(names)}"
+            )
+        if field is not None and field not in names:
+            raise click.ClickException(
+                f"operator {found.operator!r} has no field {field!r} after batch "
+                f"{found.batch_id}; it has: {', '.join(names)}"
+            )
+        if field is None:
+            if as_json:
+                click.echo(json.dumps(_all(found), default=str))
+            else:
+                click.echo(repr(found))
+            return
+        table = found.table(field)
+        if as_json:
+            for row in table.to_pylist():
+                click.echo(json.dumps(row, default=str))
+        elif csv is not None:
+            pa.csv.write_csv(table, csv)
+        elif parquet is not None:
+            pq.write_table(table, parquet)
+        else:
+            show_rows(table, rows)
+
+
+def _all(found: ss.CheckpointState) -> dict[str, object]:
+    return {
+        "operator": found.operator,
+        "batch": found.batch_id,
+        "query": found.query,
+        "finished": found.finished,
+        "pending": found.pending,
+        "next_sequence": found.next_sequence,
+        "fields": {name: table.to_pylist() for name, table in found.tables().items()},
+    }
