@@ -37,6 +37,7 @@ class InterpretedCode:
             strings,
             options.seed,
             options.profile,
+            options.early,
         )
 
     def set_in(self, native: Native) -> None:
@@ -49,10 +50,15 @@ class InterpretedCode:
     def compile_ahead(self, native: Native) -> None:
         """Likewise."""
 
-    @property
-    def error(self) -> BaseException | None:
-        """What the event or timer that failed last has raised."""
-        return self._interpreter.error
+    def error(self, key: int | None) -> BaseException | None:
+        """What has raised.
+
+        Args:
+            key: of a job whose events are applied early: the event's row, or ``-1 - number`` of
+                the timer's firing. None: of any other, where what failed last is all there is.
+        """
+        of = self._interpreter
+        return of.error if key is None else of.errors.get(key)
 
     def forget(self, error: BaseException) -> None:
         """That one is dealt with."""

@@ -58,8 +58,7 @@ class MachineCode:
             operator.program, operator.layout, operator.event, operator.emits, variant
         )
 
-    @property
-    def error(self) -> BaseException | None:
+    def error(self, key: int | None) -> BaseException | None:
         """Of machine code it is not known what an event has raised: only that it has."""
         return None
 

@@ -40,10 +40,12 @@ def raise_failure(
         _raise_crash(parts, outcome.fault, events, row, first, partial)
     if outcome.no_memory:
         _raise_no_memory(parts, events, row, first, partial)
-    _raise_for(parts, events, row, first, partial)
+    _raise_for(parts, outcome, events, row, first, partial)
 
 
-def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Partial) -> None:
+def _raise_for(
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+) -> None:
     """Raises what the event in ``row`` raises, from the user's own line.
 
     Native code only says that it raised. The real exception comes from the oracle, over an
@@ -51,7 +53,7 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     """
     operator = parts.operator
     if operator.program.is_interpreted:
-        _raise_interpreted(parts, events, row, first, partial)
+        _raise_interpreted(parts, outcome, events, row, first, partial)
     oracle = _oracle(parts, events.columns, first)
     try:
         oracle.run(row)
@@ -70,10 +72,10 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
 
 
 def _raise_interpreted(
-    parts: Parts, events: Events, row: int, first: int, partial: Partial
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
 ) -> NoReturn:
     """Raises what an interpreted operator has raised."""
-    error = parts.code.error
+    error = parts.code.error(outcome.failed_row if _is_early(parts) else None)
     if error is None:
         error = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
@@ -87,9 +89,14 @@ def _raise_interpreted(
     raise error
 
 
+def _is_early(parts: Parts) -> bool:
+    """Whether the job that runs applies its events early."""
+    return parts.options.early and parts.flight.is_open
+
+
 def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
     """What an interpreted operator has raised when a timer fired, and which one that was."""
-    error: BaseException | None = parts.code.error
+    error = parts.code.error(-1 - firing.number if _is_early(parts) else None)
     if error is not None:
         field, key = _fired(parts, firing)
         note = (
@@ -124,7 +131,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
-    elif operator.program.is_interpreted:
+    elif parts.operator.program.is_interpreted:
         error = _interpreted_timer(parts, failed) or SpecstreamError(
             f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
             "undone. Please report the operator and the timer"
@@ -154,7 +161,7 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
     if outcome.fault.signal or outcome.no_memory:
         return None
     if parts.operator.is_interpreted:
-        error = _exception(parts.code.error)
+        error = _exception(parts.code.error(outcome.failed_row if _is_early(parts) else None))
     else:
         error = _raised(parts, lambda: _oracle(parts, events.columns, first).run(row))
     if error is None:

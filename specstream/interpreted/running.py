@@ -55,6 +55,12 @@ class Interpreter:
         program: what is run.
         strings: gives the engine's table.
         profile: whether lines are counted.
+        early: whether events that raise ahead of their turn may do so for good.
+
+    Attributes:
+        error: what the head raised that has raised last.
+        errors: with ``early``, what each event has raised, by row, and each timer, by
+            ``-1 - number``: an event is applied before it is final, and does not run again then.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Interpreter:
         strings: Callable[[], StringTable],
         seed: int,
         profile: bool,
+        early: bool,
     ) -> None:
         fired = program.on_timer
         written = program.written | ({} if fired is None else fired.written)
@@ -76,6 +83,8 @@ class Interpreter:
         self.strings, self.seed = strings, seed
         self._workers: dict[int, _Worker] = {}
         self.error: BaseException | None = None
+        self.errors: dict[int, BaseException] = {}
+        self._is_early = early
 
     @property
     def handle(self) -> Any:
@@ -87,6 +96,12 @@ class Interpreter:
         since. May be called again."""
         if self.error is error:
             self.error = None
+        for key in [key for key, one in list(self.errors.items()) if one is error]:
+            self.errors.pop(key, None)
+
+    @staticmethod
+    def _key(variant: int, pointer: Any, row: int) -> int:
+        return -1 - (pointer.first_sequence + row) if variant == lib.SS_TIMER else row
 
     def range(self, pointer: Any, variant: int, first: int, last: int) -> int:
         """Runs events [first, last); gives the first that did not complete."""
@@ -109,8 +124,14 @@ class Interpreter:
                 raised = True
             except BaseException as error:
                 raised = True
-                if run.verdict() == lib.SS_COMPLETED and not run.speculates():
-                    self.error = error
+                if run.verdict() == lib.SS_COMPLETED:
+                    if not run.speculates():
+                        self.error = error
+                    if self._is_early:
+                        self.errors[self._key(variant, pointer, row)] = error
+            else:
+                if self.errors:  # of a run that came before, on other values
+                    self.errors.pop(self._key(variant, pointer, row), None)
             if run.end(raised):
                 return row if pointer.verdict != lib.SS_COMPLETED else row + 1
         return last

@@ -26,6 +26,7 @@ ORDER: dict[str, Any] = {"order_by": "time", "source": "from"}
 SETTINGS = ss.testing.settings()
 # A thousand are for a quiet night.
 EXAMPLES = int(os.environ.get("EXAMPLES", "8"))
+EVENT = {"key": int, "value": ss.nullable(float), "code": ss.nullable(str), "on": bool}
 
 
 class Ledger(ss.State):
@@ -37,7 +38,7 @@ class Ledger(ss.State):
 
 @ss.operator(
     state=Ledger,
-    event={"key": int, "value": ss.nullable(float), "code": ss.nullable(str), "on": bool},
+    event=EVENT,
     emits={"key": int, "total": int, "code": ss.nullable(str)},
 )
 def ledger(state, event, emit):
@@ -69,7 +70,7 @@ def ring(state, timer, emit):
 
 @ss.operator(
     state=Waiting,
-    event={"key": int, "value": ss.nullable(float), "code": ss.nullable(str), "on": bool},
+    event=EVENT,
     emits={"key": int, "number": int},
     on_timer=ring,
 )
@@ -80,6 +81,12 @@ def alarms(state, event, emit):
     emit(event.key, count)
     if event.on and count % 2 == 0:
         raise RuntimeError("even")
+
+
+def interpreted(operator: ss.Operator, **more: Any) -> ss.Operator:
+    """The same function, run by Python in the engine's threads."""
+    declared: dict[str, Any] = {"event": EVENT, "interpreted": True, **more}
+    return ss.operator(**declared)(operator.function)
 
 
 @st.composite
@@ -191,6 +198,17 @@ def test_rows_state_and_failed_events_are_those_of_the_sequential_run(
     table: pa.Table, seed: int
 ) -> None:
     check(ledger, table, seed)
+
+
+@settings(max_examples=EXAMPLES // 4)
+@given(table=tables(), seed=st.integers(0, 2**32 - 1))
+def test_interpreted_operators_set_aside_what_their_own_functions_raise(
+    table: pa.Table, seed: int
+) -> None:
+    emits = {"key": int, "total": int, "code": ss.nullable(str)}
+    check(interpreted(ledger, state=Ledger, emits=emits), table, seed)
+    emits = {"key": int, "number": int}
+    check(interpreted(alarms, state=Waiting, emits=emits, on_timer=ring), table, seed)
 
 
 @settings(max_examples=EXAMPLES)
