@@ -5,6 +5,7 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,10 +76,18 @@ class Committed:
         self.next_sequence = 0
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
+        # Held by itself, the state would go with the collector, and not with its engine.
+        held = weakref.ref(self)
+
+        def strings() -> StringTable:
+            committed = held()
+            assert committed is not None
+            return committed.strings
+
         self.failed = FailedEvents(
             options.errors,
             options.operator.event,
-            lambda: self.strings,
+            strings,
             is_pipeline=bool(options.operator.layout.parts),
             has_timers=options.operator.has_timers,
         )

@@ -263,14 +263,15 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     }
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
      * not commit the dropped run, or run the chunk a second time. (`rerunning` is relaxed: it is but a
-     * hint for ss_reach.) */
+     * hint for the horizon.) */
     ss_set_status(transaction, number, SS_IN_PLACE);
-    atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
+    atomic_store_explicit(&engine->rerunning, engine->was_rerun ? SS_AGAIN : SS_ONCE,
+                          memory_order_relaxed);
     engine->was_rerun = true;
     if (reason == SS_ABORT_CONFLICT)
         ss_doubt_behind(worker, number);
     ss_call_for_help(worker);
     bool done = ss_run_in_place(worker, transaction, number);
-    atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->rerunning, SS_NOT, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;
 }

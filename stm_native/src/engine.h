@@ -23,6 +23,12 @@ struct ss_recorder;
 struct ss_timers;
 struct ss_worker;
 
+enum ss_rerunning {
+    SS_NOT = 0,
+    SS_ONCE = 1, /* the head runs again */
+    SS_AGAIN = 2 /* as the one before it did */
+};
+
 struct ss_engine {
     struct ss_config config;
     const struct ss_protocol *protocol;
@@ -95,7 +101,7 @@ struct ss_engine {
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t sleepers;
     /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
     _Atomic uint32_t retries;
-    _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
+    _Atomic uint32_t rerunning; /* the head, enum ss_rerunning */
     _Atomic int64_t next_doubtful; /* finished runs in [next, last) are to be looked at again; revalidation.c */
     _Atomic int64_t last_doubtful;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */

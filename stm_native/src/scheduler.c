@@ -205,7 +205,8 @@ int64_t ss_reach(const struct ss_engine *engine)
     int64_t others = (int64_t)engine->config.threads - 1;
     /* Relaxed, both: hints; seen late, one transaction starts too far ahead. */
     int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 || others >= reach)
+    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_AGAIN ||
+        others >= reach)
         return reach;
     return others > 0 ? others : 1;
 }
@@ -216,7 +217,7 @@ bool ss_lengthen(struct ss_engine *engine, int64_t run_nanoseconds)
     /* Relaxed: a hint, and of two that starve one lengthens it. */
     int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
     if (reach >= longest || run_nanoseconds < engine->long_nanoseconds ||
-        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != 0)
+        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_NOT)
         return false;
     atomic_compare_exchange_strong_explicit(&engine->reach, &reach,
                                             reach < longest - reach ? 2 * reach : longest,
@@ -225,12 +226,12 @@ bool ss_lengthen(struct ss_engine *engine, int64_t run_nanoseconds)
 }
 
 /* With T threads a conflict in T transactions costs about what one more thread is worth, and they are the
- * more the longer the horizon: it stops growing where some twenty conflicts come in one length of it. */
+ * more the longer the horizon: it stops growing where some ten conflicts come in one length of it. */
 void ss_shorten(struct ss_engine *engine)
 {
     /* Relaxed: a hint, and who loses against another one has shortened it by as much. */
     int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    int64_t shorter = reach - reach / 32 - 1;
+    int64_t shorter = reach - reach / 16 - 1;
     if (reach > engine->job.horizon)
         atomic_compare_exchange_strong_explicit(
             &engine->reach, &reach, shorter < engine->job.horizon ? engine->job.horizon : shorter,

@@ -130,6 +130,7 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
     "poll_rows": lambda engine: engine.poll_rows(),
     "late": lambda engine: engine.late(),
     "rejected_rows": lambda engine: engine.rejected_rows(),
+    "failed_events": lambda engine: engine.failed_events(),
     "snapshot": lambda engine: engine.snapshot(),
     "restore": lambda engine: engine.restore(b""),
     "savepoint": lambda engine: engine.savepoint(),

@@ -70,3 +70,17 @@ def test_the_ideal_is_bounded_by_the_longest_event_and_the_horizon() -> None:
     times = np.array([100, *[1] * 99])
     assert ideal(times, 10, 1000) == pytest.approx(199 / 100)
     assert ideal(times, 10, 10) == pytest.approx(199 / 109)
+
+
+def test_commits_do_not_wait_for_one_line_after_the_other() -> None:
+    times = np.full(1500, 200)
+    load = Load(times, 8, 64, reads=20, writes=5, words=500_000)
+    assert len(times) / on_machine(load).seconds > 3.5e6
+
+
+def test_where_many_conflict_they_run_again_beside_each_other() -> None:
+    times = durations(20 * MICRO, 0.5, 2000)
+    load = Load(times, 8, 32, writes=2, words=200)
+    seen = on_machine(load)
+    assert seen.reruns > len(times)
+    assert times.sum() / 1e9 / seen.seconds > 2.2  # with one after the other it is 1.3
