@@ -71,6 +71,7 @@ def test_orders_are_taken_as_a_loop_takes_them(setting: dict[str, Any]) -> None:
         assert engine.state.all_owe == sum(owes.values())
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 def test_both_go_through_spark_and_are_drawn(
