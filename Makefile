@@ -37,7 +37,7 @@ STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(S
 
 help:
 	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
-	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn; EXAMPLE=flights or fraud for the others"
+	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn; EXAMPLE=flights, fraud or interpreted for the others"
 	@echo "make quick   lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    lint, types and the order of the rooms only"

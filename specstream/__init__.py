@@ -53,6 +53,7 @@ try:
         SnapshotError,
         SpecstreamError,
     )
+    from specstream.interpreted.per_worker import per_worker
     from specstream.operator.operator import Operator, SequentialRun, operator
     from specstream.pipelines.pipeline import Pipeline
     from specstream.predictors.abort_driven import AbortDriven
@@ -110,6 +111,7 @@ __all__ = [
     "nullable",
     "operator",
     "operators",
+    "per_worker",
     "priority_queue",
     "pure",
     "scalar",

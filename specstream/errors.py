@@ -65,6 +65,12 @@ class CompileError(SpecstreamError):
         self._told = f"{problem}; {way_out}"
         stands = "" if vertex is None else f" in vertex {vertex!r} of pipeline {pipeline!r}"
         super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
+        if vertex is None:
+            self.add_note(
+                "Another way out is @ss.operator(..., interpreted=True): Python runs the function "
+                "as it is written. An access to the state then takes about a microsecond, and "
+                "events run at the same time where the interpreter lock is released."
+            )
 
     def in_vertex(
         self, operator: str, vertex: str, pipeline: str, way_out: str | None = None

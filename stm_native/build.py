@@ -59,6 +59,12 @@ for name in HEADERS:
     ffibuilder.cdef(declarations(name))
 ffibuilder.cdef("#define SS_ABI ...")
 
+# The interpreted operators of all engines come in here; see specstream/interpreted/running.py.
+ffibuilder.cdef(
+    'extern "Python" int64_t ss_python_interpreter(void *context, struct ss_run *run, '
+    "int32_t variant, int64_t first, int64_t last);"
+)
+
 # The hooks of all engines come in here; see specstream/engine/hooks.py.
 ffibuilder.cdef(
     'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
@@ -69,7 +75,11 @@ ffibuilder.set_source(
     "".join(f'#include "{name}"\n' for name in HEADERS) + f"#define SS_ABI INT64_C({ABI})\n",
     # Relative to the project's root, where setuptools runs: it refuses absolute paths, and what is
     # built then says nothing of where it was built.
-    sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
+    sources=[
+        f"stm_native/{folder}/{path.name}"
+        for folder in ("src", "python")
+        for path in sorted((ROOT / folder).glob("*.c"))
+    ],
     include_dirs=["stm_native/include"],
     depends=[f"stm_native/include/{name}" for name in HEADERS]
     + [f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.h"))],

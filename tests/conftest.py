@@ -165,6 +165,7 @@ HALVED = {
     "checkpoint",
     "compiler",
     "examples",
+    "interpreted",
     "operators",
     "pipelines",
     "predictors",

@@ -46,7 +46,6 @@ from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.python_values import event_text, phase_text
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import in_zones
-from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
@@ -58,7 +57,7 @@ from specstream.errors import (
     InputError,
     SnapshotError,
 )
-from specstream.operator.operator import Operator, pack_rows
+from specstream.operator.operator import Operator, pack_rows, sequential
 
 __all__ = ["Replay", "replay"]
 
@@ -256,7 +255,7 @@ class _Run:
         self.pending = start.pending
         self.committing: Committing | None = None  # in event time
         self.words = start.state.words()
-        self.oracle = Oracle(operator.program, operator.layout, self.words)
+        self.oracle = sequential(operator.program, operator.layout, self.words)
         self.events: Events | None = None
         self.done = 0
         self.error: Exception | None = None

@@ -46,7 +46,7 @@ _POLICIES = ("raise", "side")
 
 _TOLD = ("error", "message", "traceback")
 # Leading frames in them are ours, and not those of who wrote the function.
-_ROOMS = ("checkpoint", "columns", "compiler", "engine", "operator", "pipelines")
+_ROOMS = ("checkpoint", "columns", "compiler", "engine", "interpreted", "operator", "pipelines")
 _OURS = tuple(f"{Path(__file__).parents[1] / room}/" for room in _ROOMS)
 
 

@@ -21,7 +21,7 @@ from specstream.compiler.bindings import MISSING, look_up
 from specstream.compiler.program import Written
 from specstream.declarations.pure import pure_mark
 
-__all__ = ["called_by", "inner_function"]
+__all__ = ["called_by", "inner_function", "written_as"]
 
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")})
 
@@ -36,7 +36,7 @@ def called_by(
         function = waiting.pop()
         if function in written or function in found:
             continue
-        source = _written(function)
+        source = written_as(function)
         if source is not None:
             found[function] = source
             waiting += _functions([source])
@@ -54,7 +54,7 @@ def _functions(written: Iterable[Written]) -> list[types.FunctionType]:
     return [value for value in values if isinstance(value, types.FunctionType)]
 
 
-def _written(function: types.FunctionType) -> Written | None:
+def written_as(function: types.FunctionType) -> Written | None:
     """A function as it was written; None: it is an installed package's, or nobody has its text."""
     code = function.__code__
     root = str(function.__module__).split(".")[0]

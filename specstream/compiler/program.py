@@ -94,6 +94,8 @@ class Program:
         uses_arena: whether it makes lists, dicts or sets of its own.
         reads_frozen: whether it reads those of a module.
         is_on_timer: whether it is what runs when a timer fires.
+        is_interpreted: whether Python runs it as it is written; ``oracle`` is then the function
+            itself, ``native`` too.
         on_timer: that program, of an operator that has timers.
         event: of an ``on_timer``: the columns that a timer has beside its key.
     """
@@ -115,6 +117,7 @@ class Program:
     uses_arena: bool = False
     reads_frozen: bool = False
     is_on_timer: bool = False
+    is_interpreted: bool = False
     on_timer: Program | None = None
     event: Schema = field(default_factory=lambda: Schema((), ()))
 

@@ -54,12 +54,12 @@ from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
-__all__ = ["ALONE", "Place", "analyse"]
+__all__ = ["ALONE", "TIMER", "Place", "analyse", "checked_functions"]
 
 # The parameter that a function without a state is given.
 _NO_STATE = "__ss_no_state"
 # The columns that a timer has, as an event, but for the words of its key.
-_TIMER = Schema(("at",), (Column("int", pa.int64()),))
+TIMER = Schema(("at",), (Column("int", pa.int64()),))
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,31 @@ def analyse(
         DeclarationError: one is not a plain function of (state, event, emit), or without a state of
             (event, emit); or there are timers and nothing to run, or the other way round.
     """
+    checked, on_timer = checked_functions(function, operator, layout, on_timer)
+    timers = layout.timers
+    analysis = _Analysis(operator, event, emits, layout, tuple(inputs), place)
+    program = analysis.program(checked)
+    program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
+    if timers is not None and on_timer is not None:
+        of_timer = _Analysis(operator, TIMER, emits, layout)
+        of_timer.lifting.forms += program.forms
+        of_timer.lifts, of_timer.is_on_timer = False, True
+        fired = of_timer.program(on_timer)
+        fired.is_on_timer, fired.event = True, of_timer.event
+        program.on_timer, program.forms = fired, fired.forms
+        program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
+        program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
+    return program
+
+
+def checked_functions(
+    function: Any, operator: str, layout: Layout, on_timer: Any
+) -> tuple[types.FunctionType, types.FunctionType | None]:
+    """An operator's function, and what it runs when a timer fires.
+
+    Raises:
+        DeclarationError: as of :func:`analyse`.
+    """
     what = f"operator {operator!r}"
     parameters = ("state", "event", "emit") if layout.fields else ("event", "emit")
     checked = _checked(function, what, "process", parameters)
@@ -129,19 +154,7 @@ def analyse(
             f"{what} has no on_timer=, and its state has the timers {timers.name!r}: give "
             "@ss.operator(..., on_timer=f) with def f(state, timer, emit), or leave the field out"
         )
-    analysis = _Analysis(operator, event, emits, layout, tuple(inputs), place)
-    program = analysis.program(checked)
-    program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
-    if timers is not None and on_timer is not None:
-        of_timer = _Analysis(operator, _TIMER, emits, layout)
-        of_timer.lifting.forms += program.forms
-        of_timer.lifts, of_timer.is_on_timer = False, True
-        fired = of_timer.program(on_timer)
-        fired.is_on_timer, fired.event = True, of_timer.event
-        program.on_timer, program.forms = fired, fired.forms
-        program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
-        program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
-    return program
+    return checked, on_timer
 
 
 def _checked(

@@ -137,6 +137,7 @@ class Batch:
         def step() -> None:
             with parts.flight.between:
                 failed.keep(what)
+                parts.code.forget(error)
                 # No call from here to the end: all of it, or none.
                 self._failed, self._done = False, done
                 parts.flight.counted, parts.flight.batch = (done, job), batch

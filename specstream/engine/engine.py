@@ -28,6 +28,7 @@ from specstream.engine.durable import Durable
 from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
+from specstream.engine.interpreted_code import InterpretedCode
 from specstream.engine.lifetime import Lifetime, check_unused
 from specstream.engine.live_state import LiveState
 from specstream.engine.machine_code import MachineCode
@@ -1013,7 +1014,11 @@ def _parts(
         committed.take_over(committed.restored(restore, migrate))
     if initial is not None:
         committed.begin_with(initial)
-    code = MachineCode(options, speculates_of(predictor))
+    code: MachineCode | InterpretedCode
+    if operator.program.is_interpreted:
+        code = InterpretedCode(options, lambda: committed.strings)
+    else:
+        code = MachineCode(options, speculates_of(predictor))
     native = Native(config, name)
     code.set_in(native)
     hooks.set_in(native)

@@ -58,6 +58,13 @@ class MachineCode:
             operator.program, operator.layout, operator.event, operator.emits, variant
         )
 
+    def error(self, key: int | None) -> BaseException | None:
+        """Of machine code it is not known what an event has raised: only that it has."""
+        return None
+
+    def forget(self, error: BaseException) -> None:
+        """There is none."""
+
     def set_in(self, native: Native) -> None:
         """Hands all of it to the runtime."""
         for variant, entry in self.entries.items():

@@ -163,6 +163,12 @@ class Native:
             native["inverse"] = inverse[0]
         lib.ss_engine_set_operation(self.pointer, number, ffi.new("struct ss_boosted *", native))
 
+    def interpret(self, context: Any) -> None:
+        """Has the workers call Python, with ``context``, a handle, in place of machine code."""
+        # Kept here, as in set_hook.
+        self._interpreter = context
+        lib.ss_engine_interpret(self.pointer, lib.ss_python_interpreter, context)
+
     def set_hook(self, kinds: int, function: Any, context: Any) -> None:
         """Has it call ``function`` with ``context``, a handle, at occasions of these kinds."""
         # Kept here, because a handle keeps its object: in the object it would be a circle.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -40,16 +40,20 @@ def raise_failure(
         _raise_crash(parts, outcome.fault, events, row, first, partial)
     if outcome.no_memory:
         _raise_no_memory(parts, events, row, first, partial)
-    _raise_for(parts, events, row, first, partial)
+    _raise_for(parts, outcome, events, row, first, partial)
 
 
-def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Partial) -> None:
+def _raise_for(
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+) -> None:
     """Raises what the event in ``row`` raises, from the user's own line.
 
     Native code only says that it raised. The real exception comes from the oracle, over an
     overlay of the committed state.
     """
     operator = parts.operator
+    if operator.program.is_interpreted:
+        _raise_interpreted(parts, outcome, events, row, first, partial)
     oracle = _oracle(parts, events.columns, first)
     try:
         oracle.run(row)
@@ -65,6 +69,44 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
     raise failure
+
+
+def _raise_interpreted(
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+) -> NoReturn:
+    """Raises what an interpreted operator has raised."""
+    error = parts.code.error(outcome.failed_row if _is_early(parts) else None)
+    if error is None:
+        error = SpecstreamError(
+            f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
+            "why; it is not applied. Please report the operator and the event"
+        )
+    elif isinstance(error, Exception):
+        strings = parts.committed.strings
+        note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
+    error.specstream_partial = partial  # type: ignore[attr-defined]
+    parts.code.forget(error)
+    raise error
+
+
+def _is_early(parts: Parts) -> bool:
+    """Whether the job that runs applies its events early."""
+    return parts.options.early and parts.flight.is_open
+
+
+def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
+    """What an interpreted operator has raised when a timer fired, and which one that was."""
+    error = parts.code.error(-1 - firing.number if _is_early(parts) else None)
+    if error is not None:
+        field, key = _fired(parts, firing)
+        note = (
+            f"raised by operator {parts.name!r} when the timer {timer_text(key, field)} fired, "
+            f"which was set for {firing.at}"
+        )
+        if note not in getattr(error, "__notes__", ()):  # asked once more
+            error.add_note(note)
+        vars(error)["specstream_timer"] = timer_key(key, field), firing.at
+    return error
 
 
 def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
@@ -89,6 +131,12 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
+    elif parts.operator.program.is_interpreted:
+        error = _interpreted_timer(parts, failed) or SpecstreamError(
+            f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
+            "undone. Please report the operator and the timer"
+        )
+        parts.code.forget(error)
     else:
         try:
             _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
@@ -112,7 +160,10 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
     """
     if outcome.fault.signal or outcome.no_memory:
         return None
-    error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
+    if parts.operator.is_interpreted:
+        error = _exception(parts.code.error(outcome.failed_row if _is_early(parts) else None))
+    else:
+        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -126,13 +177,21 @@ def failed_timer(
     if outcome.fault.signal or outcome.no_memory:
         return None
     fired = outcome.failed_timer
-    field, key = _fired(parts, fired)
-    error = _what_raises(
-        parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
-    )
+    if parts.operator.is_interpreted:
+        error = _exception(_interpreted_timer(parts, fired))
+    else:
+        field, key = _fired(parts, fired)
+        error = _what_raises(
+            parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+        )
     if error is None:
         return None
     return failed_firing(error, fired.time, fired.number, times, sources), error
+
+
+def _exception(error: BaseException | None) -> Exception | None:
+    """One that an event may fail by; KeyboardInterrupt and the like end the batch."""
+    return error if isinstance(error, Exception) else None
 
 
 def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:

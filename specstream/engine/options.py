@@ -108,6 +108,12 @@ class Options:
                 f"operator {self.operator.name!r} goes by the time of events, "
                 'and execution="locked" has no order: leave it out'
             )
+        if self.operator.is_interpreted and self.execution == "locked":
+            raise ConfigurationError(
+                f"operator {self.operator.name!r} is interpreted, and Python has a lock of its "
+                'own: expected another execution than "locked"'
+            )
+        self._check_speculation()
         # Where none is known, events are told apart by another column than that of their source.
         known, given = self.operator.sources, list(self.sources)
         unknown = [name for name in given if name not in known]
@@ -146,6 +152,21 @@ class Options:
         if why is not None:
             raise ConfigurationError(f"early=True: operator {self.operator.name!r} {why}")
 
+    def _check_speculation(self) -> None:
+        if self.operator.speculates:
+            return
+        asked = {
+            "horizon": self.horizon not in ("auto", 0),
+            "predictor": self.predictor is not None,
+        }
+        asked |= {"early": self.early, "execution": self.execution == "speculate"}
+        for option, is_asked in asked.items():
+            if is_asked:
+                raise ConfigurationError(
+                    f"{option}= asks for speculation, and operator {self.operator.name!r} is "
+                    "declared with speculate=False: leave one of them out"
+                )
+
     def _amounts(self) -> tuple[Amount, Amount]:
         """Horizon and chunk as the execution has them."""
         horizon, chunk = self.horizon, self.chunk
@@ -160,6 +181,8 @@ class Options:
         if self.predictor is not None:
             return self.predictor
         horizon, chunk = self._amounts()
+        if not self.operator.speculates:
+            return Fixed(0, 1 if chunk == "auto" else chunk)
         if horizon != "auto" and (chunk != "auto" or horizon == 0):
             return Fixed(horizon, 1 if chunk == "auto" else chunk)
         return Auto(

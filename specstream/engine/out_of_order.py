@@ -724,6 +724,7 @@ class OutOfOrder:
         def step() -> None:
             now = self._native.outcome()
             failed.keep(what)
+            self._parts.code.forget(error)  # before the job goes on
             self._aside = aside
             same = now.failed and now.failed_row == row and now.timer_failed == outcome.timer_failed
             if same and (not now.timer_failed or now.failed_timer.number == number):

@@ -8,6 +8,7 @@ from functools import cached_property
 from specstream.engine.committed import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Hooks
+from specstream.engine.interpreted_code import InterpretedCode
 from specstream.engine.lifetime import Lifetime
 from specstream.engine.machine_code import MachineCode
 from specstream.engine.native import Native
@@ -28,7 +29,7 @@ class Parts:
         predictor: moves horizon and chunk.
         longest: the horizon that the memory allows.
         committed: state, strings, sequence numbers, pending events.
-        code: the operator's machine code.
+        code: the operator's machine code, or what runs it in Python.
         native: the engine in the runtime.
         lifetime: who may use it, and its end.
         flight: the batch or the open job in flight.
@@ -40,7 +41,7 @@ class Parts:
     predictor: Predictor
     longest: int
     committed: Committed
-    code: MachineCode
+    code: MachineCode | InterpretedCode
     native: Native
     lifetime: Lifetime
     flight: Flight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,9 +48,13 @@ from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
+from specstream.interpreted.program import interpreted_program
+from specstream.interpreted.sequential import Sequential
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "VertexCounts", "check_order", "operator"]
+__all__ = [
+    *("Operator", "SequentialRun", "VertexCounts", "check_order", "operator", "sequential"),
+]
 
 
 _SHOWN_ERRORS = 3
@@ -147,7 +152,12 @@ class Operator:
         on_timer: the function that runs when a timer fires, as written; None: it has no timers.
         inputs: columns of each input by its name, of a vertex that has several; ``event`` then has
             those of all of them. Empty: it takes events.
+        is_interpreted: whether Python runs its function as it is written (``interpreted=``).
+        speculates: whether events may run ahead of their turn (``speculate=``).
     """
+
+    is_interpreted = False
+    speculates = True
 
     def __init__(
         self,
@@ -158,6 +168,8 @@ class Operator:
         name: str | None,
         on_timer: Callable[..., None] | None = None,
         inputs: Mapping[str, Record] | None = None,
+        interpreted: bool = False,
+        speculate: bool = True,
     ) -> None:
         if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -172,6 +184,13 @@ class Operator:
                 'pipeline that has several inputs inputs={"left": {...}, "right": {...}}'
             )
         of_inputs = {} if inputs is None else _inputs(inputs)
+        self.is_interpreted = flag("interpreted", interpreted)
+        self.speculates = flag("speculate", speculate)
+        if interpreted and inputs is not None:
+            raise DeclarationError(
+                f"operator {name!r} is interpreted and has several inputs=, which only compiled "
+                "ones have; expected event={...}: let a compiled vertex join the inputs"
+            )
         self._declare(
             function,
             name,
@@ -216,7 +235,11 @@ class Operator:
         self.name = name
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
-        self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
+        self.program: Program = (
+            interpreted_program(function, name, event.declared, layout, on_timer)
+            if self.is_interpreted
+            else self.compiled_as(ALONE, event.declared, emits.declared)
+        )
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
@@ -237,6 +260,12 @@ class Operator:
             layout: where the fields of its state lie; None: as in a state of its own.
             name: what it is called in messages; None: as ever.
         """
+        if self.is_interpreted:
+            raise DeclarationError(
+                f"operator {self.name!r} is interpreted and stands in a pipeline, whose vertices "
+                "are compiled together; expected an engine of its own, before the pipeline or "
+                "behind it"
+            )
         return analyse(
             self.function,
             self.name if name is None else name,
@@ -250,6 +279,8 @@ class Operator:
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
+        if self.is_interpreted:
+            self._look_again()
         fired = self.program.on_timer
         written = (fired.written if fired is not None else {}) | self.program.written
         # The operator's own function last, as of all that has no timers.
@@ -268,7 +299,20 @@ class Operator:
             ),
             "on_timer": None if self.on_timer is None else places[self.on_timer],
             "inputs": self.inputs,
+            "interpreted": self.is_interpreted,
+            "speculate": self.speculates,
         }
+
+    def _look_again(self) -> None:
+        """Before it travels: with what the names in its function stand for by now."""
+        self.program = interpreted_program(
+            self.function, self.name, self.event, self.layout, self.on_timer
+        )
+        if self.function not in self.program.written:
+            raise pickle.PicklingError(
+                f"operator {self.name!r} cannot be pickled: the source of its function cannot be "
+                "read; define it in a file or a notebook cell"
+            )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = unpack(state.pop("functions"))
@@ -279,6 +323,9 @@ class Operator:
             )
         ]
         state["layout"] = state["layout"].with_operations(operations)
+        # A record of version 0.2 has neither.
+        self.is_interpreted = state.pop("interpreted", False)
+        self.speculates = state.pop("speculate", True)
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)
@@ -484,7 +531,7 @@ class Operator:
         if self.event.phases:
             events = phases_of(events, self.event)
         settle_unit(self.layout, words, events.keys[0].type)
-        oracle = Oracle(self.program, self.layout, words)
+        oracle = sequential(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
         def output() -> Any:
@@ -520,6 +567,13 @@ class Operator:
         )
 
 
+def sequential(program: Program, layout: Layout, words: Any) -> Oracle | Sequential:
+    """What runs an operator's function sequentially, over the words of a state."""
+    if program.is_interpreted:
+        return Sequential(program, layout, words)
+    return Oracle(program, layout, words)
+
+
 @dataclass
 class _Run:
     """The events under Python, one after the other.
@@ -536,7 +590,7 @@ class _Run:
     """
 
     operator: Operator
-    oracle: Oracle
+    oracle: Oracle | Sequential
     events: Events
     strings: StringTable
     skips: bool
@@ -652,6 +706,8 @@ def operator(
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
+    interpreted: bool = False,
+    speculate: bool = True,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
     function ``process(event, emit)``.
@@ -673,10 +729,19 @@ def operator(
         name: used in messages; the function's name by default.
         on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
             where the state has :func:`specstream.timers`.
+        interpreted: the function is not compiled: Python runs it as it is written, in the engine's
+            threads. It may call anything; events run at the same time where the interpreter lock is
+            released (NumPy, models, waiting for a network), and are run again where they conflict.
+            For events of 10 µs and more; see the guide, "Interpreted operators".
+        speculate: False: events run one after the other, as for an operator whose native code would
+            not bear values that never existed together, or whose effects outside must not be
+            repeated.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
         CompileError: the function uses what cannot be compiled.
     """
     declared = {} if emits is None else emits
-    return lambda function: Operator(function, state, event, declared, name, on_timer, inputs)
+    return lambda function: Operator(
+        function, state, event, declared, name, on_timer, inputs, interpreted, speculate
+    )

@@ -61,7 +61,12 @@ def _about_words(profile: Profile, program: Program) -> Iterator[str]:
             continue
         names = ", ".join(word.name for word in words)
         said = f"{names} caused {sum(word.share for word in words):.0%} of the conflicts"
-        if _only_added_to(program, field):
+        if program.is_interpreted:
+            yield (
+                f"{said}: split {field}, so that what is counted in one element is spread over "
+                "several that are put together where they are read, or read it less often."
+            )
+        elif _only_added_to(program, field):
             yield (
                 f"{said}, and the operator does nothing but add to {field}: use a commutative "
                 "add, which logs the summand instead of the value and never conflicts."

@@ -16,7 +16,8 @@ from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
 from specstream.engine.engine import Engine
-from specstream.operator.operator import Operator
+from specstream.interpreted.sequential import Sequential
+from specstream.operator.operator import Operator, sequential
 from specstream.pipelines.pipeline import Pipeline
 from specstream.tuning.contest import (
     UNORDERED,
@@ -80,11 +81,11 @@ def under_one_lock(operator: Operator) -> Operator:
     )
 
 
-def warm_oracle(operator: Operator, engine: Engine) -> Oracle:
+def warm_oracle(operator: Operator, engine: Engine) -> Oracle | Sequential:
     """The plain function under Python, over a copy of the state that an engine has now."""
     layout = operator.layout
     words = StateContent.seen(layout, engine.durable.words).words()
-    return Oracle(operator.program, layout, words)
+    return sequential(operator.program, layout, words)
 
 
 class PurePython(Contestant):

@@ -644,6 +644,28 @@ int32_t ss_random_integer(uint64_t seed, int64_t timestamp, int64_t source, int6
 double ss_random_normal(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
 
+/* ---- operators that are not compiled; see src/interpreted.c ---- */
+
+/* Runs events [first, last) of a variant; gives the first one that did not complete. For each of them it
+ * calls ss_interpreted_begin; what the verdict says and `yield` asks is its business, as it is that of
+ * compiled code. */
+typedef int64_t (*ss_interpreter)(void *context, struct ss_run *run, int32_t variant, int64_t first,
+                                  int64_t last);
+/* Has the workers call it in place of compiled code, for every variant but SS_LOCKED. */
+void ss_engine_interpret(struct ss_engine *engine, ss_interpreter interpreter, void *context);
+void ss_interpreted_begin(struct ss_run *run, int64_t row);
+/* An element of the state of `size` bytes at byte offset `byte`, whatever the run is: in place, or
+ * speculative under either protocol. The verdict says whether it may go on. */
+uint64_t ss_interpreted_load(struct ss_run *run, uint64_t byte, uint64_t size);
+void ss_interpreted_store(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+/* Neighbouring words, copied: false: the run ends. */
+bool ss_interpreted_load_range(struct ss_run *run, uint64_t word, uint64_t count, uint64_t *into);
+bool ss_interpreted_store_range(struct ss_run *run, uint64_t word, uint64_t count,
+                                const uint64_t *values);
+/* A new row, which the caller fills behind its first word; NULL: the run ends. */
+uint64_t *ss_interpreted_emit(struct ss_run *run);
+uint64_t ss_interpreted_emit_words(const struct ss_run *run);
+
 /* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/locks.c. */
 bool ss_lock(struct ss_run *run, uint64_t lock);
 bool ss_unlock(struct ss_run *run, uint64_t lock);

@@ -80,6 +80,10 @@ struct ss_engine {
         ss_hook hook;
         void *context;
     } hooks;
+    struct {
+        ss_interpreter run;
+        void *context;
+    } interpreter; /* of an operator that is not compiled */
 
     _Alignas(SS_CACHE_LINE) struct ss_counter counters[SS_COUNTERS];
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_start;  /* first transaction not yet claimed */

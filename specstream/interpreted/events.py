@@ -1,0 +1,192 @@
+"""What an interpreted operator gets beside its state: the event or the timer, and ``emit``.
+
+A value is Python's own: an int, a float, a bool, a string, and None for a null. They are read from
+the columns when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from specstream._native import ffi, lib
+from specstream.columns.strings import StringTable
+from specstream.compiler.refusals import TIMER_NAMES
+from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.declarations.codes import EMPTY
+from specstream.declarations.containers import Shape
+from specstream.declarations.schema import Schema
+from specstream.interpreted.values import Texts, emitted
+
+__all__ = ["Emit", "make_event", "make_timer"]
+
+_FORMS = {"int": (ord("i"), 8), "str": (ord("i"), 8), "float": (ord("d"), 8), "bool": (ord("?"), 1)}
+_KEY = len(RESERVED_COLUMNS) + 1  # of a timer's columns, the first word of its key
+
+
+class _Drawing:
+    """Order key and random numbers, as compiled operators have them.
+
+    Args:
+        run: a backend.
+        seed: of the random numbers.
+    """
+
+    __slots__ = ("_run", "_seed", "_texts")
+
+    def __init__(self, run: Any, seed: int, texts: Texts) -> None:
+        self._run, self._seed, self._texts = run, seed, texts
+
+    @property
+    def timestamp(self) -> int:
+        found: int = self._run.column(0, *_FORMS["int"])
+        return found
+
+    @property
+    def source(self) -> int:
+        found: int = self._run.column(1, *_FORMS["int"])
+        return found
+
+    @property
+    def sequence(self) -> int:
+        found: int = self._run.sequence()
+        return found
+
+    def _key(self, draw: int) -> tuple[int, ...]:
+        return self._seed, self.timestamp, self.source, self.sequence, int(draw)
+
+    def random_bits(self, draw: int) -> int:
+        return int(lib.ss_random_bits(*self._key(draw)))
+
+    def random(self, draw: int) -> float:
+        return (self.random_bits(draw) >> 11) * 2.0**-53
+
+    def normal(self, draw: int) -> float:
+        return float(lib.ss_random_normal(*self._key(draw)))
+
+    def integer(self, low: int, high: int, draw: int) -> int:
+        drawn = ffi.new("int64_t *")
+        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
+            raise ValueError(f"event.integer({low}, {high}, i): the range is empty")
+        return int(drawn[0])
+
+    def choice(self, count: int, draw: int) -> int:
+        if count <= 0:
+            raise ValueError(f"event.choice({count}, i): there is nothing to choose from")
+        return self.integer(0, count, draw)
+
+
+def _reader(number: int, kind: str, null: int | None) -> Callable[[Any], Any]:
+    form = _FORMS[kind]
+    bit = _FORMS["bool"]
+    if kind == "str":
+
+        def text(self: Any) -> Any:
+            if null is not None and self._run.column(null, *bit):
+                return None
+            code = self._run.column(number, *form)
+            return "" if code == EMPTY else self._texts.text(code)
+
+        return text
+    code, size = form
+    if null is None:
+        return lambda self: self._run.column(number, code, size)
+
+    def value(self: Any) -> Any:
+        return None if self._run.column(null, *bit) else self._run.column(number, code, size)
+
+    return value
+
+
+def make_event(schema: Schema, run: Any, seed: int, texts: Texts) -> Any:
+    """The event of a backend: whatever row that is in."""
+    first = len(RESERVED_COLUMNS)
+    nulls = {name: first + len(schema) + at for at, name in enumerate(schema.nullable)}
+    members: dict[str, Any] = {
+        name: property(_reader(first + at, column.kind, nulls.get(name)))
+        for at, (name, column) in enumerate(schema)
+    }
+    known = ", ".join((*schema.names, *RESERVED_COLUMNS, "sequence"))
+
+    def is_null(self: Any, name: str) -> bool:
+        return name in nulls and bool(self._run.column(nulls[name], *_FORMS["bool"]))
+
+    def lacks(self: Any, name: str) -> Any:
+        raise AttributeError(f"the event has no column {name!r}; it has {known}")
+
+    members |= {"__slots__": (), "is_null": is_null, "__getattr__": lacks}
+    return type("Event", (_Drawing,), members)(run, seed, texts)
+
+
+def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
+    """The timer of a backend: whichever fires."""
+
+    def of(self: Any) -> Any:
+        parts = [
+            self._texts.text(word)
+            if part.number == "str"
+            else bool(word)
+            if part.number == "bool"
+            else word
+            for at, part in enumerate(key.parts)
+            for word in [self._run.column(_KEY + at, *_FORMS["int"])]
+        ]
+        return key.made(parts)
+
+    def lacks(self: Any, name: str) -> Any:
+        raise AttributeError(f"the timer has no {name!r}; it has {', '.join(TIMER_NAMES)}")
+
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "key": property(of),
+        "at": property(lambda self: self._run.column(len(RESERVED_COLUMNS), *_FORMS["int"])),
+        "__getattr__": lacks,
+    }
+    return type("Timer", (_Drawing,), members)(run, seed, texts)
+
+
+class Emit:
+    """``emit`` of an interpreted operator.
+
+    Args:
+        schema: of the rows.
+        put: takes the words of a row, without the first: ints, and floats.
+        strings: table of the engine.
+        sink: number of the sink that rows are for, of an operator that emits into several.
+    """
+
+    def __init__(
+        self, schema: Schema, put: Callable[[tuple[Any, ...]], None], strings: StringTable
+    ) -> None:
+        self._schema = schema
+        self._put = put
+        self._words = [emitted(column, name, strings) for name, column in schema]
+        self._bits = schema.null_bits
+        self._null_words = schema.declared.row_words - 1 - len(schema)
+
+    def __call__(self, *values: Any, **named: Any) -> None:
+        words = self._words
+        if named or len(values) != len(words):
+            values = self._completed(values, named)
+        if not self._null_words:
+            self._put(tuple([make(value) for make, value in zip(words, values, strict=True)]))
+            return
+        nulls = [0] * self._null_words
+        row = []
+        for number, (make, value) in enumerate(zip(words, values, strict=True)):
+            place = self._bits.get(number)
+            if value is None and place is not None:
+                nulls[place[0] - 1 - len(words)] |= 1 << place[1]
+                row.append(0)
+            else:
+                row.append(make(value))
+        self._put((*row, *nulls))
+
+    def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """In the order of the columns; a nullable one that is not given is null."""
+        schema = self._schema
+        given = dict(zip(schema.names, values, strict=False)) | named
+        missing = set(schema.names) - set(schema.nullable) - set(given)
+        if len(given) != len(values) + len(named) or set(given) - set(schema.names) or missing:
+            raise TypeError(f"expected emit({', '.join(schema.names)})")
+        return tuple(given.get(name) for name in schema.names)

@@ -1,0 +1,84 @@
+"""What is known of an interpreted operator's function: that it is one, and that it reads
+everything."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from specstream.compiler.called import called_by, written_as
+from specstream.compiler.program import Program, Written
+from specstream.compiler.source import TIMER, checked_functions
+from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
+from specstream.declarations.state import Layout
+from specstream.errors import DeclarationError
+
+__all__ = ["interpreted_program"]
+
+
+def interpreted_program(
+    function: Callable[..., Any],
+    operator: str,
+    event: Schema,
+    layout: Layout,
+    on_timer: Any = None,
+) -> Program:
+    """The program of an operator that Python runs as it is written.
+
+    Raises:
+        DeclarationError: the function is not one of (state, event, emit), there are timers and
+            nothing
+            to run or the other way round, or a field has operations, which are compiled.
+    """
+    if layout.operations:
+        names = ", ".join(dict.fromkeys(field.name for field, _ in layout.operations))
+        raise DeclarationError(
+            f"operator {operator!r} is interpreted, and its state has boosted fields ({names}), "
+            "whose operations are compiled; expected fields without operations="
+        )
+    checked, fired = checked_functions(function, operator, layout, on_timer)
+    written = _written(checked, 1)
+    program = _program(checked, operator, frozenset((*event.names, *EVENT_ATTRIBUTES)), written)
+    program.strings = tuple(layout.strings)
+    if fired is not None:
+        sites = 1 + sum(len(one.text.splitlines()) for one in written.values())
+        program.on_timer = _program(fired, operator, frozenset(), _written(fired, sites))
+        program.on_timer.is_on_timer, program.on_timer.event = True, TIMER
+    return program
+
+
+def _written(function: types.FunctionType, site: int) -> dict[types.FunctionType, Written]:
+    """A function and those of the user's own that it calls, which come first; none where there is
+    no source. Their lines are numbered from ``site`` on."""
+    own = written_as(function)
+    if own is None:
+        return {}
+    found: dict[types.FunctionType, Written] = {}
+    for one, written in (*called_by({function: own}).items(), (function, own)):
+        found[one] = replace(written, site=site)
+        site += len(written.text.splitlines())
+    return found
+
+
+def _program(
+    function: types.FunctionType,
+    operator: str,
+    attributes: frozenset[str],
+    written: dict[types.FunctionType, Written],
+) -> Program:
+    return Program(
+        operator=operator,
+        oracle=function,
+        native=function,
+        helpers=(),
+        strings=(),
+        fingerprint=f"interpreted {function.__module__}.{function.__qualname__}",
+        reads_timestamp=True,
+        attributes=attributes,
+        written=written,
+        # Walks through containers are put down in the worker's arena.
+        uses_arena=True,
+        is_interpreted=True,
+    )

@@ -1,0 +1,175 @@
+"""The sequential run of an interpreted operator: its own function, one event after the other.
+
+It has the face of :class:`specstream.compiler.oracle.Oracle`, which runs operators that are
+compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream._native import lib
+from specstream.columns.strings import StringTable
+from specstream.compiler.oracle_timers import timer_key, timer_text
+from specstream.compiler.program import Program
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout
+from specstream.interpreted.events import Emit, make_event, make_timer
+from specstream.interpreted.memory import Memory
+from specstream.interpreted.state import make_state
+from specstream.interpreted.values import Texts
+
+__all__ = ["Sequential"]
+
+
+class Sequential:
+    """Runs an interpreted operator over one set of columns.
+
+    Args:
+        program: what is run.
+        layout: the state's layout.
+        words: state words, changed in place; of containers by :meth:`settle`.
+
+    Attributes:
+        rows: emitted rows so far: (row of the event, value, value ...).
+        firings: number and time of the timers that have fired.
+        fired: key and time for which they were set, by number.
+        failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
+        by_vertex: of a pipeline, which this is none.
+    """
+
+    def __init__(self, program: Program, layout: Layout, words: npt.NDArray[np.int64]) -> None:
+        self._program, self._layout, self._words = program, layout, words
+        self._memory = Memory(layout, words)
+        self.rows: list[tuple[Any, ...]] = []
+        self.firings: list[tuple[int, int]] = []
+        self.fired: dict[int, tuple[Any, int]] = {}
+        self.failed_timer: Any = None
+        self.by_vertex: dict[str, tuple[int, int]] = {}
+        self._ends: dict[int, int] | None = None
+        self._row = 0
+
+    def begin(
+        self,
+        event: Schema,
+        emits: Schema,
+        columns: Sequence[npt.NDArray[Any]],
+        first_sequence: int,
+        seed: int,
+        sequences: npt.NDArray[np.int64] | None = None,
+        strings: StringTable | None = None,
+    ) -> None:
+        """Sets the columns that :meth:`run` takes its events from."""
+        assert strings is not None
+        memory = self._memory
+        self._columns, self._first, self._sequences = columns, first_sequence, sequences
+        self._at_event()
+        self._texts, self._seed = Texts(None, strings), seed
+        self._state, self._begin = make_state(self._layout, memory, strings)
+        self._event = make_event(event, memory, seed, self._texts)
+        self.rows = []
+        self._emit = Emit(emits, self._put, strings)
+
+    def _at_event(self) -> None:
+        memory = self._memory
+        memory.columns, memory.first_sequence = self._columns, self._first
+        memory.sequences = self._sequences
+
+    def _put(self, words: tuple[Any, ...]) -> None:
+        self.rows.append((self._row, *words))
+
+    def settle(self) -> None:
+        """Writes what the containers hold into the words, for whoever looks at those."""
+        self._memory.settle()
+
+    def run(self, row: int) -> None:
+        """Fires the timers that are due before it, and runs one event; what raises changes nothing
+        and emits nothing."""
+        memory = self._memory
+        time = int(self._columns[0][row])
+        if self._layout.goes_by_time:
+            self.fire(time)
+        memory.row = row
+        process, state = self._program.oracle, self._state
+        if self._layout.fields:
+            self._run(lambda: process(state, self._event, self._emit), row)
+        else:
+            self._run(lambda: process(self._event, self._emit), row)
+        if self._layout.timers is not None:
+            memory.clock = max(memory.clock, time)
+
+    def _run(self, function: Callable[[], None], row: int) -> None:
+        memory, emitted = self._memory, len(self.rows)
+        memory.begin()
+        for begin in self._begin:
+            begin()
+        self._row = row
+        try:
+            function()
+        except BaseException:
+            memory.undo()
+            del self.rows[emitted:]
+            raise
+
+    # ---- what goes by time ----
+
+    def fire(self, time: int) -> None:
+        """Fires what is due by a time, or by that of an event before; and what expires goes."""
+        memory = self._memory
+        self.failed_timer = self._ends = None
+        if self._layout.timers is not None:
+            while (due := memory.due(max(time, memory.clock), None)) is not None:
+                self._fire(*due)
+            time = max(time, memory.clock)
+        memory.expire(time, self._lives)
+
+    def _lives(self, field: Field) -> int:
+        assert field.container is not None
+        tick = int(self._words[field.offset + lib.SS_HEADER_TICK])
+        return field.container.expires_after(tick)
+
+    def end(self) -> None:
+        """The input ends: fires the timers that wait, and not those that they set."""
+        memory = self._memory
+        self.failed_timer = None
+        if self._ends is None:
+            self._ends = memory.stamps()
+        while (due := memory.due(memory.clock, self._ends)) is not None:
+            self._fire(*due)
+        self._ends = None
+
+    def _fire(self, number: int, entry: int) -> None:
+        memory, field = self._memory, self._layout.containers[number]
+        of, program = field.container, self._program.on_timer
+        assert of is not None
+        assert program is not None
+        words = memory.containers[number].keys[entry]
+        at = memory.cells[entry + 1 + len(words)]
+        time, firing = max(at, memory.clock), memory.fired
+        memory.expire(time, self._lives)
+        memory.keyed_remove(number, entry)
+        memory.fired, memory.clock, memory.floor = firing + 1, time, at
+        self.firings.append((firing, time))
+        own = (time, -(2**63), at, *words)
+        memory.columns, memory.sequences = [np.array([one]) for one in own], None
+        memory.row, memory.first_sequence = 0, firing
+        timer = make_timer(of.key, memory, self._seed, self._texts)
+        key = timer.key
+        self.fired[firing] = timer_key(key, field), at
+        try:
+            self._run(lambda: program.oracle(self._state, timer, self._emit), firing - 2**63)
+        except BaseException as error:
+            self.failed_timer = at, 0, key
+            vars(error)["specstream_timer"] = timer_key(key, field), at
+            error.add_note(
+                f"raised by operator {program.operator!r} when the timer "
+                f"{timer_text(key, field)} fired, which was set for {at}"
+            )
+            raise
+        finally:
+            memory.floor = None
+            self._at_event()

@@ -1,0 +1,237 @@
+"""Engines give what the sequential run of an interpreted operator gives, on every path."""
+
+# Operators carry no types.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import contents
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import PATHS, Result, assert_identical, partial_of
+from operators_by_hand import everything, stream
+
+import specstream as ss
+
+
+def run_engine(table: pa.Table, **options: Any) -> Result:
+    parts: list[pa.Table] = []
+    raised: list[tuple[int, str, str]] = []
+    offset = 0
+    with ss.Engine(everything, keys=True, seed=7, **options) as engine:
+        while True:
+            try:
+                parts.append(engine.process(table.slice(offset), order_by="time"))
+                break
+            except Exception as error:
+                partial = partial_of(error)
+                parts.append(partial.output)
+                offset += partial.consumed
+                raised.append((offset, type(error).__name__, str(error)))
+                offset += 1
+        return Result(pa.concat_tables(parts), contents.of_view(engine.state), tuple(raised))
+
+
+def run_sequential(table: pa.Table) -> Result:
+    run = everything.run_sequential(table, order_by="time", keys=True, seed=7, on_error="skip")
+    raised = tuple((-1 if row is None else row, type(e).__name__, str(e)) for row, e in run.raised)
+    return Result(run.output, contents.of_view(run.state), raised)
+
+
+ENGINES = [options for options in PATHS.values() if options is not None]
+
+
+@pytest.mark.parametrize("options", ENGINES, ids=[name for name in PATHS if name != "oracle"])
+def test_all_that_a_state_can_hold_is_the_sequential_runs(options: dict[str, Any]) -> None:
+    table = stream(120, 5)
+    expected = run_sequential(table)
+    assert expected.raised
+    assert_identical(run_engine(table, **options), expected)
+
+
+def test_an_engine_without_a_log_gives_the_same() -> None:
+    table = stream(60, 1)
+    table = table.filter(pa.compute.not_equal(table["k"], 30))
+    table = table.filter(pa.compute.not_equal(table["k"], 61))
+    table = table.filter(pa.compute.not_equal(table["k"], 92))
+    assert_identical(run_engine(table, threads=1, execution="log_free"), run_sequential(table))
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_events_out_of_order_and_a_snapshot_on_the_way_change_nothing(protocol: str) -> None:
+    table = stream(90, 3).filter(pa.compute.less(pa.compute.field("k"), 30))
+    expected = everything.run_sequential(table, order_by="time", seed=7)
+    options: dict[str, Any] = {"threads": 3, "horizon": 8, "chunk": 2, "protocol": protocol}
+    options |= {"seed": 7, "sources": [0]}
+    order = np.random.default_rng(5).permutation(table.num_rows)
+    # Those of one time keep their order, which is that of their sequence numbers.
+    first = table.take(pa.array(np.sort(order[: len(order) // 2])))
+    parts = []
+    with ss.Engine(everything, **options) as engine:
+        engine.submit(first.slice(0, 0), order_by="time")
+        half = table.num_rows // 2
+        engine.submit(table.slice(0, half), order_by="time")
+        engine.advance(0, table["time"][half - 1].as_py())
+        parts.append(engine.poll(timeout=None))
+        snapshot = engine.snapshot()
+    with ss.Engine(everything, restore=snapshot, **options) as engine:
+        engine.submit(table.slice(half), order_by="time")
+        engine.advance(0)
+        parts.append(engine.poll(timeout=None))
+        found = pa.concat_tables(parts)
+        rows = expected.output.num_rows
+        # At the end of all sources the timers that are left fire, too.
+        assert found.slice(0, rows).equals(expected.output)
+
+
+def test_early_results_are_those_of_the_final_order() -> None:
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
+    def sums(state, event, emit):
+        state.total += event.x
+        state.seen[event.x] = state.total
+        emit(state.total)
+
+    with ss.Engine(sums, sources=["a", "b"], early=True, threads=2) as engine:
+        engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
+        assert engine.poll_early(timeout=None).changes["total"].to_pylist() == [1, 4]
+        engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
+        late = engine.poll_early(timeout=None).changes
+        assert late["total"].to_pylist() == [3, 6]
+        engine.advance("a", 100)
+        engine.advance("b", 100)
+        assert engine.poll(timeout=None)["total"].to_pylist() == [1, 3, 6]
+        assert dict(engine.state.seen) == {1: 1, 2: 3, 3: 6}
+
+
+class Sums(ss.State):
+    total = ss.scalar(int)
+    seen = ss.dict(int, int)
+
+
+def test_hooks_are_told_of_interpreted_events() -> None:
+    told: list[tuple[str, int]] = []
+
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
+    def sums(state, event, emit):
+        state.total += event.x
+        emit(state.total)
+
+    def once(notification: ss.Notification) -> None:
+        told.append(("commit", notification.rows[0][0]))
+        if len(told) == 1:
+            raise ss.Abort
+
+    with ss.Engine(sums, threads=2, horizon=4, on_commit=once) as engine:
+        engine.process({"x": [1, 2]})
+    assert told == [("commit", 1), ("commit", 1), ("commit", 3)]
+
+
+def test_an_operator_that_was_pickled_gives_the_same() -> None:
+    table = stream(30, 4)
+    again = pickle.loads(pickle.dumps(everything))
+    assert again.is_interpreted
+    one, other = (
+        of.run_sequential(table, order_by="time", on_error="skip") for of in (everything, again)
+    )
+    assert one.output.equals(other.output)
+
+
+def test_conflicts_are_told_with_field_and_line() -> None:
+    @ss.operator(state=Sums, event={"x": int}, emits={}, interpreted=True)
+    def sums(state, event, emit):
+        state.total += event.x
+
+    with ss.Engine(sums, threads=3, horizon=8, chunk=1, profile=True, execution="speculate") as one:
+        for _ in range(20):
+            one.process({"x": np.arange(200)})
+            if one.profile().words:
+                break
+        word = one.profile().words[0]
+    assert word.field == "total"
+    assert [place.text.strip() for place in word.lines] == ["state.total += event.x"]
+
+
+def test_without_speculation_events_run_one_after_the_other() -> None:
+    running: list[int] = []
+
+    @ss.operator(state=Sums, event={"x": int}, emits={}, interpreted=True, speculate=False)
+    def alone(state, event, emit):
+        running.append(event.x)
+        state.total += event.x
+
+    with ss.Engine(alone, threads=4) as engine:
+        engine.process({"x": np.arange(500)})
+        assert engine.stats.speculative_runs == 0
+    assert running == list(range(500))
+    with pytest.raises(ss.ConfigurationError, match="horizon= asks for speculation"):
+        ss.Engine(alone, threads=4, horizon=3)
+
+
+def test_each_worker_has_its_own_object() -> None:
+    made: list[object] = []
+
+    def make() -> list[int]:
+        made.append(one := [0])
+        return one
+
+    mine = ss.per_worker(make)
+
+    @ss.operator(state=Sums, event={"x": int}, emits={"y": int}, interpreted=True)
+    def uses(state, event, emit):
+        held = mine()
+        held[0] = event.x  # nobody else writes to it meanwhile
+        state.seen[event.x] = held[0]
+        emit(held[0])
+
+    table = {"x": np.arange(300)}
+    with ss.Engine(uses, threads=4, horizon=16, chunk=1) as engine:
+        assert engine.process(table)["y"].to_pylist() == list(range(300))
+    assert 1 <= len(made) <= 4
+
+
+def test_what_cannot_be_interpreted_is_refused_with_a_way_out() -> None:
+    def passes(event, emit):
+        emit(event.x)
+
+    declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
+    interpreted = ss.operator(**declared, interpreted=True)(passes)
+
+    def made() -> None:
+        pipeline = ss.Pipeline("one")
+        pipeline.sink("out", pipeline.add(interpreted, pipeline.source("in", {"x": int})))
+        ss.Engine(pipeline, threads=1)
+
+    with pytest.raises(ss.DeclarationError, match="expected an engine of its own"):
+        made()
+    with pytest.raises(ss.ConfigurationError, match="Python has a lock of its own"):
+        ss.Engine(interpreted, execution="locked")
+    with pytest.raises(ss.DeclarationError, match=r"several inputs=.*expected event="):
+        ss.operator(inputs={"a": {"x": int}}, emits={"x": int}, interpreted=True)(passes)
+
+
+def test_a_refused_operator_names_this_way_out() -> None:
+    def opens(event, emit):
+        with open(str(event.x)) as file:
+            emit(len(file.read()))
+
+    with pytest.raises(ss.CompileError) as caught:
+        ss.operator(event={"x": int}, emits={"x": int})(opens)
+    assert any("interpreted=True" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2, "horizon": 4, "chunk": 1}])
+def test_what_does_not_fit_its_field_raises_at_that_event(options: dict[str, Any]) -> None:
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
+    def powers(state, event, emit):
+        state.total = 10**event.x
+        emit(10**event.x % 7)
+
+    with ss.Engine(powers, **options) as engine:
+        with pytest.raises(OverflowError, match=r"state.total is declared int, .* gets 10{19}:"):
+            engine.process({"x": [1, 18, 19, 2]})
+        assert engine.state.total == 10**18
+        assert engine.process({"x": [30 - 30]})["total"].to_pylist() == [1]
