@@ -56,7 +56,8 @@ class Places:
         return str(self.path / str(self.made))
 
     def foreach_batch(self, **options: Any) -> None:
-        with ss.Engine(running_total, threads=1) as engine:
+        # errors_limit= is for engines that set events aside.
+        with ss.Engine(running_total, threads=1, errors="side") as engine:
             feed = ss.spark.foreach_batch(options.pop("engine", engine), **options)
             feed.close()
 
