@@ -75,7 +75,8 @@ def test_events_that_all_conflict_gain_nothing_and_lose_little(protocol: str) ->
     for threads in (2, 8):
         speed, outcome = ran(in_one_word(300), threads, 8, protocol=protocol)
         assert 0.7 < speed < 1.1
-        assert outcome.aborts > 0.7 * outcome.speculative_runs
+        # Runs that have read too early are run again beside the head, and most of these commit.
+        assert outcome.aborts > 0.7 * outcome.events
 
 
 def test_stores_that_change_nothing_are_no_conflict() -> None:
@@ -237,7 +238,9 @@ def test_a_recording_holds_what_events_read_wrote_and_took() -> None:
         for event in alike
     ]
     assert replay(Trace(without), 8, 16).aborts == 0
-    assert replay(Trace(alike), 8, 16).aborts > 10
+    # What all meet in is read first, so that it has changed before they end.
+    early = [replace(event, reads=list(reversed(event.reads))) for event in alike]
+    assert replay(Trace(early), 8, 16).aborts > 10
 
 
 class Sums(ss.State):
