@@ -102,7 +102,7 @@ static bool win_finished(struct ss_engine *engine, struct ss_transaction *transa
         if (finished != ss_status_word(number, SS_FINISHED))
             return false;
         if (!engine->protocol->head_speculates)
-            return true; /* only holders of the turn take it out of the queue, or make it a suspect */
+            return true; /* only holders of the turn take it out of the queue, or make it doubtful */
     }
     /* Acquire: the logs of the run that finished, which may be a later one than has_status saw. */
     return atomic_compare_exchange_strong_explicit(
