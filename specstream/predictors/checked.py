@@ -93,7 +93,14 @@ def longest_of(predictor: Predictor, longest: int) -> int:
     Raises:
         ConfigurationError: as of :func:`next_of`.
     """
-    returned = predictor.longest()
+    method = predictor.longest
+    if not callable(method):
+        # A predictor that is older than this method may have an attribute of its name.
+        raise ConfigurationError(
+            f"predictor {type(predictor).__name__}: longest is {shown(method)}; expected a "
+            "method that returns a horizon or None; give the attribute another name"
+        )
+    returned = method()
     if returned is None:
         return 0
     return _Asks(predictor, "longest", returned).integer("horizon", returned, 1, longest)

@@ -114,18 +114,18 @@ class Predictor(ABC):
     ...     '''A thousand events ahead, a thousand plainly, and so on.'''
     ...     def __init__(self):
     ...         super().__init__()
-    ...         self.horizon, self.longest = 8, 8
+    ...         self.horizon, self.most = 8, 8
     ...     def next(self):
     ...         return Setting(self.horizon, chunk=4, events=1000)
     ...     def _learn(self, setting, measured):
-    ...         self.horizon = 0 if self.horizon else self.longest
+    ...         self.horizon = 0 if self.horizon else self.most
     ...         self._decide(self.horizon, 4, f"{measured.events} events were run")
     ...     def current(self):
     ...         return self.horizon, 4
     ...     def least(self):
     ...         return 0
     ...     def cap(self, horizon):
-    ...         self.longest = min(self.longest, horizon)
+    ...         self.most = min(self.most, horizon)
     ...         self.horizon = min(self.horizon, horizon)
     >>> class Seen(ss.State):
     ...     count = ss.scalar(int)

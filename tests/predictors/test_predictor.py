@@ -433,6 +433,20 @@ def test_a_least_horizon_that_cannot_be_is_refused(returned: Any) -> None:
         ss.Engine(scattered, memory=1 << 40, predictor=Wrong("least", returned))
 
 
+def test_an_attribute_that_hides_the_method_longest_is_named() -> None:
+    predictor = Restless()
+    predictor.longest = 8  # type: ignore[assignment, method-assign]
+    table = events(100)
+    with ss.Engine(scattered, threads=2, predictor=predictor) as engine:
+        with pytest.raises(
+            ss.ConfigurationError, match="predictor Restless: longest is 8; expected a method"
+        ) as raised:
+            engine.process(table)
+        del predictor.longest
+        rest = engine.process(table.slice(partial_of(raised.value).consumed))
+    assert rest.equals(run_oracle(scattered, table).output)
+
+
 def test_a_predictor_that_is_none_is_refused() -> None:
     with pytest.raises(ss.ConfigurationError, match="predictor='auto'; expected a predictor"):
         ss.Engine(scattered, predictor="auto")  # type: ignore[arg-type]
