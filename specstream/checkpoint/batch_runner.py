@@ -140,6 +140,18 @@ class BatchRunner:
         if options.early_to is not None and self.checkpoint is not None:
             self._early = EarlyChanges(engine, options.early_to, self.checkpoint.store)
 
+    @property
+    def next_batch(self) -> int:
+        """Id of the batch that follows the last one."""
+        recorded = None if self.checkpoint is None else self.checkpoint.recorded
+        last = self._last.batch_id if recorded is None else recorded.batch_id
+        return 0 if last is None else last + 1
+
+    @property
+    def has_end(self) -> bool:
+        """Whether something may be left for :meth:`finish`: events that wait, or timers."""
+        return self._event_time is not None or self.engine.operator.has_timers
+
     def what(self, batch_id: int) -> str:
         """Names a batch in messages."""
         return f"operator {self.engine.name!r}, batch {batch_id}"
@@ -182,7 +194,13 @@ class BatchRunner:
                 if checkpoint is None:
                     delivery.commit()
                 else:
-                    checkpoint.record(batch.query, batch_id, *result, finished=finished)
+                    checkpoint.record(
+                        batch.query,
+                        batch_id,
+                        *result,
+                        finished=finished,
+                        position=batch.position,
+                    )
                     recorded = time.perf_counter()
             except BaseException:
                 if checkpoint is not None:
@@ -350,7 +368,7 @@ class BatchRunner:
             ConfigurationError: it is not in event time, and has no timers; or Spark may be further
                 than the checkpoint.
         """
-        if self._event_time is None and not self.engine.operator.has_timers:
+        if not self.has_end:
             raise ConfigurationError(
                 "finish() without watermark=: all events are applied with their batch, and nothing "
                 "waits"
@@ -371,16 +389,18 @@ class BatchRunner:
         self.check_finish()
         last = self._last
         query, batch_id, finished, result = last.query, last.batch_id, last.finished, last.result
+        position = None
         if self.checkpoint is not None and self.checkpoint.recorded is not None:
             recorded = self.checkpoint.recorded
             query, batch_id = recorded.query, recorded.batch_id
             finished, result = recorded.finished, recorded.result
+            position = recorded.position
         if batch_id is None or result is None:
             return  # no batch has come
         if self._delivered != batch_id:
             self.deliver(result, batch_id, ends=True)
         if not finished:
-            self.run(Batch(batch_id + 1, query, None))
+            self.run(Batch(batch_id + 1, query, None, position=position))
 
     def close(self) -> None:
         """Ends the thread that prepares rows for the sinks; not the engine, nor the checkpoint."""

@@ -79,6 +79,7 @@ class Recorded:
     early: pa.Table | None = None
     finished: bool = False
     failed: pa.Table | None = None
+    position: bytes | None = None
 
     @property
     def result(self) -> Result:
@@ -258,6 +259,12 @@ class Checkpoint:
         )
 
     @property
+    def skipped(self) -> int | None:
+        """The newest batch whose file was there at the start and cannot be used, until a batch has
+        told that nobody is so far; None: all could be."""
+        return self._skipped
+
+    @property
     def newest(self) -> tuple[int, int] | None:
         """Batch id and checksum of the last file, which the next one builds on; None: no file."""
         recorded = self.recorded
@@ -308,6 +315,7 @@ class Checkpoint:
         failed: pa.Table | None = None,
         *,
         finished: bool = False,
+        position: bytes | None = None,
     ) -> None:
         """Writes the file of a batch that the engine has run.
 
@@ -320,6 +328,7 @@ class Checkpoint:
             early: its rows that have become final, for a sink of early results.
             failed: its failed events that go to a sink; likewise.
             finished: no other batch comes.
+            position: of the source behind it; None: whoever sends the batch knows.
 
         When it raises, :meth:`savepoint` is the state before the batch if it is not recorded, and
         that after it if it is.
@@ -353,6 +362,8 @@ class Checkpoint:
             ):
                 if rows is not None:
                     named[key] = [stream_of(rows)]
+            if position is not None:
+                named["position"] = [position]
             if self._settings:
                 named["settings"] = [json.dumps(self._settings).encode()]
             last = self.recorded
@@ -375,7 +386,16 @@ class Checkpoint:
             self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(
-                batch_id, query, output, checksum, late, rejected, early, finished, failed
+                batch_id,
+                query,
+                output,
+                checksum,
+                late,
+                rejected,
+                early,
+                finished,
+                failed,
+                position,
             )
             if self._skipped is not None and batch_id >= self._skipped:
                 self._skipped = None
@@ -459,6 +479,8 @@ class Checkpoint:
                 for section in (last.named(name),)
             )
             early = None if early is None else in_zones(early, expected)
+        told = last.named("position")
+        position = None if told is None else bytes(told)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)
@@ -474,6 +496,7 @@ class Checkpoint:
             early,
             about.finished,
             failed,
+            position,
         )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()

@@ -1,5 +1,7 @@
 """Both checkpoints of a stream, ours and Spark's, taken back to an earlier batch.
 
+A stream without Spark has ours alone, with the position of its source in it.
+
 Files are deleted and none is written, the latest first, and ours before Spark's. So whenever it is
 broken off, what is left is a state that ours ends in and Spark is behind of: a query that is
 started then is refused, and nothing is lost by running the command again. Only when Spark's last
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.checkpoint_files import names_of
 from specstream.checkpoint.inputs import input_batches
 from specstream.checkpoint.inventory import Inventory, inventory
@@ -51,7 +54,7 @@ class Rollback:
 
 def roll_back(
     store: Store,
-    spark: SparkLog,
+    spark: SparkLog | None,
     to: int | None = None,
     *,
     outputs: Iterable[str | os.PathLike[str]] = (),
@@ -62,7 +65,7 @@ def roll_back(
 
     Args:
         store: where our checkpoint files are. It is locked meanwhile, where it can be.
-        spark: Spark's checkpoint of the same query.
+        spark: Spark's checkpoint of the same query; None: it is a stream without Spark.
         to: the batch after which they are to be; None: the newest that both can be at.
         outputs: directories of Parquet files, a file for each batch, as ``parquet_sink`` has them.
         dry_run: whether nothing is deleted.
@@ -78,8 +81,11 @@ def roll_back(
     try:
         found = inventory(store)
         restart = found.restart
-        is_right = to is None and restart is not None and found.fits(spark) is None
-        if is_right and restart is not None:
+        if spark is None:
+            batch_id = _target(store, found, None, to)
+            files = _of_later(store, batch_id)
+            newest = max([batch_id, *(one.batch_id for one in found.files)])
+        elif to is None and restart is not None and found.fits(spark) is None:
             # All that may be left to do is what was broken off behind Spark's last plan.
             batch_id = newest = restart.batch_id
             is_known = batch_id in spark.planned and not found.prefetched
@@ -93,7 +99,7 @@ def roll_back(
             batch_id,
             newest,
             [str(one) for one in files],
-            bool(files) and spark.merges_files(batch_id),
+            bool(files) and spark is not None and spark.merges_files(batch_id),
             [str(path) for place in outputs for path in _later(Path(place), batch_id)],
         )
         for one in files if not dry_run else ():
@@ -114,7 +120,7 @@ def _of_later(store: Store, batch_id: int) -> list[Deletion]:
     return [Deletion(store, name) for name in names]
 
 
-def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> int:
+def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | None) -> int:
     """The batch to go back to, which both can be at."""
     restart = found.restart
     if restart is None:
@@ -122,12 +128,19 @@ def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> 
             f"checkpoint {store!r} has {len(found.files)} checkpoint file(s), none of which can be "
             "used: put a copy of both directories back"
         )
-    if spark.query is not None and restart.query not in (None, spark.query):
+    if spark is None and restart.query != OF_SOURCES:
+        raise ConfigurationError(
+            f"checkpoint {store!r} is of a query of Spark's, and alone it would be refused at the "
+            "next batch: give the checkpointLocation of the same query (--spark)"
+        )
+    if spark is not None and spark.query is not None and restart.query not in (None, spark.query):
         raise ConfigurationError(
             f"checkpoint {store!r} is of the streaming query {restart.query}, and "
             f"{spark.directory!r} of the query {spark.query}: give those that belong together"
         )
-    if to is None:
+    if to is None and spark is None:
+        return restart.batch_id
+    if to is None and spark is not None:
         both = [batch for batch in found.usable if batch in spark.planned]
         if not both:
             raise ConfigurationError(
@@ -136,7 +149,7 @@ def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> 
                 "be at; put a copy of both directories back"
             )
         return both[-1]
-    if to not in found.usable:
+    if to is None or to not in found.usable:
         trouble = next((f.trouble for f in found.files if f.batch_id == to and f.trouble), None)
         why = "there is no checkpoint file of it" if trouble is None else f"its file: {trouble}"
         raise SnapshotError(

@@ -13,10 +13,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.inventory import Inventory, Listed, inventory
 from specstream.checkpoint.rollback import Rollback, roll_back
 from specstream.checkpoint.run_directory import recorded_store, run_directory_of
 from specstream.checkpoint.spark_log import SparkLog
+from specstream.checkpoint.store import Store
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
 from specstream.display.values import size
@@ -122,24 +124,24 @@ def rollback(
 
     The query must not be running: a checkpoint that is in use is refused. Broken off at any place,
     the command can be run again, and a query that is started meanwhile refuses what it finds.
-    Afterwards Spark sends batch N + 1 again. What sinks have of later batches stays there; what has
+    Afterwards Spark sends batch N + 1 again; a run without Spark has one checkpoint, and its source
+    gives again what lies behind batch N. What sinks have of later batches stays there; what has
     to go is told.
     """
     with reported_errors():
         run = run_directory_of(directory)
-        log = _spark_log(directory, spark)
-        if log is None:
+        log, store = _spark_log(directory, spark), recorded_store(directory)
+        if log is None and not _is_of_source(store):
             raise click.UsageError(
                 "a checkpoint alone would be refused at the next batch: give --spark, the "
                 "checkpointLocation of the same query"
             )
-        store = recorded_store(directory)
         places: list[Any] = list(outputs) or ([] if run is None else run.record().outputs)
         done = roll_back(store, log, to, outputs=places, dry_run=dry_run)
         if as_json:
             click.echo(json.dumps(asdict(done) | {"dry_run": dry_run}))
         else:
-            _show_rollback(done, bool(places), dry_run)
+            _show_rollback(done, bool(places), dry_run, is_alone=log is None)
 
 
 def _read(
@@ -150,9 +152,15 @@ def _read(
 
 def _spark_log(directory: str, spark: str | None) -> SparkLog | None:
     run = run_directory_of(directory)
-    if spark is None and run is not None:
+    if spark is None and run is not None and run.spark.is_dir():
         spark = str(run.spark)
     return None if spark is None else SparkLog(spark)
+
+
+def _is_of_source(store: Store) -> bool:
+    """Whether it is the checkpoint of a stream without Spark."""
+    restart = inventory(store).restart
+    return restart is not None and restart.query == OF_SOURCES
 
 
 def _troubles(found: Inventory) -> dict[str, str]:
@@ -222,15 +230,20 @@ def _show_spark(found: Inventory, log: SparkLog | None) -> None:
         )
 
 
-def _show_rollback(done: Rollback, knows_outputs: bool, dry_run: bool) -> None:
-    would = "would be" if dry_run else "are"
+def _show_rollback(
+    done: Rollback, knows_outputs: bool, dry_run: bool, *, is_alone: bool = False
+) -> None:
+    would, both = "would be" if dry_run else "are", "both checkpoints"
+    if is_alone:  # a stream without Spark has one
+        would, both = "would be" if dry_run else "is", "the checkpoint"
     tell: Callable[[str], None] = click.echo
     if done.files:
-        tell(f"both checkpoints {would} at batch {done.batch_id}; {len(done.files)} file(s) gone:")
+        tell(f"{both} {would} at batch {done.batch_id}; {len(done.files)} file(s) gone:")
         for name in done.files:
             tell(f"  {name}")
     else:
-        tell(f"both checkpoints are at batch {done.batch_id} already; nothing is deleted")
+        are = "is" if is_alone else "are"
+        tell(f"{both} {are} at batch {done.batch_id} already; nothing is deleted")
     if done.merges_files:
         tell(
             "Spark's log of files cannot be taken back so far: the files of all batches behind "

@@ -13,8 +13,22 @@ import importlib.util
 from typing import Any
 
 from specstream.checkpoint.replay import Replay, replay
+from specstream.spark.sinks import (
+    DeltaSink,
+    EarlyDatabaseSink,
+    EarlyDeltaSink,
+    ForeachSink,
+    MemorySink,
+    ParquetSink,
+    delta_sink,
+    early_database_sink,
+    early_delta_sink,
+    foreach_sink,
+    memory_sink,
+    parquet_sink,
+)
 
-# A replay reads checkpoint files, and needs no Spark; everything else here does.
+# Replay and sinks need no Spark, and serve those who run without; everything else here does.
 if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.apply import Applied, apply
     from specstream.spark.directory import stream_directory
@@ -26,20 +40,6 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.recorded_state import checkpoint_state
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
-    from specstream.spark.sinks import (
-        DeltaSink,
-        EarlyDatabaseSink,
-        EarlyDeltaSink,
-        ForeachSink,
-        MemorySink,
-        ParquetSink,
-        delta_sink,
-        early_database_sink,
-        early_delta_sink,
-        foreach_sink,
-        memory_sink,
-        parquet_sink,
-    )
     from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
     from specstream.spark.union import union
 else:
