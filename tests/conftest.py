@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ class Result:
 Path = Callable[..., Result]
 
 HERE = pathlib.Path(__file__).parent
+_streams = itertools.count()
 
 # Machine code outlives a run of the tests, in a place of its own: a user's cache stays as it is.
 # The processes that tests start have it as well.
@@ -225,3 +227,29 @@ def rocksdb(session: Any) -> Iterator[None]:
     session.conf.set(STATE_STORE, ROCKSDB)
     yield
     session.conf.set(STATE_STORE, before)
+
+
+@pytest.fixture(scope="session")
+def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server of NATS for all tests that do not stop it."""
+    pytest.importorskip("nats")
+    from nats_server import NatsServer
+
+    server = NatsServer(tmp_path_factory.mktemp("nats"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def brokers() -> Any:
+    """Brokers of Kafka, which live in this process."""
+    pytest.importorskip("confluent_kafka")
+    from kafka_cluster import KafkaCluster
+
+    return KafkaCluster()
+
+
+@pytest.fixture
+def stream() -> str:
+    """A name that no other test has for its stream or topic."""
+    return f"orders{next(_streams)}"
