@@ -62,7 +62,7 @@ class SourceFeed:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         instance("engine", engine, Engine, "an ss.Engine: run(ss.Engine(operator), ...)")
-        instance("source", source, Source, "a source such as ss.sources.nats(...)")
+        instance("events", source, Source, "a source such as ss.sources.nats(...)")
         if options.checkpoint is not None and not (source.can_replay or options.at_most_once):
             raise ConfigurationError(
                 f"checkpoint= with {source.name}, which cannot send again what had come and was "
