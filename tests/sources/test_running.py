@@ -37,6 +37,12 @@ def run(directory: Path, source: Any, engine: ss.Engine | None = None, **options
         return ss.sources.run(engine, source, **options)
 
 
+def close(runner: BatchRunner) -> None:
+    runner.close()
+    assert runner.checkpoint is not None
+    runner.checkpoint.close()
+
+
 def test_a_sink_that_fails_gets_the_recorded_rows_at_the_next_start(tmp_path: Path) -> None:
     calls: list[tuple[int, Any]] = []
 
@@ -99,13 +105,13 @@ def test_a_checkpoint_belongs_to_one_source_and_to_no_query(tmp_path: Path) -> N
         runner = BatchRunner(engine, options)
         with pytest.raises(ss.ConfigurationError, match=r"streaming query specstream.sources"):
             runner.repeat("e3b0c442", 2)
-        runner.close()
+        close(runner)
     # and a source where a query has been.
     options = StreamOptions(to=print, checkpoint=tmp_path / "query")
     with ss.Engine(chain) as engine:
         runner = BatchRunner(engine, options)
         runner.run(Batch(0, "e3b0c442", table_of(3)))
-        runner.close()
+        close(runner)
     with pytest.raises(ss.SnapshotError, match="says nothing of a source: foreach_batch"):
         run(tmp_path, other, checkpoint=tmp_path / "query")
 
