@@ -46,7 +46,8 @@ class _Vertex:
         seed: int,
     ) -> None:
         texts = Texts(None, strings)
-        self.of, self.memory, self.rows = of, memory, []
+        self.of, self.memory = of, memory
+        self.rows: Rows = []
         self.state, self.begin = make_state(of.layout, memory, elements)
         self.event = make_vertex_event(of, memory, texts, elements.of)
         self.emit = Emit(of.emits, self._send, strings)
@@ -58,7 +59,7 @@ class _Vertex:
         self.rows.append(words)
 
     def call(self, fires: bool) -> Rows:
-        self.rows: Rows = []
+        self.rows = []
         for begin in self.begin:
             begin()
         program = self.of.program
@@ -289,10 +290,21 @@ class Recorded:
     def begin(self, strings: StringTable | None, seed: int) -> None:
         pass
 
-    begin_event = undo = settle = lambda self: None
+    def begin_event(self) -> None:
+        pass
+
+    def undo(self) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
 
     def has(self, field: str) -> bool:
+        """No container: what fires is looked up in the engine's state."""
         return False
+
+    def container(self, field: str) -> Any:
+        raise KeyError(field)
 
     def run(self, *_: Any) -> Rows:
         rows = next(self._calls, None)
