@@ -86,7 +86,10 @@ def _raise_interpreted(
         note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
     error.specstream_partial = partial  # type: ignore[attr-defined]
     parts.code.forget(error)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # its traceback has this frame, and keeps the engine with it
 
 
 def _key_of_event(parts: Parts, outcome: Any) -> int | None:
@@ -162,7 +165,10 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     vars(error).update(
         specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
     )
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # as in _raise_interpreted
 
 
 def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
