@@ -51,10 +51,10 @@ def _raise_for(
     Native code only says that it raised. The real exception comes from the oracle, over an
     overlay of the committed state.
     """
-    operator = parts.operator
-    if operator.program.is_interpreted:
+    operator, key = parts.operator, _key_of_event(parts, outcome)
+    if operator.is_interpreted or parts.code.error(key) is not None:
         _raise_interpreted(parts, outcome, events, row, first, partial)
-    oracle = _oracle(parts, events.columns, first)
+    oracle = _oracle(parts, events.columns, first, parts.code.sent(key))
     try:
         oracle.run(row)
     except Exception as error:
@@ -74,8 +74,8 @@ def _raise_for(
 def _raise_interpreted(
     parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
 ) -> NoReturn:
-    """Raises what an interpreted operator has raised."""
-    error = parts.code.error(outcome.failed_row if _is_early(parts) else None)
+    """Raises what an interpreted operator has raised, or an interpreted vertex."""
+    error = parts.code.error(_key_of_event(parts, outcome))
     if error is None:
         error = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
@@ -86,7 +86,20 @@ def _raise_interpreted(
         note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
     error.specstream_partial = partial  # type: ignore[attr-defined]
     parts.code.forget(error)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # its traceback has this frame, and keeps the engine with it
+
+
+def _key_of_event(parts: Parts, outcome: Any) -> int | None:
+    """By what it is known what an event has raised, see :meth:`InterpretedCode.error`."""
+    return int(outcome.failed_row) if _is_early(parts) else None
+
+
+def _key_of_firing(parts: Parts, firing: Any) -> int | None:
+    """Likewise of a timer's."""
+    return -1 - int(firing.number) if _is_early(parts) else None
 
 
 def _is_early(parts: Parts) -> bool:
@@ -95,8 +108,8 @@ def _is_early(parts: Parts) -> bool:
 
 
 def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
-    """What an interpreted operator has raised when a timer fired, and which one that was."""
-    error = parts.code.error(-1 - firing.number if _is_early(parts) else None)
+    """What an interpreted operator or vertex has raised when a timer fired, and which timer."""
+    error = parts.code.error(_key_of_firing(parts, firing))
     if error is not None:
         field, key = _fired(parts, firing)
         note = (
@@ -131,7 +144,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
-    elif parts.operator.program.is_interpreted:
+    elif parts.operator.is_interpreted or _interpreted_timer(parts, failed) is not None:
         error = _interpreted_timer(parts, failed) or SpecstreamError(
             f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
             "undone. Please report the operator and the timer"
@@ -139,7 +152,9 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         parts.code.forget(error)
     else:
         try:
-            _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
+            sent = parts.code.sent(_key_of_firing(parts, failed))
+            oracle = _oracle(parts, sent=sent)
+            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
@@ -150,7 +165,10 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     vars(error).update(
         specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
     )
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # as in _raise_interpreted
 
 
 def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
@@ -160,10 +178,13 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
     """
     if outcome.fault.signal or outcome.no_memory:
         return None
-    if parts.operator.is_interpreted:
-        error = _exception(parts.code.error(outcome.failed_row if _is_early(parts) else None))
+    by_key = _key_of_event(parts, outcome)
+    raised = parts.code.error(by_key)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
-        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
+        sent = parts.code.sent(by_key)
+        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first, sent).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -177,12 +198,14 @@ def failed_timer(
     if outcome.fault.signal or outcome.no_memory:
         return None
     fired = outcome.failed_timer
-    if parts.operator.is_interpreted:
-        error = _exception(_interpreted_timer(parts, fired))
+    raised = _interpreted_timer(parts, fired)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
         field, key = _fired(parts, fired)
+        oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, fired)))
         error = _what_raises(
-            parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+            parts, lambda: oracle.fire_alone(field, fired.at, key, fired.time, fired.number)
         )
     if error is None:
         return None
@@ -209,9 +232,9 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     return None
 
 
-def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
+def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None) -> Oracle:
     """That of the committed state, which it leaves as it is, with the columns of a batch, or of
-    none."""
+    none. ``sent``: by interpreted vertices, which are not run again."""
     operator = parts.operator
     state, layout = parts.committed.words, operator.layout
 
@@ -220,7 +243,7 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
         assert field.container is not None
         return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
 
-    oracle = Oracle(operator.program, layout, state, over=find)
+    oracle = Oracle(operator.program, layout, state, over=find, sent=sent)
     if columns is None:
         own: list[Any] = [np.int64] * first_column(operator.event)
         columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]
