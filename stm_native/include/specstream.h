@@ -87,6 +87,7 @@ struct ss_write {
 enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
 enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
 enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
+enum { SS_MOST_LINKED = 524288 }; /* entries of a log that `next` can tell apart */
 
 /* In the place of a delta: the entry is the head of a range that is stored (src/ranges.c), so many
  * words as `value` says, which follow, two in an entry. */
