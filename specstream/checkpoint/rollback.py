@@ -20,7 +20,7 @@ from pathlib import Path
 from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.checkpoint_files import names_of
 from specstream.checkpoint.inputs import input_batches
-from specstream.checkpoint.inventory import Inventory, inventory
+from specstream.checkpoint.inventory import Inventory, inventory, ranges_of
 from specstream.checkpoint.prefetch import kept_rows
 from specstream.checkpoint.spark_log import Deletion, SparkLog
 from specstream.checkpoint.store import Store
@@ -85,7 +85,7 @@ def roll_back(
             batch_id = _target(store, found, None, to)
             files = _of_later(store, batch_id)
             newest = max([batch_id, *(one.batch_id for one in found.files)])
-        elif to is None and restart is not None and found.fits(spark) is None:
+        elif to is None and restart is not None and _fit(found, spark):
             # All that may be left to do is what was broken off behind Spark's last plan.
             batch_id = newest = restart.batch_id
             is_known = batch_id in spark.planned and not found.prefetched
@@ -109,6 +109,11 @@ def roll_back(
         return done
     finally:
         store.close()
+
+
+def _fit(found: Inventory, spark: SparkLog) -> bool:
+    """Whether a query could go on with both."""
+    return found.fits(spark) is None and not spark.troubles_at()
 
 
 def _of_later(store: Store, batch_id: int) -> list[Deletion]:
@@ -141,12 +146,12 @@ def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | No
     if to is None and spark is None:
         return restart.batch_id
     if to is None and spark is not None:
-        both = [batch for batch in found.usable if batch in spark.planned]
+        both = found.both_at(spark)
         if not both:
             raise ConfigurationError(
-                f"checkpoint {store!r} can be at the batches {_told(found.usable)}, and "
-                f"{spark.directory!r} knows {_told(spark.planned)}: there is none that both can "
-                "be at; put a copy of both directories back"
+                f"checkpoint {store!r} can be at the batches {ranges_of(found.usable)}, and "
+                f"{spark.directory!r} knows {ranges_of(spark.planned)}{_damaged_in(spark)}: there "
+                "is none that both can be at; put a copy of both directories back"
             )
         return both[-1]
     if to is None or to not in found.usable:
@@ -154,25 +159,21 @@ def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | No
         why = "there is no checkpoint file of it" if trouble is None else f"its file: {trouble}"
         raise SnapshotError(
             f"checkpoint {store!r} cannot be taken back to batch {to}: {why}; it can be to "
-            f"{_told(found.usable)}. How far files reach back is what keep_batches= says"
+            f"{ranges_of(found.usable)}. How far files reach back is what keep_batches= says"
+        )
+    troubles = {} if spark is None else spark.troubles_at(to)
+    if spark is not None and troubles and to in spark.planned:
+        raise SnapshotError(
+            f"{spark.directory!r} cannot be taken back to batch {to}: "
+            f"{'; '.join(map(': '.join, troubles.items()))}; both checkpoints "
+            f"can be at {ranges_of(found.both_at(spark))}"
         )
     return to
 
 
-def _told(batches: list[int]) -> str:
-    """Ids of batches, in few words.
-
-    >>> _told([2, 3, 4, 7]), _told([])
-    ('2 to 4, 7', 'none')
-    """
-    runs: list[list[int]] = []
-    for batch in batches:
-        if runs and batch <= runs[-1][-1] + 1:
-            runs[-1].append(batch)
-        else:
-            runs.append([batch])
-    shown = (f"{run[0]} to {run[-1]}" if run[0] < run[-1] else str(run[0]) for run in runs)
-    return ", ".join(shown) or "none"
+def _damaged_in(spark: SparkLog) -> str:
+    damaged = spark.damaged
+    return f", with damaged files ({', '.join(damaged)})" if damaged else ""
 
 
 def _later(directory: Path, batch_id: int) -> list[Path]:

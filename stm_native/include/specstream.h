@@ -455,6 +455,10 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
  * failure has come since, which nobody has heard of. */
 void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
+/* With the turn, after a job that has ended with a failed timer, an outcome's `failed_timer`, of which
+ * nobody will hear: it has not fired, and is set as it was. May be called again. Nothing where stores in place
+ * cannot be taken back. False: out of memory, it has fired. */
+bool ss_engine_take_back_timer(struct ss_engine *engine);
 
 /* ---- early results: a job with `early_bytes` ---- */
 
