@@ -114,7 +114,8 @@ def test_run_sets_aside_what_fails_and_replay_runs_a_batch_again(
     pq.write_table(table, directory / "0.parquet")
     done = called(
         "run", f"{operators}:{target}", "--input", directory, "--output", output,
-        "--checkpoint", checkpoint, "--errors", failed, "--errors-limit", 1, "--json",
+        "--checkpoint", checkpoint, "--keep-batches", 1, "--errors", failed,
+        "--errors-limit", 1, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     operator = load_operator(f"{operators}:{target}", {})
