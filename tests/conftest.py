@@ -46,6 +46,9 @@ os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" 
 # The Sparks of tests live for seconds, and there are dozens.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options())
 
+# It starts a Spark when it is imported, as the pages' examples do; looking for doctests would.
+collect_ignore = ["docs/session_of_pages.py"]
+
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {
     "oracle": None,
