@@ -11,6 +11,8 @@ WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 # Each of these has one thread, and what each says stays together. The longest begins.
 LINTS := lint-types lint-style lint-rooms lint-layout
 SIDE_BY_SIDE := --jobs=2 --output-sync=target
+# Tests start more than a hundred Pythons, of which each would compile all files once more.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large and not long
 DEMO_ARGS ?=
