@@ -15,14 +15,17 @@ import java_classes
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
 # An example may compile, on a busy machine: how long it takes is no failure.
-hypothesis.settings.register_profile("without a clock", deadline=None)
+hypothesis.settings.register_profile("without a clock", deadline=None, max_examples=share_of(100))
 # What decides whether a change lands draws the same examples each time; everybody else new ones.
-hypothesis.settings.register_profile("landing", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "landing", deadline=None, max_examples=share_of(100), derandomize=True
+)
 hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "without a clock")
 
 
