@@ -166,7 +166,7 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
     return path
 
 
-# Of these folders.
+# Of these folders all tests with many cases, of the others those through settings of an engine.
 HALVED = {
     "checkpoint",
     "compiler",
@@ -180,6 +180,19 @@ HALVED = {
 }
 
 
+def is_through_settings(item: pytest.Item) -> bool:
+    """Whether the cases of a test are settings: all paths, or those that its module names."""
+    module = getattr(item, "module", None)
+    engines = getattr(module, "ENGINES", ())
+    named = [*engines, *getattr(module, "OPEN", ())]
+    if isinstance(engines, dict):
+        named += engines.values()
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    return "path" in given or any(
+        isinstance(of, str | dict) and of in named for of in given.values()
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
     of the daily check, what tests benchmarks, which are programs for a quiet machine, and half of
@@ -190,8 +203,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.nodeid.partition("[")[0]
         case[name] += 1
         folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
-        # Not always the same of the settings that many tests go through.
-        if folder in HALVED and cases[name] > 3 and (case[name] + len(name)) % 2 == 0:
+        # Not always the same of the settings that many tests go through: nor for each operator.
+        turn = case[name] + case[name] // len(PATHS) + len(name)
+        is_halved = folder in HALVED or is_through_settings(item)
+        if is_halved and cases[name] > 3 and turn % 2 == 0:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:
             item.add_marker("long")
