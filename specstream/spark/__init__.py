@@ -12,9 +12,10 @@
 import importlib.util
 from typing import Any
 
+from specstream.checkpoint.compaction import Compaction, compact
 from specstream.checkpoint.replay import Replay, replay
 
-# A replay reads checkpoint files, and needs no Spark; everything else here does.
+# These read files, and need no Spark; everything else here does.
 if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.apply import Applied, apply
     from specstream.spark.directory import stream_directory
@@ -38,6 +39,7 @@ if importlib.util.find_spec("pyspark") is not None:
         early_delta_sink,
         foreach_sink,
         memory_sink,
+        parquet_dataset,
         parquet_sink,
     )
     from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
@@ -53,6 +55,7 @@ else:
 __all__ = [
     "Applied",
     "BatchFeed",
+    "Compaction",
     "DeltaSink",
     "EarlyDatabaseSink",
     "EarlyDeltaSink",
@@ -66,6 +69,7 @@ __all__ = [
     "StopOnSignal",
     "apply",
     "checkpoint_state",
+    "compact",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",
@@ -76,6 +80,7 @@ __all__ = [
     "latest",
     "local_session",
     "memory_sink",
+    "parquet_dataset",
     "parquet_sink",
     "replay",
     "sharded",
