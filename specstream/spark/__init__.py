@@ -34,6 +34,7 @@ if importlib.util.find_spec("pyspark") is not None:
         ForeachSink,
         MemorySink,
         ParquetSink,
+        PostgresSink,
         delta_sink,
         early_database_sink,
         early_delta_sink,
@@ -41,6 +42,7 @@ if importlib.util.find_spec("pyspark") is not None:
         memory_sink,
         parquet_dataset,
         parquet_sink,
+        postgres_sink,
     )
     from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
     from specstream.spark.union import union
@@ -64,6 +66,7 @@ __all__ = [
     "Java",
     "MemorySink",
     "ParquetSink",
+    "PostgresSink",
     "ProgressListener",
     "Replay",
     "StopOnSignal",
@@ -82,6 +85,7 @@ __all__ = [
     "memory_sink",
     "parquet_dataset",
     "parquet_sink",
+    "postgres_sink",
     "replay",
     "sharded",
     "shielded_session",

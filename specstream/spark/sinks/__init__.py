@@ -6,6 +6,7 @@ from specstream.spark.sinks.early_delta import EarlyDeltaSink, early_delta_sink
 from specstream.spark.sinks.foreach import ForeachSink, foreach_sink
 from specstream.spark.sinks.memory import MemorySink, memory_sink
 from specstream.spark.sinks.parquet import ParquetSink, parquet_dataset, parquet_sink
+from specstream.spark.sinks.postgres import PostgresSink, postgres_sink
 
 __all__ = [
     "DeltaSink",
@@ -14,6 +15,7 @@ __all__ = [
     "ForeachSink",
     "MemorySink",
     "ParquetSink",
+    "PostgresSink",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",
@@ -21,4 +23,5 @@ __all__ = [
     "memory_sink",
     "parquet_dataset",
     "parquet_sink",
+    "postgres_sink",
 ]
