@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.checkpoint import failpoints
+from specstream.checkpoint.lease import Lease
 from specstream.declarations.options import flag, integer, number
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
@@ -56,6 +57,8 @@ STEPS = (
 TARGET_SIZE = 128 << 20
 _WAIT = 60.0  # for a sink to be between two batches, in seconds
 _TRIES = 3
+# Where the lease of a compaction is in a store: readers leave such directories out.
+_LEASE = "_compaction"
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2
 _HERE = -100  # AT_FDCWD
 # What a filesystem says that cannot exchange two directories, or these.
@@ -164,7 +167,13 @@ def compact(
                 )
             if not in_place:
                 return _exchanged(LocalTree(tree.key), target_size, leave, grace)
-        return _in_place(tree, target_size, leave, grace)
+            return _in_place(tree, target_size, leave, grace)
+        lease = Lease(tree.filesystem, f"{tree.root}/{_LEASE}", f"path={tree!r}")
+        lease.take()
+        try:
+            return _in_place(tree, target_size, leave, grace)
+        finally:
+            lease.release()
     except (OSError, pa.ArrowException) as error:
         raise SinkError(
             f"compact({tree!r}): {error}; correct the cause, and run it again"

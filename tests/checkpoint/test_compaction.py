@@ -24,6 +24,7 @@ from pyarrow import fs
 import specstream as ss
 from specstream.checkpoint import compaction
 from specstream.checkpoint.compaction import STEPS, compact
+from specstream.checkpoint.lease import Lease
 from specstream.files import tree as trees
 from specstream.files.tree import Lock
 
@@ -153,6 +154,11 @@ def test_a_store_is_compacted_in_place_only(
         sink(rows(batch_id), batch_id)
     with pytest.raises(ss.ConfigurationError, match=r"'store://rows': this store cannot exchange"):
         compact("store://rows")
+    other = Lease(filesystem, "rows/_compaction", "it", seconds=0.3)
+    other.take()
+    with pytest.raises(ss.ConfigurationError, match="'store://rows' is in use by another process"):
+        compact("store://rows", in_place=True, grace=0)
+    other.release()
     assert compact("store://rows", in_place=True, grace=0).after == 2
     assert rightly("store://rows") == plainly(tmp_path / "rows") == numbers(4)
     sink(rows(1), 1)

@@ -22,10 +22,12 @@ START_SECONDS = 60
 
 def programs() -> Path | None:
     """Where the server's programs are; None: they are not installed. None are installed here."""
-    found = [shutil.which("initdb")] if shutil.which("initdb") else []
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).resolve().parent
     versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    found += sorted(versions, key=lambda path: -float(path.parents[1].name))
-    return Path(found[0]).resolve().parent if found else None
+    newest = max(versions, key=lambda path: float(path.parents[1].name), default=None)
+    return None if newest is None else newest.parent
 
 
 class Server:

@@ -228,7 +228,7 @@ class PreparedFiles:
 def _are_same(there: pa.Table, came: pa.Table | None) -> bool:
     """Whether rows that were read are those that came, which are to be written."""
     if came is None or not came.num_rows:
-        return there.num_rows == 0
+        return not there.num_rows
     if there.num_rows != came.num_rows:
         return False
     # As they come back: Parquet has not all of Arrow's types.
@@ -236,8 +236,8 @@ def _are_same(there: pa.Table, came: pa.Table | None) -> bool:
     pq.write_table(came, buffer)
     read = pq.read_table(pa.BufferReader(buffer.getvalue()))
     # In words every NaN is the same, and no zero is another one's negative.
-    one: str = repr(there.to_pydict())
-    return one == repr(read.to_pydict())
+    one, other = str(there.to_pydict()), str(read.to_pydict())
+    return one == other
 
 
 def _told(columns: Sequence[str]) -> str:

@@ -93,7 +93,8 @@ class PostgresSink:
         self.table = table
         self.app_id = app_id
         self._retry = number("retry", retry, 0, 86_400, "seconds, up to 86400")
-        self._schema, self._name = (None, *parts) if len(parts) == 1 else parts
+        self._schema: str | None = parts[0] if len(parts) == 2 else None
+        self._name: str = parts[-1]
         self._uri = uri if "connect_timeout" in uri else f"{uri}{_more(uri)}connect_timeout=10"
         self._secrets = _secrets_of(uri)
         self.shown = self._scrubbed(shown_uri(uri))
