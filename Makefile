@@ -133,6 +133,7 @@ OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 test: $(VENV)/installed-test
 	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS) .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
+	@.ci/ensure-postgres >/dev/null || true
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)

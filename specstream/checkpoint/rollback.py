@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
 
 from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.checkpoint_files import names_of
@@ -25,10 +26,10 @@ from specstream.checkpoint.prefetch import kept_rows
 from specstream.checkpoint.spark_log import Deletion, SparkLog
 from specstream.checkpoint.store import Store
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.part_files import batches_of, parts_of
+from specstream.files.tree import LocalTree
 
 __all__ = ["Rollback", "roll_back"]
-
-_PART = "part-*.parquet"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Rollback:
             their source cannot be taken back.
         outputs: of the directories of Parquet files that were named, those files that the sink must
             forget.
+        mixed: those that a compaction has put together of earlier batches and of such ones: how
+            many of their rows, the first ones, are to stay.
     """
 
     batch_id: int
@@ -50,6 +53,7 @@ class Rollback:
     files: list[str]
     merges_files: bool
     outputs: list[str]
+    mixed: dict[str, int] = field(default_factory=dict)
 
 
 def roll_back(
@@ -67,7 +71,7 @@ def roll_back(
         store: where our checkpoint files are. It is locked meanwhile, where it can be.
         spark: Spark's checkpoint of the same query; None: it is a stream without Spark.
         to: the batch after which they are to be; None: the newest that both can be at.
-        outputs: directories of Parquet files, a file for each batch, as ``parquet_sink`` has them.
+        outputs: directories of Parquet files, as ``parquet_sink`` has them.
         dry_run: whether nothing is deleted.
         progress: called with each file before it goes.
 
@@ -95,12 +99,14 @@ def roll_back(
             files = [*_of_later(store, batch_id), *spark.back_to(batch_id)]
             known = [*found.prefetched, *spark.planned, *(one.batch_id for one in found.files)]
             newest = max([batch_id, *known])
+        later, mixed = _later(outputs, batch_id)
         done = Rollback(
             batch_id,
             newest,
             [str(one) for one in files],
             bool(files) and spark is not None and spark.merges_files(batch_id),
-            [str(path) for place in outputs for path in _later(Path(place), batch_id)],
+            later,
+            mixed,
         )
         for one in files if not dry_run else ():
             if progress is not None:
@@ -176,7 +182,20 @@ def _damaged_in(spark: SparkLog) -> str:
     return f", with damaged files ({', '.join(damaged)})" if damaged else ""
 
 
-def _later(directory: Path, batch_id: int) -> list[Path]:
-    """The files of later batches in the directory of a Parquet sink."""
-    numbered = (path for path in directory.glob(_PART) if path.stem[len("part-") :].isdigit())
-    return sorted(path for path in numbered if int(path.stem[len("part-") :]) > batch_id)
+def _later(
+    outputs: Iterable[str | os.PathLike[str]], batch_id: int
+) -> tuple[list[str], dict[str, int]]:
+    """The files of later batches in the directories of Parquet sinks; and those that have rows of
+    earlier ones as well, with the number of these."""
+    later, mixed = [], {}
+    for place in outputs:
+        tree = LocalTree(place)
+        for part in parts_of(tree.files()):
+            path = str(tree.path / part.name)
+            if part.first > batch_id:
+                later.append(path)
+            elif part.last > batch_id:
+                with tree.reading(part.name) as source, pq.ParquetFile(source) as file:
+                    batches = batches_of(part, file)
+                mixed[path] = sum(rows for batch, rows in batches if batch <= batch_id)
+    return later, mixed

@@ -307,7 +307,7 @@ def _show_rollback(
             "Spark's log of files cannot be taken back so far: the files of all batches behind "
             f"{done.batch_id + 1} come in one batch"
         )
-    if done.newest <= done.batch_id and not done.outputs:
+    if done.newest <= done.batch_id and not done.outputs and not done.mixed:
         return
     first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
     these = f"batch {first}" if first == last else f"batches {first} to {last}"
@@ -316,10 +316,12 @@ def _show_rollback(
         tell("  of Parquet files delete these:")
         for name in done.outputs:
             tell(f"    {name}")
-    elif knows_outputs:
+    elif knows_outputs and not done.mixed:
         tell("  of Parquet files there are none of them")
-    else:
+    elif not knows_outputs:
         tell(f"  parquet_sink: delete part-{first:08d}.parquet to part-{last:08d}.parquet")
+    for name, kept in done.mixed.items():
+        tell(f"  {name} has earlier batches as well: leave its first {kept:,} rows")
     tell(
         "  delta_sink: DeltaTable(path).restore(version), the last version with a txn of at most "
         f"{done.batch_id} for its app_id, and another app_id= from then on"
