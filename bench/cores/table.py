@@ -22,13 +22,13 @@ __all__ = [
     "CELLS",
     "FULL",
     "GOALS",
+    "HAS_TIME",
     "KINDS",
     "QUICK",
     "SIGMAS",
     "Amount",
     "Cell",
     "Goal",
-    "HAS_TIME",
     "asleep",
     "busy",
     "durations",
@@ -135,9 +135,9 @@ def ideal(times: Numbers, threads: int, horizon: int) -> float:
     """
     free = [0] * threads
     committed: list[int] = []
-    for number, time in enumerate(times.tolist()):
+    for number, taken in enumerate(times.tolist()):
         opens = committed[number - horizon] if number >= horizon else 0
-        end = max(heapq.heappop(free), opens) + time
+        end = max(heapq.heappop(free), opens) + taken
         heapq.heappush(free, end)
         committed.append(max(end, committed[-1] if committed else 0))
     return int(times.sum()) / committed[-1]
