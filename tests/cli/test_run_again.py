@@ -75,6 +75,27 @@ def test_its_checkpoint_is_read_by_its_directory(directory: Path) -> None:
     assert (replayed["batch"], replayed["difference"]) == (3, None)
 
 
+def test_damage_in_whatever_spark_has_written_is_found(directory: Path, tmp_path: Path) -> None:
+    run = RunDirectory(shutil.copytree(directory / CHECKPOINT, tmp_path / "copied"))
+    log = SparkLog(run.spark)
+    names = [place + name for place, _, name in log.files]
+    assert log.damaged == {}
+    assert {name.partition("/")[0] for name in names} == {
+        "metadata", "offsets", "commits", "sources"
+    }  # fmt: skip
+    for number, name in enumerate(names):
+        path = run.spark / name
+        assert (path.parent / f".{path.name}.crc").exists()
+        content = path.read_bytes()
+        at = number * 31 % len(content)
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert list(SparkLog(run.spark).damaged) == [name]
+        path.write_bytes(content)
+    for path in run.spark.rglob(".*.crc"):
+        path.unlink()
+    assert SparkLog(run.spark).damaged == {}  # by their form
+
+
 def options_of(directory: Path, **changed: object) -> list[object]:
     given: dict[str, object] = {
         "--input": directory / "events",
