@@ -54,7 +54,7 @@ help:
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   compile times; speculation against plain, locks and pure Python"
-	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
+	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax; and from an event's arrival to its row, with and without Spark"
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
@@ -115,9 +115,11 @@ lint-rooms:
 lint-layout:
 	$(MAKE) --silent -C stm_native/tests layout
 
-# Two processes: these tests wait for each other's engines, never for a clock.
+# Two processes: these tests wait for each other's engines, never for a clock. Without a nats-server
+# those of NATS are left out, and say why.
 quick: lint
 	@$(MAKE) --silent $(VENV)/native
+	-@.ci/ensure-nats > /dev/null
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(QUICK)" tests $(PYTEST_ARGS)
 
 # It only saves time: Java's classes as they lie in memory.
@@ -133,7 +135,8 @@ OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 test: $(VENV)/installed-test
 	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS) .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
-	@.ci/ensure-postgres >/dev/null || true
+	-@.ci/ensure-postgres > /dev/null
+	-@.ci/ensure-nats > /dev/null
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)

@@ -52,7 +52,7 @@ def main() -> int:
         action="append",
         metavar="NAME",
         help="what contains NAME, of top_k-100000, neighbours-500000, ..., share, which is what "
-        "specstream itself costs, and arrivals, from an event's arrival to its row in the sink with "
+        "specstream itself costs, and arrivals: from an event to its row in the sink, with "
         "and without Spark",
     )
     parser.add_argument(

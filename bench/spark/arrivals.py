@@ -1,5 +1,8 @@
 """From an event's arrival to its row in the sink: sources without Spark, Spark's socket, Bytewax.
 
+The first event is sent alone, and counts for nothing. The others follow when its row is in the
+sink, so that what a way takes to start is left out.
+
 A process sends events as JSON, each with the time at which it was sent, and nothing delays it: at a
 given rate, for the latency, and as fast as it can, for the rate. Everybody counts with the same
 operator, whose rows have that time, and hands them to the same sink, which looks at the clock. So a
@@ -95,7 +98,7 @@ class Clock:
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
-        self.done = threading.Event()
+        self.begun, self.done = threading.Event(), threading.Event()
         self._sent: list[Any] = []
         self._came: list[int] = []
         self._rows = 0
@@ -106,16 +109,17 @@ class Clock:
         self._came.append(time.time_ns())
         self._sent.append(table["sent"].to_numpy())
         self._rows += table.num_rows
+        self.begun.set()
         if self._rows >= self.expected:
             self.done.set()
 
     def milliseconds(self) -> Any:
         waits = [came - sent for came, sent in zip(self._came, self._sent, strict=True)]
-        return np.concatenate(waits) / 1e6
+        return np.concatenate(waits[1:]) / 1e6
 
     def rate(self) -> float:
-        first = min(int(sent.min()) for sent in self._sent)
-        return self._rows / (self._came[-1] - first) * 1e9
+        first = min(int(sent.min()) for sent in self._sent[1:])
+        return (self._rows - len(self._sent[0])) / (self._came[-1] - first) * 1e9
 
 
 # Begins to send so many events at a rate, or as fast as it can (0).
@@ -125,12 +129,19 @@ Way = Callable[[Clock, Send], None]
 
 
 @contextmanager
-def process(work: Callable[..., None], *arguments: Any) -> Iterator[Any]:
-    """A sender in a process of its own; gives its pipe."""
+def process(clock: Clock, work: Callable[..., None], *arguments: Any) -> Iterator[Any]:
+    """A sender in a process of its own, which goes on when the first row has come; gives its
+    pipe."""
     here, there = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     sender = context.Process(target=work, args=(there, *arguments), daemon=True)
     sender.start()
+
+    def go_on() -> None:
+        clock.begun.wait()
+        here.send("go on")
+
+    threading.Thread(target=go_on, daemon=True).start()
     try:
         yield here
     finally:
@@ -151,7 +162,7 @@ def fed(source: Callable[[], ss.sources.Source], clock: Clock, checkpoint: Path 
 
 def by_lines(run: Callable[[int], None], clock: Clock, rate: int) -> None:
     """A way that connects to a port, and gets lines there."""
-    with process(send_lines, clock.expected, rate) as pipe:
+    with process(clock, send_lines, clock.expected, rate) as pipe:
         run(pipe.recv())
 
 
@@ -161,8 +172,11 @@ def tcp(home: Path, clock: Clock, rate: int) -> None:
 
 def iterator(home: Path, clock: Clock, rate: int) -> None:
     async def events() -> AsyncIterator[dict[str, int]]:
+        yield {"x": 0, "sent": time.time_ns()}
+        while not clock.begun.is_set():
+            await asyncio.sleep(0.001)
         began = time.perf_counter()
-        for x in range(clock.expected):
+        for x in range(1, clock.expected):
             if rate and (ahead := began + x / rate - time.perf_counter()) > 0:
                 await asyncio.sleep(ahead)
             yield {"x": x, "sent": time.time_ns()}
@@ -180,28 +194,24 @@ def nats(home: Path, clock: Clock, rate: int, *, recorded: bool = False) -> None
     )
     url = f"nats://127.0.0.1:{port}"
     try:
-        with process(send_nats, url, STREAM, clock.expected, rate) as pipe:
+        with process(clock, send_nats, url, STREAM, clock.expected, rate) as pipe:
             assert pipe.recv() == "ready"
-
-            def source() -> ss.sources.Source:
-                pipe.send("go")
-                return ss.sources.nats(url, STREAM)
-
-            fed(source, clock, home / "recorded" if recorded else None)
+            fed(
+                lambda: ss.sources.nats(url, STREAM), clock, home / "recorded" if recorded else None
+            )
     finally:
         server.kill()
         server.wait()
 
 
 def kafka(home: Path, clock: Clock, rate: int, *, recorded: bool = False) -> None:
-    with process(send_kafka, STREAM, clock.expected, rate) as pipe:
+    with process(clock, send_kafka, STREAM, clock.expected, rate) as pipe:
         servers = pipe.recv()
-
-        def source() -> ss.sources.Source:
-            pipe.send("go")
-            return ss.sources.kafka(servers, STREAM, start="earliest")
-
-        fed(source, clock, home / "recorded" if recorded else None)
+        fed(
+            lambda: ss.sources.kafka(servers, STREAM),
+            clock,
+            home / "recorded" if recorded else None,
+        )
 
 
 def spark_socket(session: Any, home: Path, clock: Clock, rate: int) -> None:

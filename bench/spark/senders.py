@@ -15,9 +15,12 @@ __all__ = ["send_kafka", "send_lines", "send_nats"]
 TOGETHER = 100
 
 
-def events(count: int, rate: int) -> Iterator[list[bytes]]:
-    """Events that are to be sent now, with the time in them; the last batch ends them."""
-    began, sent = time.perf_counter(), 0
+def events(pipe: Any, count: int, rate: int) -> Iterator[list[bytes]]:
+    """Events that are to be sent now, with the time in them: one, and behind it all others, as soon
+    as the pipe says so."""
+    yield [json.dumps({"x": 0, "sent": time.time_ns()}).encode()]
+    pipe.recv()
+    began, sent = time.perf_counter(), 1
     while sent < count:
         due = TOGETHER
         if rate:
@@ -38,13 +41,13 @@ def send_lines(pipe: Any, count: int, rate: int) -> None:
         connection, _ = server.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with connection:
-            for some in events(count, rate):
+            for some in events(pipe, count, rate):
                 connection.sendall(b"\n".join(some) + b"\n")
             pipe.recv()  # never: Spark would not take a connection that has ended
 
 
 def send_nats(pipe: Any, url: str, stream: str, count: int, rate: int) -> None:
-    """Makes a stream in memory, says that it is there, and fills it when it is told to."""
+    """Makes a stream in memory, says that it is there, and fills it."""
     import nats
     from nats.js.api import StorageType
 
@@ -58,8 +61,7 @@ def send_nats(pipe: Any, url: str, stream: str, count: int, rate: int) -> None:
         api = client.jetstream()
         await api.add_stream(name=stream, subjects=[stream], storage=StorageType.MEMORY)
         pipe.send("ready")
-        pipe.recv()
-        for some in events(count, rate):
+        for some in events(pipe, count, rate):
             for content in some:
                 await client.publish(stream, content)
             await client.flush()
@@ -69,15 +71,14 @@ def send_nats(pipe: Any, url: str, stream: str, count: int, rate: int) -> None:
 
 
 def send_kafka(pipe: Any, topic: str, count: int, rate: int) -> None:
-    """Makes a cluster, tells where it is, and fills a topic when it is told to."""
+    """Makes a cluster, tells where it is, and fills a topic."""
     from confluent_kafka import Producer
 
     producer = Producer({"test.mock.num.brokers": 1, "linger.ms": 0})
     (broker,) = producer.list_topics(timeout=10).brokers.values()
     producer.list_topics(topic, timeout=10)  # which makes it
     pipe.send(f"{broker.host}:{broker.port}")
-    pipe.recv()
-    for some in events(count, rate):
+    for some in events(pipe, count, rate):
         for content in some:
             producer.produce(topic, content, partition=0)
         producer.poll(0)

@@ -69,8 +69,8 @@ _SLOT_BYTES = ffi.sizeof("struct ss_slot")
 _READ_BYTES = ffi.sizeof("struct ss_read")
 _WRITE_BYTES = ffi.sizeof("struct ss_write")
 _UNDO_BYTES = ffi.sizeof("struct ss_undo")
-# Of the first word of a struct ss_write: `word` and `bytes` lie below the delta, `is_last` and `next`
-# above it.
+# Of the first word of a struct ss_write: `word` and `bytes` lie below the delta, `is_last` and
+# `next` above it.
 _DELTA_BIT, _DELTA_BITS = 40, 4
 _PENDING = 1 << 32  # SS_PENDING, of src/redo_log.h
 
@@ -423,7 +423,7 @@ class Run(Instructions):
     def update_transactional(
         self, word: Value, delta: int, operand: Value, combined: Callable[[Value, Value], Value]
     ) -> None:
-        """An update of a whole integer (an ``enum ss_delta``): ``combined`` of it and ``operand``."""
+        """An update (``enum ss_delta``) of a whole integer: ``combined`` of it and ``operand``."""
         builder = self.builder
         slot, found, empty = self._probe(word)
         epoch = self.load_member("epoch_key", invariant=True)

@@ -142,8 +142,10 @@ class Decoder:
         errors: list[str | None] = [None] * len(rows)
         try:
             made = {name: self._column(name, rows) for name in self._columns}
-        except Misfit:
+        except Misfit as misfit:
             errors = list(map(self._wrong, rows))
+            if not any(errors):  # each by itself fits
+                errors[0] = f"{len(rows)} messages do not go together ({misfit})"
             if not self._wanted.sets_aside:
                 at = next(at for at, error in enumerate(errors) if error is not None)
                 raise InputError(

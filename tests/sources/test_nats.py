@@ -14,6 +14,7 @@ from nats_server import NatsServer
 from running import Running
 
 import specstream as ss
+from specstream.sources import jetstream
 from specstream.sources.options import RunOptions
 from specstream.sources.running import SourceFeed
 
@@ -56,6 +57,40 @@ def test_a_server_that_is_started_again_loses_nothing(tmp_path: Path, stream: st
         assert running.end().equals(expected(200))
     finally:
         server.stop()
+
+
+def test_requests_that_are_over_and_a_consumer_that_is_gone_are_made_again(
+    nats_server: NatsServer, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jetstream, "_REQUEST_SECONDS", 0.3)
+    nats_server.make_stream(stream, [stream])
+    running = Running(ss.sources.nats(nats_server.url, stream))
+    nats_server.publish(stream, events(0, 10))
+    running.wait_for(10)
+    time.sleep(1)  # several requests end without a message
+    nats_server.publish(stream, events(10, 10))
+    running.wait_for(20)
+    (consumer,) = nats_server.call(lambda api: api.consumers_info(stream))
+    assert consumer.delivered.consumer_seq == 20  # still the first one
+    nats_server.call(lambda api: api.delete_consumer(stream, consumer.name))
+    nats_server.publish(stream, events(20, 10))
+    running.wait_for(30)
+    assert running.end().equals(expected(30))
+
+
+def test_a_work_queue_has_one_run(
+    nats_server: NatsServer, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jetstream, "_REQUEST_SECONDS", 1.0)
+    nats_server.make_stream(stream, [stream], retention="workqueue")
+    running = Running(ss.sources.nats(nats_server.url, stream))
+    nats_server.publish(stream, events(0, 10))
+    running.wait_for(10)
+    with pytest.raises(ss.SourceError, match="work queue, and another run reads from it"):
+        Running(ss.sources.nats(nats_server.url, stream)).end()
+    nats_server.publish(stream, events(10, 10))
+    running.wait_for(20)
+    assert running.end().equals(expected(20))
 
 
 def test_a_slow_engine_asks_for_no_more_than_there_is_room_for(
