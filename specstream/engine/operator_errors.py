@@ -61,6 +61,7 @@ def _raise_for(
         strings = parts.committed.strings
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
+        parts.code.drop_sent(key)
         raise
     failure = SpecstreamError(
         f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, and "
@@ -156,6 +157,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             oracle = _oracle(parts, sent=sent)
             oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
+            parts.code.drop_sent(_key_of_firing(parts, failed))
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
         error = SpecstreamError(
@@ -187,6 +189,7 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
         error = _what_raises(parts, lambda: _oracle(parts, events.columns, first, sent).run(row))
     if error is None:
         return None
+    parts.code.drop_sent(by_key)
     return failed_of(error, parts.operator.event, events, row, first), error
 
 
@@ -209,6 +212,7 @@ def failed_timer(
         )
     if error is None:
         return None
+    parts.code.drop_sent(_key_of_firing(parts, fired))
     return failed_firing(error, fired.time, fired.number, times, sources), error
 
 

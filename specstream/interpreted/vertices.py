@@ -147,6 +147,10 @@ class Vertices:
         """What interpreted vertices have sent before a compiled one has raised."""
         return self._calls.get(key, [])
 
+    def drop_calls(self, key: int | None) -> None:
+        """That is known by now."""
+        self._calls.pop(key, None)
+
     def forget(self, error: BaseException) -> None:
         """Drops what a vertex has raised, and the frames that it holds, if nothing has failed
         since."""
