@@ -693,7 +693,7 @@ class Oracle:
         timer = OracleTimer(program.event, at, key, time, number, self._seed, field, strings)
         try:
             self._run(program.oracle, timer, number - 2**63)
-        except BaseException as error:
+        except Exception as error:  # and not KeyboardInterrupt, which is nobody's
             self.failed_timer = at, 0, key
             vars(error)["specstream_timer"] = timer_key(key, field), at
             error.add_note(

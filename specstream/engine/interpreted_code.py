@@ -63,9 +63,6 @@ class InterpretedCode:
     def sent(self, key: int | None) -> None:
         """Nothing: there is no machine code that raises."""
 
-    def drop_sent(self, key: int | None) -> None:
-        """Likewise nothing."""
-
     def forget(self, error: BaseException) -> None:
         """That one is dealt with."""
         self._interpreter.forget(error)

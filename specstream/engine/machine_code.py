@@ -79,11 +79,6 @@ class MachineCode:
         none in it."""
         return None if self._vertices is None else self._vertices.calls(key)
 
-    def drop_sent(self, key: int | None) -> None:
-        """What machine code has raised is known by now."""
-        if self._vertices is not None:
-            self._vertices.drop_calls(key)
-
     def forget(self, error: BaseException) -> None:
         """That one is dealt with."""
         if self._vertices is not None:

@@ -279,6 +279,17 @@ class Native:
         """The open job goes on behind an event that has failed, if it is this one."""
         lib.ss_engine_resume(self.pointer, failed_row)
 
+    def take_back_timer(self) -> None:
+        """With the turn, after a job that a timer has ended which failed: it has not fired, and is
+        set as it was. May be called again.
+
+        Raises:
+            MemoryError: there is none for its entry.
+        """
+        self.edition += 1
+        if not lib.ss_engine_take_back_timer(self.pointer):
+            raise MemoryError(f"engine of {self._name!r}: no memory for a timer that has failed")
+
     # ---- early results ----
 
     def confirm(self, segment: Any) -> None:

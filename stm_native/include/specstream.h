@@ -87,6 +87,7 @@ struct ss_write {
 enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
 enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
 enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
+enum { SS_MOST_LINKED = 524288 }; /* entries of a log that `next` can tell apart */
 
 /* In the place of a delta: the entry is the head of a range that is stored (src/ranges.c), so many
  * words as `value` says, which follow, two in an entry. */
@@ -454,6 +455,10 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
  * failure has come since, which nobody has heard of. */
 void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
+/* With the turn, after a job that has ended with a failed timer, an outcome's `failed_timer`, of which
+ * nobody will hear: it has not fired, and is set as it was. May be called again. Nothing where stores in place
+ * cannot be taken back. False: out of memory, it has fired. */
+bool ss_engine_take_back_timer(struct ss_engine *engine);
 
 /* ---- early results: a job with `early_bytes` ---- */
 
