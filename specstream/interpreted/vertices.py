@@ -133,6 +133,7 @@ class Vertices:
         self._errors: dict[int, BaseException] = {}
         # What compiled vertices were behind that have raised: by phase, or of the head.
         self._calls: dict[int | None, Calls] = {}
+        self._asked: int | None = None
 
     @property
     def handle(self) -> Any:
@@ -145,11 +146,13 @@ class Vertices:
 
     def calls(self, key: int | None) -> Calls:
         """What interpreted vertices have sent before a compiled one has raised."""
+        self._asked = key
         return self._calls.get(key, [])
 
     def forget(self, error: BaseException) -> None:
         """Drops what a vertex has raised, and the frames that it holds, if nothing has failed
-        since."""
+        since; and the calls that were asked for last, to tell what a compiled one has."""
+        self._calls.pop(self._asked, None)
         if self.error is error:
             self.error = None
         for key in [key for key, one in list(self._errors.items()) if one is error]:

@@ -429,20 +429,40 @@ def passes(event, emit):
     emit(event.x)
 
 
-@pytest.mark.usefixtures("anew")
-def test_a_run_on_values_that_never_existed_together_ends() -> None:
-    def told(notification: ss.Notification) -> None:
-        committed.set()
+def told(notification: ss.Notification) -> None:
+    committed.set()
 
-    p = behind_a_compiled_one(sees_halves)
-    options: dict[str, Any] = {"threads": 2, "horizon": 2, "chunk": 1, "on_post_commit": told}
-    with ss.Engine(p, profile=True, **options) as engine:
+
+MEETING: dict[str, Any] = {"threads": 2, "horizon": 2, "chunk": 1, "on_post_commit": told}
+
+
+@pytest.mark.usefixtures("anew")
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_run_on_values_that_never_existed_together_ends(protocol: str) -> None:
+    with ss.Engine(behind_a_compiled_one(sees_halves), protocol=protocol, **MEETING) as engine:
         assert engine.process({"x": [0, 1]})["x"].to_pylist() == [0, 1]
         assert sum(engine.stats.aborts.values()) >= 1
-        word = engine.profile().words[0]
-    # The conflict is told with the vertex, and with the line of its function.
+
+
+@ss.operator(state=Pair, event={"x": int}, emits={"x": int}, interpreted=True)
+def counts(state, event, emit):
+    if event.x == 0:  # which commits when the other one has read what it changes
+        assert read.wait(PATIENCE)
+    before = state.left
+    if event.x == 1:
+        read.set()
+        assert committed.wait(PATIENCE)
+    state.left = before + 1
+    emit(state.left)
+
+
+@pytest.mark.usefixtures("anew")
+def test_conflicts_are_told_with_vertex_field_and_line() -> None:
+    with ss.Engine(behind_a_compiled_one(counts), profile=True, **MEETING) as engine:
+        assert engine.process({"x": [0, 1]})["x"].to_pylist() == [1, 2]
+        (word,) = engine.profile().words
     assert word.field == "last.left"
-    assert [place.text.strip() for place in word.lines] == ["left = state.left"]
+    assert [place.text.strip() for place in word.lines] == ["before = state.left"]
 
 
 @pytest.mark.usefixtures("anew")
