@@ -51,6 +51,7 @@ try:
         Partial,
         SinkError,
         SnapshotError,
+        SourceError,
         SpecstreamError,
     )
     from specstream.interpreted.per_worker import per_worker
@@ -93,6 +94,7 @@ __all__ = [
     "SinkError",
     "SnapshotDescription",
     "SnapshotError",
+    "SourceError",
     "SpecstreamError",
     "State",
     "Statistics",
@@ -117,6 +119,7 @@ __all__ = [
     "scalar",
     "scratch",
     "set",
+    "sources",
     "spark",
     "structures",
     "testing",
@@ -130,6 +133,7 @@ _LAZY = {
     "early": "specstream.early",
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
+    "sources": "specstream.sources",
     "spark": "specstream.spark",
     "testing": "specstream.testing",
     "windows": "specstream.windows",

@@ -24,6 +24,7 @@ __all__ = [
     "Partial",
     "SinkError",
     "SnapshotError",
+    "SourceError",
     "SpecstreamError",
 ]
 
@@ -120,6 +121,10 @@ class SnapshotError(SpecstreamError, ValueError):
 
 class SinkError(SpecstreamError, RuntimeError):
     """A sink could not store the rows of a batch."""
+
+
+class SourceError(SpecstreamError, RuntimeError):
+    """A source of events cannot be reached, or has not got any more what is to be read."""
 
 
 class EngineClosedError(SpecstreamError, RuntimeError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import print_table, progress
+from bench.spark import arrivals
 from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
 from bench.spark.plot import ORDER, draw_rates
@@ -50,8 +51,9 @@ def main() -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help="what contains NAME, of top_k-100000, neighbours-500000, ... and share, which is what "
-        "specstream itself costs",
+        help="what contains NAME, of top_k-100000, neighbours-500000, ..., share, which is what "
+        "specstream itself costs, and arrivals: from an event to its row in the sink, with "
+        "and without Spark",
     )
     parser.add_argument(
         "--rows", type=int, action="append", metavar="ROWS", help="batches of this size only"
@@ -88,6 +90,7 @@ def main() -> int:
     print("\n" + ", ".join(f"{name} {value}" for name, value in measured["machine"].items()))
     _print_rows(rows)
     _print_targets(rows, measured["share"])
+    _print_arrivals(measured.get("arrivals", []))
     _write(measured, arguments.json)
     if arguments.plot and rows:
         save(draw_rates(measured), arguments.plot)
@@ -108,6 +111,7 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
         "effort": asdict(effort),
         "rows": [],
         "share": {},
+        "arrivals": [],
     }
     share_rows = SHARE_ROWS if effort.warm > 1 else effort.sizes[-1]
     cells = [(load, size) for load in LOADS for size in effort.sizes]
@@ -123,8 +127,9 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
             },
         )
         try:
-            progress("warming up")
-            warm_up(LOADS[0], effort.warm, session, home / "warm-up")
+            if any(wanted(f"{load.name}-{size}") for load, size in cells) or wanted("share"):
+                progress("warming up")
+                warm_up(LOADS[0], effort.warm, session, home / "warm-up")
             if wanted("share"):
                 progress("specstream's own share")
                 batches = 5 * effort.rounds
@@ -136,6 +141,11 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
                     row = measure(load, size, effort, session, home / name, progress)
                     measured["rows"].append(asdict(row))
                     _write(measured, path)
+            if wanted("arrivals"):
+                amount = arrivals.FULL if effort.warm > 1 else arrivals.QUICK
+                found = arrivals.arrivals(amount, session, home / "arrivals", progress)
+                measured["arrivals"] = list(map(asdict, found))
+                _write(measured, path)
         finally:
             session.stop()
     progress("")
@@ -166,6 +176,7 @@ def _joined(earlier: list[dict[str, Any]]) -> dict[str, Any]:
         **earlier[0],
         "rows": [row for measured in earlier for row in measured["rows"]],
         "share": next((measured["share"] for measured in earlier if measured["share"]), {}),
+        "arrivals": [row for measured in earlier for row in measured.get("arrivals", [])],
     }
 
 
@@ -226,6 +237,16 @@ def _print_targets(rows: list[Row], share: dict[str, float]) -> None:
             ]
         )
     print_table("Targets", ("", "seen", "asked for", ""), lines, (1, 2))
+
+
+def _print_arrivals(found: list[dict[str, Any]]) -> None:
+    if found:
+        lines = [
+            [row["name"], f"{row['median']:.2f}", f"{row['high']:.2f}", f"{row['rate']:,.0f}"]
+            for row in found
+        ]
+        head = ("", "ms, median", "ms, 99 %", "events/s, all at once")
+        print_table("From an event's arrival to its row in the sink", head, lines, (1, 2, 3))
 
 
 def _target(row: Row, what: str, seen: float, least: float) -> list[str]:

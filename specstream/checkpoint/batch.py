@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["Batch", "Result"]
+__all__ = ["OF_SOURCES", "Batch", "Result"]
+
+# The query of batches that come from a source without Spark, whose own ids are UUIDs.
+OF_SOURCES = "specstream.sources"
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Batch:
         rows: what came; None: the stream ends, and what waits is committed.
         reading: seconds that it took to fetch the rows, and to keep them.
         run: id of the query's present run, which is another one whenever it is started.
+        position: where the source stands behind the rows, to be recorded with them; None: whoever
+            sends the batch knows.
     """
 
     batch_id: int
@@ -27,6 +32,7 @@ class Batch:
     rows: pa.Table | None
     reading: float = 0.0
     run: str | None = None
+    position: bytes | None = None
 
 
 class Result(NamedTuple):

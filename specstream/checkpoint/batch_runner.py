@@ -126,6 +126,7 @@ class BatchRunner:
                     "watermark": None if options.watermark is None else "given",
                     "phases": "time" if engine.operator.event.phases else "event",
                 },
+                lease=options.lease,
             )
             self.inputs = Inputs(
                 self.checkpoint.store,
@@ -139,6 +140,18 @@ class BatchRunner:
         self._early: EarlyChanges | None = None
         if options.early_to is not None and self.checkpoint is not None:
             self._early = EarlyChanges(engine, options.early_to, self.checkpoint.store)
+
+    @property
+    def next_batch(self) -> int:
+        """Id of the batch that follows the last one."""
+        recorded = None if self.checkpoint is None else self.checkpoint.recorded
+        last = self._last.batch_id if recorded is None else recorded.batch_id
+        return 0 if last is None else last + 1
+
+    @property
+    def has_end(self) -> bool:
+        """Whether something may be left for :meth:`finish`: events that wait, or timers."""
+        return self._event_time is not None or self.engine.operator.has_timers
 
     def what(self, batch_id: int) -> str:
         """Names a batch in messages."""
@@ -165,6 +178,8 @@ class BatchRunner:
         checkpoint, batch_id, finished = self.checkpoint, batch.batch_id, batch.rows is None
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
+        if checkpoint is not None:
+            checkpoint.check_held(look=False)
         late_before = self.engine.durable.pending.late
         failed_before = self.engine.durable.failed.count
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
@@ -182,7 +197,13 @@ class BatchRunner:
                 if checkpoint is None:
                     delivery.commit()
                 else:
-                    checkpoint.record(batch.query, batch_id, *result, finished=finished)
+                    checkpoint.record(
+                        batch.query,
+                        batch_id,
+                        *result,
+                        finished=finished,
+                        position=batch.position,
+                    )
                     recorded = time.perf_counter()
             except BaseException:
                 if checkpoint is not None:
@@ -201,7 +222,7 @@ class BatchRunner:
                 if self.inputs is not None:
                     self.inputs.applied(batch_id)
                 failpoints.hit("before-sink", batch_id)
-                delivery.commit()
+                delivery.commit(checkpoint.check_held)
                 failpoints.hit("after-sink", batch_id)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
@@ -307,7 +328,7 @@ class BatchRunner:
         """Gives the sinks what a batch has for them."""
         with self._deliveries.of(batch_id, ends=ends) as delivery:
             delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
-            delivery.commit()
+            delivery.commit(None if self.checkpoint is None else self.checkpoint.check_held)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
 
@@ -350,7 +371,7 @@ class BatchRunner:
             ConfigurationError: it is not in event time, and has no timers; or Spark may be further
                 than the checkpoint.
         """
-        if self._event_time is None and not self.engine.operator.has_timers:
+        if not self.has_end:
             raise ConfigurationError(
                 "finish() without watermark=: all events are applied with their batch, and nothing "
                 "waits"
@@ -371,16 +392,18 @@ class BatchRunner:
         self.check_finish()
         last = self._last
         query, batch_id, finished, result = last.query, last.batch_id, last.finished, last.result
+        position = None
         if self.checkpoint is not None and self.checkpoint.recorded is not None:
             recorded = self.checkpoint.recorded
             query, batch_id = recorded.query, recorded.batch_id
             finished, result = recorded.finished, recorded.result
+            position = recorded.position
         if batch_id is None or result is None:
             return  # no batch has come
         if self._delivered != batch_id:
             self.deliver(result, batch_id, ends=True)
         if not finished:
-            self.run(Batch(batch_id + 1, query, None))
+            self.run(Batch(batch_id + 1, query, None, position=position))
 
     def close(self) -> None:
         """Ends the thread that prepares rows for the sinks; not the engine, nor the checkpoint."""

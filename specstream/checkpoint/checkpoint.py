@@ -46,6 +46,7 @@ from specstream.checkpoint.file_format import (
     increment,
     pack,
 )
+from specstream.checkpoint.lease import SECONDS
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
@@ -79,6 +80,7 @@ class Recorded:
     early: pa.Table | None = None
     finished: bool = False
     failed: pa.Table | None = None
+    position: bytes | None = None
 
     @property
     def result(self) -> Result:
@@ -106,6 +108,8 @@ class Checkpoint:
         keep_batches: files reach back at least so many batches, where so many were written.
         settings: options that decide what the query answers; they must be those of the last file,
             where it has them.
+        lease: how long a process that has the directory, and has not been heard of, is waited for,
+            in seconds, where there are no locks.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
@@ -126,8 +130,10 @@ class Checkpoint:
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
         settings: Mapping[str, Any] | None = None,
+        lease: float = SECONDS,
     ) -> None:
         self._engine = engine
+        self._lease = lease
         self._settings = dict(settings or {})
         self._rename = dict(rename or {})
         self._in_use = in_use
@@ -172,13 +178,24 @@ class Checkpoint:
                 # Closed before it is opened again: closing a file ends all locks that the process
                 # has on it.
                 user.close()
-            self._store.open()
+            self._store.open(self._lease)
             _users[self._store.key] = self
 
     @property
     def store(self) -> Store:
         """Where the files are."""
         return self._store
+
+    def check_held(self, *, look: bool = True) -> None:
+        """Whether no other process has taken the directory over, and its sinks with it.
+
+        Args:
+            look: as of :meth:`Store.check_held`.
+
+        Raises:
+            ConfigurationError: one has; names it.
+        """
+        self._store.check_held(look=look)
 
     def close(self) -> None:
         """Releases the directory lock."""
@@ -258,6 +275,12 @@ class Checkpoint:
         )
 
     @property
+    def skipped(self) -> int | None:
+        """The newest batch whose file was there at the start and cannot be used, until a batch has
+        told that nobody is so far; None: all could be."""
+        return self._skipped
+
+    @property
     def newest(self) -> tuple[int, int] | None:
         """Batch id and checksum of the last file, which the next one builds on; None: no file."""
         recorded = self.recorded
@@ -308,6 +331,7 @@ class Checkpoint:
         failed: pa.Table | None = None,
         *,
         finished: bool = False,
+        position: bytes | None = None,
     ) -> None:
         """Writes the file of a batch that the engine has run.
 
@@ -320,6 +344,7 @@ class Checkpoint:
             early: its rows that have become final, for a sink of early results.
             failed: its failed events that go to a sink; likewise.
             finished: no other batch comes.
+            position: of the source behind it; None: whoever sends the batch knows.
 
         When it raises, :meth:`savepoint` is the state before the batch if it is not recorded, and
         that after it if it is.
@@ -353,6 +378,8 @@ class Checkpoint:
             ):
                 if rows is not None:
                     named[key] = [stream_of(rows)]
+            if position is not None:
+                named["position"] = [position]
             if self._settings:
                 named["settings"] = [json.dumps(self._settings).encode()]
             last = self.recorded
@@ -375,7 +402,16 @@ class Checkpoint:
             self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(
-                batch_id, query, output, checksum, late, rejected, early, finished, failed
+                batch_id,
+                query,
+                output,
+                checksum,
+                late,
+                rejected,
+                early,
+                finished,
+                failed,
+                position,
             )
             if self._skipped is not None and batch_id >= self._skipped:
                 self._skipped = None
@@ -459,6 +495,8 @@ class Checkpoint:
                 for section in (last.named(name),)
             )
             early = None if early is None else in_zones(early, expected)
+        told = last.named("position")
+        position = None if told is None else bytes(told)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)
@@ -474,6 +512,7 @@ class Checkpoint:
             early,
             about.finished,
             failed,
+            position,
         )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()

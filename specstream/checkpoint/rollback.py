@@ -1,5 +1,7 @@
 """Both checkpoints of a stream, ours and Spark's, taken back to an earlier batch.
 
+A stream without Spark has ours alone, with the position of its source in it.
+
 Files are deleted and none is written, the latest first, and ours before Spark's. So whenever it is
 broken off, what is left is a state that ours ends in and Spark is behind of: a query that is
 started then is refused, and nothing is lost by running the command again. Only when Spark's last
@@ -12,9 +14,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
+import pyarrow.parquet as pq
+
+from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.checkpoint_files import names_of
 from specstream.checkpoint.inputs import input_batches
 from specstream.checkpoint.inventory import Inventory, inventory, ranges_of
@@ -22,10 +26,10 @@ from specstream.checkpoint.prefetch import kept_rows
 from specstream.checkpoint.spark_log import Deletion, SparkLog
 from specstream.checkpoint.store import Store
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.part_files import batches_of, parts_of
+from specstream.files.tree import LocalTree
 
 __all__ = ["Rollback", "roll_back"]
-
-_PART = "part-*.parquet"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Rollback:
             their source cannot be taken back.
         outputs: of the directories of Parquet files that were named, those files that the sink must
             forget.
+        mixed: those that a compaction has put together of earlier batches and of such ones: how
+            many of their rows, the first ones, are to stay.
     """
 
     batch_id: int
@@ -47,11 +53,12 @@ class Rollback:
     files: list[str]
     merges_files: bool
     outputs: list[str]
+    mixed: dict[str, int] = field(default_factory=dict)
 
 
 def roll_back(
     store: Store,
-    spark: SparkLog,
+    spark: SparkLog | None,
     to: int | None = None,
     *,
     outputs: Iterable[str | os.PathLike[str]] = (),
@@ -62,9 +69,9 @@ def roll_back(
 
     Args:
         store: where our checkpoint files are. It is locked meanwhile, where it can be.
-        spark: Spark's checkpoint of the same query.
+        spark: Spark's checkpoint of the same query; None: it is a stream without Spark.
         to: the batch after which they are to be; None: the newest that both can be at.
-        outputs: directories of Parquet files, a file for each batch, as ``parquet_sink`` has them.
+        outputs: directories of Parquet files, as ``parquet_sink`` has them.
         dry_run: whether nothing is deleted.
         progress: called with each file before it goes.
 
@@ -78,9 +85,11 @@ def roll_back(
     try:
         found = inventory(store)
         restart = found.restart
-        is_right = to is None and restart is not None and found.fits(spark) is None
-        is_right = is_right and not spark.troubles_at()
-        if is_right and restart is not None:
+        if spark is None:
+            batch_id = _target(store, found, None, to)
+            files = _of_later(store, batch_id)
+            newest = max([batch_id, *(one.batch_id for one in found.files)])
+        elif to is None and restart is not None and _fit(found, spark):
             # All that may be left to do is what was broken off behind Spark's last plan.
             batch_id = newest = restart.batch_id
             is_known = batch_id in spark.planned and not found.prefetched
@@ -90,12 +99,14 @@ def roll_back(
             files = [*_of_later(store, batch_id), *spark.back_to(batch_id)]
             known = [*found.prefetched, *spark.planned, *(one.batch_id for one in found.files)]
             newest = max([batch_id, *known])
+        later, mixed = _later(outputs, batch_id)
         done = Rollback(
             batch_id,
             newest,
             [str(one) for one in files],
-            bool(files) and spark.merges_files(batch_id),
-            [str(path) for place in outputs for path in _later(Path(place), batch_id)],
+            bool(files) and spark is not None and spark.merges_files(batch_id),
+            later,
+            mixed,
         )
         for one in files if not dry_run else ():
             if progress is not None:
@@ -104,6 +115,11 @@ def roll_back(
         return done
     finally:
         store.close()
+
+
+def _fit(found: Inventory, spark: SparkLog) -> bool:
+    """Whether a query could go on with both."""
+    return found.fits(spark) is None and not spark.troubles_at()
 
 
 def _of_later(store: Store, batch_id: int) -> list[Deletion]:
@@ -115,7 +131,7 @@ def _of_later(store: Store, batch_id: int) -> list[Deletion]:
     return [Deletion(store, name) for name in names]
 
 
-def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> int:
+def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | None) -> int:
     """The batch to go back to, which both can be at."""
     restart = found.restart
     if restart is None:
@@ -123,12 +139,19 @@ def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> 
             f"checkpoint {store!r} has {len(found.files)} checkpoint file(s), none of which can be "
             "used: put a copy of both directories back"
         )
-    if spark.query is not None and restart.query not in (None, spark.query):
+    if spark is None and restart.query != OF_SOURCES:
+        raise ConfigurationError(
+            f"checkpoint {store!r} is of a query of Spark's, and alone it would be refused at the "
+            "next batch: give the checkpointLocation of the same query (--spark)"
+        )
+    if spark is not None and spark.query is not None and restart.query not in (None, spark.query):
         raise ConfigurationError(
             f"checkpoint {store!r} is of the streaming query {restart.query}, and "
             f"{spark.directory!r} of the query {spark.query}: give those that belong together"
         )
-    if to is None:
+    if to is None and spark is None:
+        return restart.batch_id
+    if to is None and spark is not None:
         both = found.both_at(spark)
         if not both:
             raise ConfigurationError(
@@ -137,15 +160,15 @@ def _target(store: Store, found: Inventory, spark: SparkLog, to: int | None) -> 
                 "is none that both can be at; put a copy of both directories back"
             )
         return both[-1]
-    if to not in found.usable:
+    if to is None or to not in found.usable:
         trouble = next((f.trouble for f in found.files if f.batch_id == to and f.trouble), None)
         why = "there is no checkpoint file of it" if trouble is None else f"its file: {trouble}"
         raise SnapshotError(
             f"checkpoint {store!r} cannot be taken back to batch {to}: {why}; it can be to "
             f"{ranges_of(found.usable)}. How far files reach back is what keep_batches= says"
         )
-    troubles = spark.troubles_at(to)
-    if troubles and to in spark.planned:
+    troubles = {} if spark is None else spark.troubles_at(to)
+    if spark is not None and troubles and to in spark.planned:
         raise SnapshotError(
             f"{spark.directory!r} cannot be taken back to batch {to}: "
             f"{'; '.join(map(': '.join, troubles.items()))}; both checkpoints "
@@ -159,7 +182,20 @@ def _damaged_in(spark: SparkLog) -> str:
     return f", with damaged files ({', '.join(damaged)})" if damaged else ""
 
 
-def _later(directory: Path, batch_id: int) -> list[Path]:
-    """The files of later batches in the directory of a Parquet sink."""
-    numbered = (path for path in directory.glob(_PART) if path.stem[len("part-") :].isdigit())
-    return sorted(path for path in numbered if int(path.stem[len("part-") :]) > batch_id)
+def _later(
+    outputs: Iterable[str | os.PathLike[str]], batch_id: int
+) -> tuple[list[str], dict[str, int]]:
+    """The files of later batches in the directories of Parquet sinks; and those that have rows of
+    earlier ones as well, with the number of these."""
+    later, mixed = [], {}
+    for place in outputs:
+        tree = LocalTree(place)
+        for part in parts_of(tree.files()):
+            path = str(tree.path / part.name)
+            if part.first > batch_id:
+                later.append(path)
+            elif part.last > batch_id:
+                with tree.reading(part.name) as source, pq.ParquetFile(source) as file:
+                    batches = batches_of(part, file)
+                mixed[path] = sum(rows for batch, rows in batches if batch <= batch_id)
+    return later, mixed

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from specstream.checkpoint.delivery import (
     Sink,
@@ -16,15 +19,17 @@ from specstream.checkpoint.delivery import (
 )
 from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
+from specstream.checkpoint.lease import SECONDS
 from specstream.columns.events import column
-from specstream.declarations.options import flag, function, instance, integer, refused
+from specstream.declarations.deprecated import by_old_name
+from specstream.declarations.options import flag, function, instance, integer, number, refused
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 
-__all__ = ["StreamOptions"]
+__all__ = ["StreamOptions", "listing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,7 @@ class StreamOptions:
     late: Late | None = None
     late_to: Sink | None = None
     early_to: EarlyTo | None = None
+    lease: float = SECONDS
 
     def __post_init__(self) -> None:
         column("order_by", self.order_by)
@@ -85,6 +91,7 @@ class StreamOptions:
                 other=", so many batches are kept; 0 keeps those of a batch that fails",
             ),
             "prefetch": flag("prefetch", self.prefetch),
+            "lease": number("lease", self.lease, 0.1, 3600, "seconds, from 0.1 to 3600"),
             "errors_limit": None
             if self.errors_limit is None
             else integer(
@@ -229,3 +236,44 @@ def _by_option(option: str, given: object) -> dict[str, object]:
     if isinstance(given, Mapping):
         return {of_pipeline(name, option): sink for name, sink in given.items()}
     return {f"{option}=": given}
+
+
+def listing(
+    function: Callable[..., Any],
+    options: Callable[..., StreamOptions],
+    former: Mapping[str, str] | None = None,
+) -> Callable[..., Any]:
+    """A function that takes, one by one, the options of the class that lists them.
+
+    ``help()`` and the errors of a wrong call see its own first arguments and all the options; what
+    is called has these as keywords.
+
+    Args:
+        function: what is called.
+        options: the class.
+        former: names that options had, with those that they have.
+
+    >>> def feed(engine, **options):
+    ...     return sorted(options)
+    >>> listing(feed, StreamOptions)("engine", to=print, order_by="time")
+    ['order_by', 'to']
+    """
+    told = inspect.signature(function)
+    own = [one for one in told.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    taken = inspect.signature(options).parameters.values()
+    listed = told.replace(parameters=[*own, *taken])
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        for old, new in (former or {}).items():
+            if old in given:
+                before, now = (f"{function.__name__}({name}=)" for name in (old, new))
+                given[new] = by_old_name(before, now, given.pop(old), new in given)
+        try:
+            bound = listed.bind(*args, **given)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+        return function(**bound.arguments)
+
+    call.__signature__ = listed  # type: ignore[attr-defined]
+    return call

@@ -13,10 +13,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.inventory import Inventory, Listed, inventory, ranges_of
 from specstream.checkpoint.rollback import Rollback, roll_back
 from specstream.checkpoint.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.checkpoint.spark_log import SparkLog
+from specstream.checkpoint.store import Store
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
 from specstream.display.values import size
@@ -132,24 +134,24 @@ def rollback(
 
     The query must not be running: a checkpoint that is in use is refused. Broken off at any place,
     the command can be run again, and a query that is started meanwhile refuses what it finds.
-    Afterwards Spark sends batch N + 1 again. What sinks have of later batches stays there; what has
+    Afterwards Spark sends batch N + 1 again; a run without Spark has one checkpoint, and its source
+    gives again what lies behind batch N. What sinks have of later batches stays there; what has
     to go is told.
     """
     with reported_errors():
         run = run_directory_of(directory)
-        log = _spark_log(directory, spark)
-        if log is None:
+        log, store = _spark_log(directory, spark), recorded_store(directory)
+        if log is None and not _is_of_source(store):
             raise click.UsageError(
                 "a checkpoint alone would be refused at the next batch: give --spark, the "
                 "checkpointLocation of the same query"
             )
-        store = recorded_store(directory)
         places: list[Any] = list(outputs) or ([] if run is None else run.record().outputs)
         done = roll_back(store, log, to, outputs=places, dry_run=dry_run)
         if as_json:
             click.echo(json.dumps(asdict(done) | {"dry_run": dry_run}))
         else:
-            _show_rollback(done, bool(places), dry_run)
+            _show_rollback(done, bool(places), dry_run, is_alone=log is None)
 
 
 def _read(
@@ -160,9 +162,15 @@ def _read(
 
 def _spark_log(directory: str, spark: str | None) -> SparkLog | None:
     run = run_directory_of(directory)
-    if spark is None and run is not None:
+    if spark is None and run is not None and run.spark.is_dir():
         spark = str(run.spark)
     return None if spark is None else SparkLog(spark)
+
+
+def _is_of_source(store: Store) -> bool:
+    """Whether it is the checkpoint of a stream without Spark."""
+    restart = inventory(store).restart
+    return restart is not None and restart.query == OF_SOURCES
 
 
 def _troubles(found: Inventory) -> dict[str, str]:
@@ -280,21 +288,26 @@ def _show_spark(found: Inventory, log: SparkLog | None) -> None:
         )
 
 
-def _show_rollback(done: Rollback, knows_outputs: bool, dry_run: bool) -> None:
-    would = "would be" if dry_run else "are"
+def _show_rollback(
+    done: Rollback, knows_outputs: bool, dry_run: bool, *, is_alone: bool = False
+) -> None:
+    would, both = "would be" if dry_run else "are", "both checkpoints"
+    if is_alone:  # a stream without Spark has one
+        would, both = "would be" if dry_run else "is", "the checkpoint"
     tell: Callable[[str], None] = click.echo
     if done.files:
-        tell(f"both checkpoints {would} at batch {done.batch_id}; {len(done.files)} file(s) gone:")
+        tell(f"{both} {would} at batch {done.batch_id}; {len(done.files)} file(s) gone:")
         for name in done.files:
             tell(f"  {name}")
     else:
-        tell(f"both checkpoints are at batch {done.batch_id} already; nothing is deleted")
+        are = "is" if is_alone else "are"
+        tell(f"{both} {are} at batch {done.batch_id} already; nothing is deleted")
     if done.merges_files:
         tell(
             "Spark's log of files cannot be taken back so far: the files of all batches behind "
             f"{done.batch_id + 1} come in one batch"
         )
-    if done.newest <= done.batch_id and not done.outputs:
+    if done.newest <= done.batch_id and not done.outputs and not done.mixed:
         return
     first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
     these = f"batch {first}" if first == last else f"batches {first} to {last}"
@@ -303,10 +316,12 @@ def _show_rollback(done: Rollback, knows_outputs: bool, dry_run: bool) -> None:
         tell("  of Parquet files delete these:")
         for name in done.outputs:
             tell(f"    {name}")
-    elif knows_outputs:
+    elif knows_outputs and not done.mixed:
         tell("  of Parquet files there are none of them")
-    else:
+    elif not knows_outputs:
         tell(f"  parquet_sink: delete part-{first:08d}.parquet to part-{last:08d}.parquet")
+    for name, kept in done.mixed.items():
+        tell(f"  {name} has earlier batches as well: leave its first {kept:,} rows")
     tell(
         "  delta_sink: DeltaTable(path).restore(version), the last version with a txn of at most "
         f"{done.batch_id} for its app_id, and another app_id= from then on"

@@ -54,7 +54,9 @@ class InputType(click.ParamType[tuple[str, Path]]):
         return name if is_named else "", path
 
 
-def inputs_options(command: Command, order_is_required: bool = True) -> Command:
+def inputs_options(
+    command: Command, order_is_required: bool = True, input_is_required: bool = True
+) -> Command:
     """The operator, and where its events are: ``target``, ``arguments``, ``order_by``, ``source``,
     and ``inputs``: directories and the sources that they are of, empty where an ``--input`` names
     none.
@@ -63,6 +65,7 @@ def inputs_options(command: Command, order_is_required: bool = True) -> Command:
         command: the function of the command.
         order_is_required: else the files' order is that of the events, unless ``--order-by`` says
             otherwise.
+        input_is_required: else the command has another option that says where events are.
     """
     order = "Column of the event time" + ("." if order_is_required else "; else the files' order.")
     for option in (
@@ -73,7 +76,7 @@ def inputs_options(command: Command, order_is_required: bool = True) -> Command:
             "inputs",
             type=InputType(),
             multiple=True,
-            required=True,
+            required=input_is_required,
             metavar="[SOURCE=]DIRECTORY",
             help="Directory of Parquet files; of a pipeline with several sources one for each.",
         ),

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
 from specstream.cli.early_log import EarlyLog, check_early
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
+from specstream.cli.from_source import check_from, feed_of, from_option, run_events, source_of
 from specstream.cli.options import engine_options, inputs_options
 from specstream.cli.run_directories import (
     directories_of,
@@ -36,7 +38,8 @@ __all__ = ["run"]
 
 
 @click.command()
-@inputs_options
+@partial(inputs_options, order_is_required=False, input_is_required=False)
+@from_option
 @click.option(
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
@@ -102,7 +105,8 @@ def run(
     target: str,
     arguments: tuple[str, ...],
     inputs: tuple[tuple[str, Path], ...],
-    order_by: str,
+    origin: str | None,
+    order_by: str | None,
     source: str | None,
     output: Path,
     threads: int,
@@ -119,7 +123,7 @@ def run(
     errors_limit: int | None,
     **event_time: Any,
 ) -> None:
-    """Run an operator over a directory of Parquet files, through Spark.
+    """Run an operator over a directory of Parquet files, through Spark, or over another source.
 
     MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
     that makes one from the --arg values. Files are taken in the order in which they were last
@@ -127,6 +131,10 @@ def run(
     with --watermark across micro-batches as well. With --early, events that wait for the watermark
     have told their results before; "specstream latest" reads them. SIGTERM ends the run behind the
     micro-batch under way.
+
+    With --from in place of --input events come from NATS JetStream, Kafka, a TCP connection or
+    files, without Spark; they run in the order in which they come, or that of --order-by. Such a
+    run ends with its source, or by SIGTERM or Ctrl-C behind the micro-batch under way.
 
     With --checkpoint a run may be killed at any instant. The same command goes on with it, and the
     output is that of a run that was never interrupted; so it does when there are more files.
@@ -140,14 +148,24 @@ def run(
     with reported_errors():
         if keep_batches is not None and checkpoint is None:
             raise click.UsageError("--keep-batches keeps rows in --checkpoint: give that as well")
+        check_from(origin, inputs, order_by, early_output, checkpoint, max_files_per_trigger)
         operator = load_operator(target, parse_arguments(arguments))
-        input_, rows, newest = check_inputs(inputs, operator, order_by, source)
+        input_: Path | dict[str, Path] = Path()
+        rows, newest, events = 0, None, None
+        if origin is None:
+            input_, rows, newest = check_inputs(inputs, operator, order_by, source)
+        else:
+            events = source_of(origin)
         place = None if checkpoint is None else RunDirectory(checkpoint)
         late_output = event_time["late_output"]
         settings = settings_of(
             operator,
             arguments,
-            {"--order-by": order_by, "--source": source},
+            {
+                "--order-by": order_by,
+                "--source": source,
+                **({} if events is None else {"--from": events.name}),
+            },
             dict(inputs),
             {
                 "--output": output,
@@ -163,7 +181,8 @@ def run(
             if not goes_on:
                 check_no_files("--output", directory)
         shared = [one for one in (order_by, source) if one is not None]
-        needs("spark", "pyspark", "pandas")
+        if events is None:
+            needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time, is_new=not goes_on)
         check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
         failed = errors_options(errors_output, errors_limit, is_new=not goes_on)
@@ -189,7 +208,8 @@ def run(
         ):
             is_fed = place is not None
             early = None if early_output is None else EarlyLog(engine, early_output, is_fed=is_fed)
-            feed = ss.spark.foreach_batch(
+            feed_from = ss.spark.foreach_batch if events is None else partial(feed_of, events)
+            feed: Any = feed_from(
                 engine,
                 order_by=order_by,
                 source=source,
@@ -208,29 +228,21 @@ def run(
             left = rows - events_of(engine)
             watch = Watch(engine, feed, rows=left, newest=newest, to=show, every=every or default)
             with watch:
-                session = ss.spark.local_session(
-                    f"specstream run {target}", settings={"spark.log.level": "OFF"}
-                )
-                try:
-                    watch.begin()
-                    started = time.perf_counter()
-                    with ending_at_once(engine), put_off_exit() as ended:
-                        ss.spark.stream_directory(
-                            session,
-                            input_,
-                            feed,
-                            checkpoint=spark,
-                            files_per_trigger=max_files_per_trigger,
-                            shared=shared if isinstance(input_, dict) else (),
-                            on_batch=None if early is None else early.write,
-                        )
-                        if in_time:
-                            feed.finish()
-                        if early is not None:
-                            early.write()
-                    seconds = time.perf_counter() - started
-                finally:
-                    session.stop()
+                if events is not None:
+                    seconds, ended = run_events(feed, watch)
+                else:
+                    seconds, ended = through_spark(
+                        f"specstream run {target}",
+                        input_,
+                        engine,
+                        feed,
+                        watch,
+                        early,
+                        ends=bool(in_time),
+                        checkpoint=spark,
+                        files_per_trigger=max_files_per_trigger,
+                        shared=shared if isinstance(input_, dict) else (),
+                    )
             stats = engine.stats
             feed.close()
         summary = {
@@ -247,6 +259,35 @@ def run(
             print_summary(summary, feed.stats.running, bool(in_time))
         if ended:
             sys.exit(ended[0])
+
+
+def through_spark(
+    name: str,
+    directories: Path | dict[str, Path],
+    engine: ss.Engine,
+    feed: Any,
+    watch: Watch,
+    early: EarlyLog | None,
+    *,
+    ends: bool,
+    **options: Any,
+) -> tuple[float, list[Any]]:
+    """Streams directories through a feed; the seconds that it took, and the exit status after
+    SIGTERM, if that came."""
+    session = ss.spark.local_session(name, settings={"spark.log.level": "OFF"})
+    try:
+        watch.begin()
+        started = time.perf_counter()
+        with ending_at_once(engine), put_off_exit() as ended:
+            on_batch = None if early is None else early.write
+            ss.spark.stream_directory(session, directories, feed, on_batch=on_batch, **options)
+            if ends:
+                feed.finish()
+            if early is not None:
+                early.write()
+        return time.perf_counter() - started, ended
+    finally:
+        session.stop()
 
 
 def events_of(engine: ss.Engine) -> int:

@@ -53,7 +53,7 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
         is_in_time: there is a watermark, so rows may have been late.
     """
     table = Table(show_header=False, box=None)
-    stopped = ", stopped by SIGTERM" if summary["stopped"] else ""
+    stopped = ", stopped by a signal" if summary["stopped"] else ""
     before = summary["after_batch"]
     behind = "" if before is None else f", after batch {before}"
     for name, value in (

@@ -169,6 +169,11 @@ class Native:
         self._interpreter = context
         lib.ss_engine_interpret(self.pointer, lib.ss_python_interpreter, context)
 
+    def interpret_vertices(self, context: Any) -> None:
+        """Has machine code call Python, likewise, where it comes to an interpreted vertex."""
+        self._interpreter = context
+        lib.ss_engine_interpret_vertices(self.pointer, lib.ss_python_interpreter, context)
+
     def set_hook(self, kinds: int, function: Any, context: Any) -> None:
         """Has it call ``function`` with ``context``, a handle, at occasions of these kinds."""
         # Kept here, because a handle keeps its object: in the object it would be a circle.

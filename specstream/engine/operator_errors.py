@@ -42,21 +42,23 @@ def failure_of(
         return _crash(parts, outcome.fault, events, row, first, partial)
     if outcome.no_memory:
         return _no_memory(parts, events, row, first, partial)
-    if parts.operator.program.is_interpreted:
+    if parts.operator.is_interpreted:
         return _interpreted_failure(parts, outcome, events, row, first, partial)
-    return _compiled_failure(parts, events, row, first, partial)
+    return _compiled_failure(parts, outcome, events, row, first, partial)
 
 
 def _compiled_failure(
-    parts: Parts, events: Events, row: int, first: int, partial: Partial
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
 ) -> BaseException:
     """What the event in ``row`` raises, from the user's own line.
 
     Native code only says that it raised. The real exception comes from the oracle, over an
     overlay of the committed state.
     """
-    operator = parts.operator
-    oracle = _oracle(parts, events.columns, first)
+    operator, key = parts.operator, _key_of_event(parts, outcome)
+    if parts.code.error(key) is not None:
+        return _interpreted_failure(parts, outcome, events, row, first, partial)
+    oracle = _oracle(parts, events.columns, first, parts.code.sent(key))
     try:
         oracle.run(row)
     except Exception as error:
@@ -76,8 +78,8 @@ def _compiled_failure(
 def _interpreted_failure(
     parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
 ) -> BaseException:
-    """What an interpreted operator has raised."""
-    error = parts.code.error(outcome.failed_row if _is_early(parts) else None)
+    """What an interpreted operator has raised, or an interpreted vertex."""
+    error = parts.code.error(_key_of_event(parts, outcome))
     if error is None:
         error = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
@@ -90,14 +92,24 @@ def _interpreted_failure(
     return error
 
 
+def _key_of_event(parts: Parts, outcome: Any) -> int | None:
+    """By what it is known what an event has raised, see :meth:`InterpretedCode.error`."""
+    return int(outcome.failed_row) if _is_early(parts) else None
+
+
+def _key_of_firing(parts: Parts, firing: Any) -> int | None:
+    """Likewise of a timer's."""
+    return -1 - int(firing.number) if _is_early(parts) else None
+
+
 def _is_early(parts: Parts) -> bool:
     """Whether the job that runs applies its events early."""
     return parts.options.early and parts.flight.is_open
 
 
 def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
-    """What an interpreted operator has raised when a timer fired, and which one that was."""
-    error = parts.code.error(-1 - firing.number if _is_early(parts) else None)
+    """What an interpreted operator or vertex has raised when a timer fired, and which timer."""
+    error = parts.code.error(_key_of_firing(parts, firing))
     if error is not None:
         field, key = _fired(parts, firing)
         note = (
@@ -132,14 +144,16 @@ def timer_failure(parts: Parts, outcome: Any, partial: Partial) -> BaseException
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
-    elif parts.operator.program.is_interpreted:
+    elif parts.operator.is_interpreted or _interpreted_timer(parts, failed) is not None:
         error = _interpreted_timer(parts, failed) or SpecstreamError(
             f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
             "undone. Please report the operator and the timer"
         )
     else:
         try:
-            _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
+            sent = parts.code.sent(_key_of_firing(parts, failed))
+            oracle = _oracle(parts, sent=sent)
+            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             return raised
@@ -160,10 +174,13 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
     """
     if outcome.fault.signal or outcome.no_memory:
         return None
-    if parts.operator.is_interpreted:
-        error = _exception(parts.code.error(outcome.failed_row if _is_early(parts) else None))
+    by_key = _key_of_event(parts, outcome)
+    raised = parts.code.error(by_key)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
-        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
+        sent = parts.code.sent(by_key)
+        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first, sent).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -177,12 +194,14 @@ def failed_timer(
     if outcome.fault.signal or outcome.no_memory:
         return None
     fired = outcome.failed_timer
-    if parts.operator.is_interpreted:
-        error = _exception(_interpreted_timer(parts, fired))
+    raised = _interpreted_timer(parts, fired)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
         field, key = _fired(parts, fired)
+        oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, fired)))
         error = _what_raises(
-            parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+            parts, lambda: oracle.fire_alone(field, fired.at, key, fired.time, fired.number)
         )
     if error is None:
         return None
@@ -209,9 +228,9 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     return None
 
 
-def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
+def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None) -> Oracle:
     """That of the committed state, which it leaves as it is, with the columns of a batch, or of
-    none."""
+    none. ``sent``: by interpreted vertices, which are not run again."""
     operator = parts.operator
     state, layout = parts.committed.words, operator.layout
 
@@ -220,7 +239,7 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
         assert field.container is not None
         return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
 
-    oracle = Oracle(operator.program, layout, state, over=find)
+    oracle = Oracle(operator.program, layout, state, over=find, sent=sent)
     if columns is None:
         own: list[Any] = [np.int64] * first_column(operator.event)
         columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]

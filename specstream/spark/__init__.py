@@ -12,9 +12,27 @@
 import importlib.util
 from typing import Any
 
+from specstream.checkpoint.compaction import Compaction, compact
 from specstream.checkpoint.replay import Replay, replay
+from specstream.spark.sinks import (
+    DeltaSink,
+    EarlyDatabaseSink,
+    EarlyDeltaSink,
+    ForeachSink,
+    MemorySink,
+    ParquetSink,
+    PostgresSink,
+    delta_sink,
+    early_database_sink,
+    early_delta_sink,
+    foreach_sink,
+    memory_sink,
+    parquet_dataset,
+    parquet_sink,
+    postgres_sink,
+)
 
-# A replay reads checkpoint files, and needs no Spark; everything else here does.
+# Replay, compaction and sinks need no Spark, and serve those who run without; all else here does.
 if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.apply import Applied, apply
     from specstream.spark.directory import stream_directory
@@ -26,20 +44,6 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.recorded_state import checkpoint_state
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
-    from specstream.spark.sinks import (
-        DeltaSink,
-        EarlyDatabaseSink,
-        EarlyDeltaSink,
-        ForeachSink,
-        MemorySink,
-        ParquetSink,
-        delta_sink,
-        early_database_sink,
-        early_delta_sink,
-        foreach_sink,
-        memory_sink,
-        parquet_sink,
-    )
     from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
     from specstream.spark.union import union
 else:
@@ -53,6 +57,7 @@ else:
 __all__ = [
     "Applied",
     "BatchFeed",
+    "Compaction",
     "DeltaSink",
     "EarlyDatabaseSink",
     "EarlyDeltaSink",
@@ -61,11 +66,13 @@ __all__ = [
     "Java",
     "MemorySink",
     "ParquetSink",
+    "PostgresSink",
     "ProgressListener",
     "Replay",
     "StopOnSignal",
     "apply",
     "checkpoint_state",
+    "compact",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",
@@ -76,7 +83,9 @@ __all__ = [
     "latest",
     "local_session",
     "memory_sink",
+    "parquet_dataset",
     "parquet_sink",
+    "postgres_sink",
     "replay",
     "sharded",
     "shielded_session",

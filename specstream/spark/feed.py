@@ -14,8 +14,6 @@ that nobody processed.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -28,8 +26,7 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.delivery import Sink
 from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.prefetch import Prefetch, catch_up
-from specstream.checkpoint.stream_options import StreamOptions
-from specstream.declarations.deprecated import by_old_name
+from specstream.checkpoint.stream_options import StreamOptions, listing
 from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError
@@ -249,35 +246,11 @@ def _takes(
 ) -> Callable[[Callable[..., BatchFeed]], Callable[Concatenate[Engine, P], BatchFeed]]:
     """Gives a function the options, one by one, of the class that lists them.
 
-    Type checkers, ``help()`` and the errors of a wrong call see a function of an engine and of all
-    the options; what is called has them as keywords, the former names as well.
+    Type checkers see a function of an engine and of all the options, and so do ``help()`` and the
+    errors of a wrong call; the former names are taken as well.
     """
 
-    def decorate(
-        function: Callable[..., BatchFeed],
-    ) -> Callable[Concatenate[Engine, P], BatchFeed]:
-        engine = inspect.Parameter("engine", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        taken = inspect.signature(options).parameters.values()
-        listed = inspect.Signature(
-            [engine.replace(annotation="Engine"), *taken], return_annotation="BatchFeed"
-        )
-
-        @functools.wraps(function)
-        def call(*args: Any, **given: Any) -> BatchFeed:
-            for old, new in FORMER_NAMES.items():
-                if old in given:
-                    former, now = (f"{function.__name__}({name}=)" for name in (old, new))
-                    given[new] = by_old_name(former, now, given.pop(old), new in given)
-            try:
-                bound = listed.bind(*args, **given)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
-            return function(**bound.arguments)
-
-        call.__signature__ = listed  # type: ignore[attr-defined]
-        return call
-
-    return decorate
+    return lambda function: listing(function, options, FORMER_NAMES)
 
 
 @_takes(StreamOptions)
@@ -357,6 +330,9 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             changes again, or, after a restart, its final rows and all that is applied by then, with
             ``reset``. Versions rise across restarts. Of a pipeline with several sinks a dict of
             such sinks by name, for some of them or for all.
+        lease: with ``checkpoint`` in a store that has no locks: for so many seconds a process that
+            writes there, and has not been heard of, is waited for; then another one takes the
+            directory over, and that one commits nothing more.
 
     Returns:
         The callback.

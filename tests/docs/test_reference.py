@@ -8,10 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import specstream as ss
-from specstream import metrics, operators, predictors, spark, structures, testing, windows
+from specstream import (
+    metrics,
+    operators,
+    predictors,
+    sources,
+    spark,
+    structures,
+    testing,
+    windows,
+)
 
 # They are made by functions, whose parameters are explained, or called by Spark.
-MADE_ELSEWHERE = ("BatchFeed", "DeltaSink", "ProgressListener")
+MADE_ELSEWHERE = (
+    *("BatchFeed", "DeltaSink", "ProgressListener"),
+    *("DatasetSource", "IteratorSource", "KafkaSource", "NatsSource", "TcpSource", "UnionSource"),
+)
 # Old names, and what is not on the pages.
 LEFT_OUT = (
     *("rewind", "of_layout", "process_whole", "poll_whole"),
@@ -22,7 +34,18 @@ LEFT_OUT = (
 def public() -> Iterator[tuple[str, Any, str]]:
     """Every public function and method, with what is said of it; of a class its own."""
     groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-    modules = (ss, metrics, operators, *groups, predictors, spark, structures, testing, windows)
+    modules = (
+        ss,
+        metrics,
+        operators,
+        *groups,
+        predictors,
+        sources,
+        spark,
+        structures,
+        testing,
+        windows,
+    )
     for module in modules:
         for name in module.__all__:
             value = getattr(module, name)

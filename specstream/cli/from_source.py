@@ -1,0 +1,149 @@
+"""``specstream run --from``: an operator fed by NATS, Kafka, TCP or files, without Spark."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+import click
+
+import specstream as ss
+from specstream.cli.errors import needs
+from specstream.monitoring.watch import Watch
+from specstream.sources.options import RunOptions
+from specstream.sources.running import SourceFeed, stopping_on
+
+__all__ = ["check_from", "feed_of", "from_option", "run_events", "source_of"]
+
+FROM = (
+    "nats://HOST:PORT/STREAM[/SUBJECT], kafka://HOST:PORT/TOPIC[,TOPIC], tcp://HOST:PORT, or a "
+    "directory or file"
+)
+# What may stand behind the question mark of a URL.
+_TEXTS = {
+    "nats": ("start", "gone"),
+    "kafka": ("start", "gone", "group"),
+    "tcp": ("format", "listen"),
+}
+
+
+def source_of(origin: str) -> ss.sources.Source:
+    """The source that ``--from`` names.
+
+    Raises:
+        click.UsageError: it is none such.
+
+    >>> source_of("tcp://127.0.0.1:9999?format=arrow").name
+    'tcp://127.0.0.1:9999'
+    """
+    scheme = origin.partition("://")[0] if "://" in origin else ""
+    if not scheme:
+        if not Path(origin).exists():
+            raise click.UsageError(f"--from {origin}: there is no such file; expected {FROM}")
+        return ss.sources.dataset(origin)
+    if scheme not in _MADE:
+        raise click.UsageError(f"--from {origin}: expected {FROM}")
+    url = urlsplit(origin)
+    given = dict(parse_qsl(url.query, keep_blank_values=True))
+    for name in given:
+        if name not in _TEXTS[scheme]:
+            raise click.UsageError(
+                f"--from {origin}: {name}= is none of the options {', '.join(_TEXTS[scheme])}"
+            )
+    try:
+        return _MADE[scheme](url, given)
+    except (IndexError, ValueError, TypeError) as error:
+        if isinstance(error, ss.SpecstreamError):
+            raise
+        raise click.UsageError(f"--from {origin}: expected {FROM}") from error
+
+
+def _nats(url: SplitResult, given: dict[str, str]) -> ss.sources.Source:
+    needs("nats", "nats")
+    stream, _, subject = url.path.removeprefix("/").partition("/")
+    if not stream:
+        raise ValueError(url.path)
+    return ss.sources.nats(f"nats://{url.netloc}", stream, subject or None, **given)
+
+
+def _kafka(url: SplitResult, given: dict[str, str]) -> ss.sources.Source:
+    needs("kafka", "confluent_kafka")
+    topics = url.path.removeprefix("/")
+    if not topics:
+        raise ValueError(url.path)
+    return ss.sources.kafka(url.netloc, topics.split(","), **given)
+
+
+def _tcp(url: SplitResult, given: dict[str, str]) -> ss.sources.Source:
+    if url.hostname is None or url.port is None:
+        raise ValueError(url.netloc)
+    listens = given.pop("listen", None) is not None
+    return ss.sources.tcp(url.hostname, url.port, listen=listens, **given)
+
+
+_MADE: dict[str, Callable[[SplitResult, dict[str, str]], ss.sources.Source]] = {
+    "nats": _nats,
+    "kafka": _kafka,
+    "tcp": _tcp,
+}
+
+
+from_option = click.option(
+    "--from",
+    "origin",
+    metavar="URL",
+    help=f"In place of --input: where events come from without Spark, {FROM}. Options stand behind "
+    "a question mark, like ?start=latest.",
+)
+
+
+def check_from(
+    origin: str | None,
+    inputs: object,
+    order_by: str | None,
+    early: Path | None,
+    checkpoint: Path | None,
+    files_per_trigger: int | None,
+) -> None:
+    """Whether the options go with ``--from``, or without.
+
+    Args:
+        origin: its value; the others are those of other options.
+        inputs: see there.
+        order_by: see there.
+        early: see there.
+        checkpoint: see there.
+        files_per_trigger: see there.
+
+    Raises:
+        click.UsageError: they do not.
+    """
+    if origin is None:
+        for option, given in (("--order-by", order_by), ("--input", inputs)):
+            if not given:
+                raise click.UsageError(f"Missing option '{option}'.")
+    elif inputs:
+        raise click.UsageError("--from and --input both say where events come from: give one")
+    elif files_per_trigger is not None:
+        raise click.UsageError("--max-files-per-trigger is about Spark, which --from does without")
+    elif early is not None and checkpoint is None:
+        raise click.UsageError("--early with --from needs --checkpoint: give that as well")
+
+
+def feed_of(events: ss.sources.Source, engine: ss.Engine, **options: Any) -> SourceFeed:
+    """Feeds the engine from a source."""
+    return SourceFeed(engine, events, RunOptions(**options))
+
+
+def run_events(feed: SourceFeed, watch: Watch) -> tuple[float, list[int]]:
+    """Runs what comes; the seconds that it took, and the exit status, if a signal has come."""
+    watch.begin()
+    started = time.perf_counter()
+    with stopping_on((signal.SIGTERM, signal.SIGINT)) as stop:
+        feed.run(stop)
+    ended = [] if stop.signal is None else [128 + stop.signal]
+    return time.perf_counter() - started, ended

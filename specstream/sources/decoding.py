@@ -1,0 +1,211 @@
+"""Messages as events: the bytes of each, as JSON or in another format, and where it stood.
+
+A message that is no event must not become one of zeros and nulls. It is an error, which names the
+message's place and the column. Or, where an engine sets such rows aside, it is a row in which all
+that comes from the message is null, which the engine rejects; beside it are the message's bytes,
+``raw``, and what is wrong with them, ``error``.
+
+Columns are converted as a whole, and looked through row by row only where that fails.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from specstream.declarations.options import function, instance, shown
+from specstream.declarations.schema import Column, Schema
+from specstream.errors import ConfigurationError, DeclarationError, InputError
+from specstream.sources.source import Wanted
+from specstream.sources.values import Misfit, column_of, expected
+
+__all__ = ["Decode", "Decoder"]
+
+# A message's bytes as the fields of an event.
+Decode = Callable[[bytes], Mapping[str, Any]]
+# What a message calls itself, by its number among others.
+Place = Callable[[int], str]
+RAW, ERROR = "raw", "error"
+_FUNCTION = "a function from a message's bytes to a dict of its fields"
+
+
+class Decoder:
+    """Makes tables of messages.
+
+    Args:
+        wanted: what the engine wants.
+        own: columns of a message itself, which are no fields of its content.
+        columns: types of fields that the operator does not declare and an option names; they come
+            before a message's own.
+        decode: makes the fields of a message's bytes; None: they are a JSON object.
+
+    Raises:
+        ConfigurationError: an option names a column of which nobody says what it is.
+        DeclarationError: all fields may be null, and a rejected row could not be told from an
+            event.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        own: Sequence[str] = (),
+        columns: Mapping[str, Any] | None = None,
+        decode: Decode | None = None,
+    ) -> None:
+        self._wanted = wanted
+        declared = _declared(columns)
+        self._columns = {
+            name: column
+            for name, column in wanted.columns.items()
+            if name not in own or name in declared
+        }
+        for option, name in wanted.beside.items():
+            if name in declared:
+                self._columns.setdefault(name, declared[name])
+            elif name not in self._columns and name not in own:
+                raise ConfigurationError(
+                    f"{wanted.what}: {option}={name!r} names a field that the operator does not "
+                    f"declare: give the source its type, columns={{{name!r}: int}}, or "
+                    "datetime.datetime for times"
+                )
+        needed = [column for column in self._columns.values() if not column.nullable]
+        if wanted.sets_aside and self._columns and not needed:
+            raise DeclarationError(
+                f"{wanted.what} declares only nullable columns ({', '.join(self._columns)}): a "
+                "message that cannot be decoded would be an event of nulls; declare one that every "
+                "event has without ss.nullable"
+            )
+        self._is_exact = any(pa.types.is_decimal(of.arrow) for of in self._columns.values())
+        self._decode = self._json if decode is None else function("decode", decode, _FUNCTION)
+
+    def messages(
+        self,
+        contents: Sequence[bytes | Misfit | None],
+        own: Mapping[str, pa.Array],
+        place: Place,
+    ) -> pa.Table:
+        """Messages as a table.
+
+        Args:
+            contents: their bytes; None: one has none; or what is wrong with it already.
+            own: their own columns.
+            place: what a message calls itself.
+
+        Raises:
+            InputError: one is no event, and is not to be set aside.
+        """
+        found = list(map(self._fields, contents)) if self._columns else [{}] * len(contents)
+        made = self._columns_of(found, place)
+        errors = made.pop(ERROR, None)
+        table = {name: array for name, array in own.items() if name not in made} | made
+        if errors is not None:
+            wrong = errors.is_valid().to_pylist()
+            raw = [
+                content if is_wrong and isinstance(content, bytes) else None
+                for content, is_wrong in zip(contents, wrong, strict=True)
+            ]
+            table = {RAW: pa.array(raw, pa.binary()), ERROR: errors} | table
+        return pa.table(table)
+
+    def rows(self, rows: Sequence[Mapping[str, Any]], place: Place) -> pa.Table:
+        """Rows that are dicts already as a table.
+
+        Raises:
+            InputError: one is no event, and is not to be set aside.
+        """
+        return pa.table(self._columns_of(rows, place))
+
+    def _fields(self, content: bytes | Misfit | None) -> Mapping[str, Any] | Misfit:
+        if isinstance(content, Misfit):
+            return content
+        if content is None:
+            return Misfit("it is empty")
+        try:
+            found = self._decode(content)
+        except Exception as error:  # of the user's function as well
+            return Misfit(f"it cannot be decoded ({type(error).__name__}: {error})")
+        if not isinstance(found, Mapping):
+            return Misfit(f"it is {shown(found)}; expected an object with the columns as fields")
+        return found
+
+    def _json(self, content: bytes) -> Any:
+        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else None)
+
+    def _columns_of(
+        self, rows: Sequence[Mapping[str, Any] | Misfit], place: Place
+    ) -> dict[str, pa.Array]:
+        """The columns of rows; where wrong ones are set aside, with the column of errors."""
+        errors: list[str | None] = [None] * len(rows)
+        try:
+            made = {name: self._column(name, rows) for name in self._columns}
+        except Misfit as misfit:
+            errors = list(map(self._wrong, rows))
+            if not any(errors):  # each by itself fits
+                errors[0] = f"{len(rows)} messages do not go together ({misfit})"
+            if not self._wanted.sets_aside:
+                at = next(at for at, error in enumerate(errors) if error is not None)
+                raise InputError(
+                    f"{self._wanted.what}: {place(at)}: {errors[at]}: correct who sends it, or "
+                    'make the engine with rejected_rows="side", which sets such messages aside'
+                ) from None
+            kept = [{} if error else row for row, error in zip(rows, errors, strict=True)]
+            made = {name: self._column(name, kept, or_null=True) for name in self._columns}
+        if self._wanted.sets_aside and ERROR not in made:
+            made[ERROR] = pa.array(errors, pa.string())
+        return made
+
+    def _column(
+        self, name: str, rows: Sequence[Mapping[str, Any] | Misfit], or_null: bool = False
+    ) -> pa.Array:
+        """A field of all rows.
+
+        Raises:
+            Misfit: one of them has it not, or is none.
+        """
+        column = self._columns[name]
+        try:
+            values = [row.get(name) for row in rows]  # type: ignore[union-attr]
+        except AttributeError:
+            raise Misfit("one of them is no row") from None
+        made = column_of(self._numbers(values, column), column)
+        if made.null_count and not column.nullable and not or_null:
+            raise Misfit("a null")
+        return made
+
+    def _numbers(self, values: list[Any], column: Column) -> list[Any]:
+        if not self._is_exact or column.kind != "float":
+            return values
+        return [float(one) if isinstance(one, decimal.Decimal) else one for one in values]
+
+    def _wrong(self, row: Mapping[str, Any] | Misfit) -> str | None:
+        """What is wrong with a row; None: nothing."""
+        if isinstance(row, Misfit):
+            return str(row)
+        for name, column in self._columns.items():
+            value = row.get(name)
+            if value is None and column.nullable:
+                continue
+            if value is None:
+                what = "is null" if name in row else f"is missing (it has {_names(row)})"
+                return f"column {name!r} {what}; expected {expected(column)}"
+            try:
+                column_of(self._numbers([value], column), column)
+            except Misfit:
+                return f"column {name!r} is {shown(value)}; expected {expected(column)}"
+        return None
+
+
+def _declared(columns: object) -> dict[str, Column]:
+    if columns is None:
+        return {}
+    given = instance("columns", columns, Mapping, 'types by field: columns={"time": int}')
+    # Types alone: a field may be called as an attribute of events is.
+    return {name: Schema.of({"column": of}, "columns").columns[0] for name, of in given.items()}
+
+
+def _names(row: Mapping[str, Any]) -> str:
+    return ", ".join(map(str, row)) or "no fields"

@@ -1,0 +1,133 @@
+"""What a source is: rows as they come, and a position that says which of them have been read.
+
+A source gives rows when it is asked, and no more than it is asked for: who asks late slows it down.
+Behind each answer it says where it stands. That *position* is recorded with the batch, in one file
+with the state, so that a restart asks for the rows behind those that the state knows. A source that
+cannot go back has no positions: what it had given, and was not recorded, is lost with the process.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from specstream.declarations.schema import Column
+from specstream.operator.operator import Operator
+
+__all__ = ["IDLE", "Position", "Rows", "Source", "Wanted"]
+
+# Plain data, as JSON has it.
+Position = Any
+
+# Seconds without a row after which somebody looks whether the run is to end.
+IDLE = 0.05
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an engine wants of a source.
+
+    Attributes:
+        what: the operator, as messages call it.
+        operator: the operator.
+        columns: that its events have, with their types.
+        beside: names of other columns that options name, such as ``order_by``, by the option.
+        sets_aside: whether rows that cannot be events are set aside; else they are an error.
+        whole: whether rows are wanted with all of their columns.
+        rows: so many are asked for at most.
+        loop: the event loop that the caller runs; None: there is none.
+    """
+
+    what: str
+    operator: Operator
+    columns: Mapping[str, Column]
+    beside: Mapping[str, str]
+    sets_aside: bool
+    whole: bool
+    rows: int
+    loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Of all columns that are wanted."""
+        return list(dict.fromkeys([*self.columns, *self.beside.values()]))
+
+    def chosen(self, table: pa.Table) -> pa.Table:
+        """A table without the columns that nobody wants; as it is, where one is missing, so that
+        whoever reads it can say which."""
+        names = self.names
+        if self.whole or not set(names) <= set(table.column_names):
+            return table
+        return table.select(names)
+
+
+class Rows(NamedTuple):
+    """What a source has given.
+
+    Attributes:
+        table: the rows; none: nothing has come yet.
+        position: the source's, behind them.
+        place: which rows they are, for messages.
+    """
+
+    table: pa.Table
+    position: Position = None
+    place: str = ""
+
+
+class Source(abc.ABC):
+    """Where rows come from; one of its own for each run.
+
+    Attributes:
+        name: names it in messages, and in the checkpoint: a run goes on with the same source.
+        can_replay: whether it gives the rows behind a position again, in the same order.
+    """
+
+    name = ""
+    can_replay = True
+
+    @abc.abstractmethod
+    def open(self, wanted: Wanted, position: Position | None) -> None:
+        """Begins to read.
+
+        Args:
+            wanted: what the engine wants.
+            position: behind which to go on; None: from the beginning.
+
+        Raises:
+            SourceError: it cannot be reached, or the rows behind the position are not there.
+        """
+
+    @abc.abstractmethod
+    def read(self, rows: int, wait: float, idle: float) -> Rows | None:
+        """The next rows: those that have come, but for what comes in ``wait`` seconds more.
+
+        Args:
+            rows: so many at most.
+            wait: seconds, from the first row on.
+            idle: seconds, as long as there is no row.
+
+        Returns:
+            The rows; None: it has ended, or :meth:`stop` was called.
+
+        Raises:
+            InputError: a message cannot be an event; names its place and the column.
+            SourceError: the source has failed.
+        """
+
+    def commit(self, position: Position) -> None:
+        """The rows up to a position are recorded and in the sinks: the source may forget them."""
+        return
+
+    def stop(self) -> None:
+        """Nothing new is to be taken in; :meth:`read` gives what cannot be had again, then None."""
+        return
+
+    def close(self) -> None:
+        """Ends what :meth:`open` has begun; it may have failed."""
+        return

@@ -1,0 +1,129 @@
+"""Several sources as the one stream of events that a pipeline with several sources reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from specstream.declarations.options import instance, refused
+from specstream.errors import ConfigurationError
+from specstream.pipelines.pipeline import Pipeline
+from specstream.pipelines.plan import SOURCE
+from specstream.sources.source import Position, Rows, Source, Wanted
+
+__all__ = ["UnionSource", "union"]
+
+# Between two rounds in which none of them has a row.
+_NAP = 0.0005
+_EXAMPLE = 'sources by name: ss.sources.union({"ticks": source, "news": other})'
+
+
+class UnionSource(Source):
+    """Sources by the names that a pipeline has for them; see :func:`union`."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        given = dict(instance("sources", sources, Mapping, _EXAMPLE))
+        if not given or not all(isinstance(one, Source) for one in given.values()):
+            raise refused("sources", sources, _EXAMPLE)
+        if len(set(map(id, given.values()))) < len(given):
+            raise ConfigurationError(
+                f"sources: two of {', '.join(given)} are the same source: give each its own"
+            )
+        self._sources = given
+        self.name = "; ".join(f"{name}: {source.name}" for name, source in given.items())
+        self.can_replay = all(source.can_replay for source in given.values())
+
+    def open(self, wanted: Wanted, position: Position | None) -> None:
+        pipeline = wanted.operator
+        names = pipeline.sources
+        if not isinstance(pipeline, Pipeline) or set(names) != set(self._sources):
+            raise ConfigurationError(
+                f"{wanted.what} has the sources {', '.join(names) or 'none'}, and the union those "
+                f"of {', '.join(self._sources)}: give one for each, by its name"
+            )
+        self._wanted = wanted
+        self._beside = [name for name in wanted.beside.values() if name != SOURCE]
+        # A union of one source has one position, as one of several has.
+        self._position = dict.fromkeys(self._sources) | (position or {})
+        self._open = dict(self._sources)
+        for name, source in self._sources.items():
+            own = replace(
+                wanted,
+                what=f"{wanted.what}, source {name!r}",
+                columns=dict(pipeline.plan.graph.sources[name].columns),
+                beside={of: one for of, one in wanted.beside.items() if one != SOURCE},
+            )
+            source.open(own, self._position[name])
+
+    def read(self, rows: int, wait: float, idle: float) -> Rows | None:
+        came: dict[str, list[Rows]] = {}
+        count = 0
+        until = time.monotonic() + idle
+        while self._open and count < rows:
+            before = count
+            for name, source in list(self._open.items()):
+                found = source.read(max(rows - count, 1), 0, 0)
+                if found is None:
+                    del self._open[name]
+                elif found.table.num_rows:
+                    if not came:
+                        until = time.monotonic() + wait
+                    came.setdefault(name, []).append(found)
+                    count += found.table.num_rows
+            if time.monotonic() >= until:
+                break
+            if count == before:
+                time.sleep(_NAP)
+        if not came:
+            return Rows(pa.table({})) if self._open else None
+        self._position = self._position | {name: parts[-1].position for name, parts in came.items()}
+        tables = {
+            name: pa.concat_tables([part.table for part in parts], promote_options="permissive")
+            for name, parts in came.items()
+        }
+        table = self._wanted.operator.events_table(tables, self._wanted.what, self._beside)
+        place = "; ".join(f"{name}: {part.place}" for name, parts in came.items() for part in parts)
+        return Rows(table, self._position, place)
+
+    def commit(self, position: Position) -> None:
+        for name, source in self._sources.items():
+            if position[name] is not None:
+                source.commit(position[name])
+
+    def stop(self) -> None:
+        for source in self._sources.values():
+            source.stop()
+
+    def close(self) -> None:
+        for source in self._sources.values():
+            source.close()
+
+
+def union(sources: Mapping[str, Source]) -> UnionSource:
+    """Several sources as one, for a pipeline with several.
+
+    A batch has what has come from each of them. Events are put in order within a batch, and with
+    ``watermark`` across batches: give it where the order between sources matters, and ``sources``
+    for those that the stream is to wait for.
+
+    Args:
+        sources: by the names of the pipeline's sources; each of them has the column of
+            ``order_by``.
+
+    Raises:
+        ConfigurationError: they are no sources by name.
+
+    ::
+
+        events = ss.sources.union({
+            "ticks": ss.sources.kafka("broker:9092", "ticks"),
+            "news": ss.sources.nats("nats://127.0.0.1:4222", "NEWS"),
+        })
+        with ss.Engine(pipeline) as engine:
+            ss.sources.run(engine, events, order_by="time", watermark="1 second",
+                           sources=["ticks", "news"], to={"signals": sink}, checkpoint=path)
+    """
+    return UnionSource(sources)

@@ -1,0 +1,134 @@
+"""One column's values, as JSON or Python has them, as Arrow has them: exactly, or not at all.
+
+What JSON has no type for is text: times are ISO 8601, in UTC where they say no zone; decimals may
+be text or numbers. A whole number is a time as well, in the unit of its column. A fraction is no
+int, and nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.declarations.options import shown
+from specstream.declarations.schema import Column
+
+__all__ = ["Misfit", "column_of", "expected"]
+
+_DIGITS = 38
+_ZONE = re.compile(r"(Z|z|[+-]\d\d(:?\d\d)?)$")
+_PLAIN: dict[str, set[type]] = {"int": {int}, "float": {float, int}, "bool": {bool}, "str": {str}}
+
+
+class Misfit(ValueError):
+    """A value that a column cannot have; its text says which."""
+
+
+def expected(column: Column) -> str:
+    """What the values of a column are, for a message.
+
+    >>> import specstream as ss
+    >>> from specstream.declarations.schema import Schema
+    >>> schema = Schema.of({"at": ss.timestamp("ms"), "paid": ss.decimal(2)}, "event")
+    >>> [expected(column) for column in schema.columns]
+    ['a time in ISO 8601, or a whole number of ms', 'a decimal with 2 digits after its point']
+    """
+    of = column.arrow
+    if pa.types.is_timestamp(of):
+        return f"a time in ISO 8601, or a whole number of {of.unit}"
+    if pa.types.is_date(of):
+        return "a date in ISO 8601"
+    if pa.types.is_decimal(of):
+        return f"a decimal with {of.scale} digits after its point"
+    return column.kind
+
+
+def column_of(values: Sequence[Any], column: Column) -> pa.Array:
+    """The values of a column; None is a null, whether that may be or not.
+
+    Raises:
+        Misfit: one of them does not fit.
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    of = column.arrow
+    try:
+        if pa.types.is_timestamp(of):
+            return _times(values, kinds, of)
+        if pa.types.is_date(of):
+            return _dates(values, kinds, of)
+        if pa.types.is_decimal(of):
+            found = [None if one is None else _decimal(one) for one in values]
+            return pa.array(found, pa.decimal128(_DIGITS, of.scale))
+        if not kinds <= _PLAIN[column.kind]:
+            values = [_plain(one, column) for one in values]
+        return pa.array(values, of)
+    except (pa.ArrowException, OverflowError, ValueError) as error:
+        raise Misfit(str(error)) from None
+
+
+def _plain(value: Any, column: Column) -> Any:
+    """A number of NumPy's as Python's; anything else that is not of the kind does not fit."""
+    if value is None:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) not in _PLAIN[column.kind]:
+        raise Misfit(f"it is {shown(value)}")
+    return value
+
+
+def _times(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array:
+    """Times with a zone are instants; a column without one has them in UTC."""
+    instants = pa.timestamp(of.unit, "UTC")
+    if kinds <= {int}:
+        return pa.array(values, pa.int64()).cast(instants).cast(of)
+    if kinds <= {str}:
+        texts = [None if one is None else _with_zone(one) for one in values]
+        return pa.array(texts, pa.string()).cast(instants).cast(of)
+    if all(issubclass(kind, datetime.datetime) for kind in kinds):
+        aware = [
+            one if one is None or one.tzinfo is not None else one.replace(tzinfo=datetime.UTC)
+            for one in values
+        ]
+        return pa.array(aware, pa.timestamp("us", "UTC")).cast(instants).cast(of)
+    parts = [_times([one], {type(one)}, of) if _is_time(one) else None for one in values]
+    if None in parts:
+        raise Misfit(f"it is {shown(values[parts.index(None)])}")
+    return pa.concat_arrays(parts)
+
+
+def _is_time(value: Any) -> bool:
+    return value is None or type(value) in (int, str) or isinstance(value, datetime.datetime)
+
+
+def _with_zone(text: str) -> str:
+    day, sign, time = text.replace("t", "T").replace(" ", "T", 1).partition("T")
+    if not sign:
+        return f"{day}T00:00:00Z"
+    return text if _ZONE.search(time) else f"{text}Z"
+
+
+def _dates(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array:
+    if kinds <= {str}:
+        return pa.array(values, pa.string()).cast(of)
+    if kinds <= {datetime.date}:
+        return pa.array(values, of)
+    wrong = next(one for one in values if type(one) not in (str, datetime.date, type(None)))
+    raise Misfit(f"it is {shown(wrong)}")
+
+
+def _decimal(value: Any) -> decimal.Decimal:
+    if type(value) in (int, str, decimal.Decimal):
+        try:
+            found = decimal.Decimal(value)
+        except decimal.InvalidOperation:
+            found = decimal.Decimal("nan")
+        if found.is_finite():
+            return found
+    raise Misfit(f"it is {shown(value)}")

@@ -1,0 +1,114 @@
+"""Arrow datasets as a source: files in order, from the row where a run was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pds
+import pyarrow.parquet as pq
+import pytest
+from feeding_driver import chain, events, expected, rows_of
+
+import specstream as ss
+
+
+def write(directory: Path, number: int, first: int, count: int) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{number:03d}.parquet"
+    pq.write_table(pa.Table.from_pylist(events(first, count)), path)
+    return path
+
+
+def run(directory: Path, source: Any, **options: Any) -> Any:
+    with ss.Engine(chain, threads=2, horizon=4) as engine:
+        return ss.sources.run(
+            engine,
+            source,
+            to=ss.spark.parquet_sink(directory / "out"),
+            checkpoint=directory / "recorded",
+            max_rows=40,
+            **options,
+        )
+
+
+def test_a_run_goes_on_behind_the_row_where_it_was(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / "in", number, 100 * number, 100)
+
+    class Stopped(Exception):
+        pass
+
+    def stopping(table: pa.Table, batch_id: int) -> None:
+        if batch_id == 3:
+            raise Stopped
+        sink(table, batch_id)
+
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    with ss.Engine(chain) as engine, pytest.raises(Stopped) as raised:
+        ss.sources.run(
+            engine,
+            ss.sources.dataset(tmp_path / "in"),
+            to=stopping,
+            checkpoint=tmp_path / "recorded",
+            max_rows=40,
+        )
+    (note,) = [one for one in raised.value.__notes__ if "000" in one or "001" in one]
+    assert "raised by batch 3: rows 0 to 39 of" in note
+    assert "001.parquet" in note
+    done = run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+    assert done.events == 300 - 140
+    assert rows_of(tmp_path).equals(expected(300))
+    # What comes later is a part of the same stream.
+    write(tmp_path / "in", 7, 300, 50)
+    done = run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+    assert done.events == 50
+    assert rows_of(tmp_path).equals(expected(350))
+
+
+def test_files_that_come_in_front_or_are_gone_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "in", 5, 0, 100)
+    run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+    write(tmp_path / "in", 1, 100, 10)
+    with pytest.raises(ss.SourceError, match=r"file 0, '.*005.parquet', and .* '.*001.parquet'"):
+        run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+    (tmp_path / "in" / "001.parquet").unlink()
+    pq.write_table(pa.Table.from_pylist(events(0, 60)), path)
+    with pytest.raises(ss.SourceError, match=r"has 40 row\(s\) less"):
+        run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+
+
+@pytest.mark.parametrize("kind", ["table", "dataset", "ipc"])
+def test_tables_and_other_datasets(kind: str, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(events(0, 100))
+    table = table.append_column("unread", pa.array(range(100)))
+    if kind == "ipc":
+        pds.write_dataset(table, tmp_path / "in", format="ipc")
+        source = ss.sources.dataset(tmp_path / "in", format="ipc")
+    else:
+        source = ss.sources.dataset(table if kind == "table" else pds.dataset(table))
+    run(tmp_path, source)
+    assert rows_of(tmp_path).equals(expected(100))
+
+
+def test_a_column_that_is_missing_is_told_before_anything_runs(tmp_path: Path) -> None:
+    source = ss.sources.dataset(pa.table({"x": [1]}))
+    with pytest.raises(ss.InputError, match=r"reads column 'name', .* \(columns: x\)"):
+        run(tmp_path, source)
+    with pytest.raises(ss.ConfigurationError, match="cannot be read as parquet"):
+        ss.sources.dataset(tmp_path / "nowhere")
+
+
+def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 0, 100)
+    options: dict[str, Any] = {"order_by": "x", "watermark": 10}
+    run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options, finish=False)
+    assert rows_of(tmp_path).equals(expected(90))  # the others wait
+    run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options)
+    assert rows_of(tmp_path).equals(expected(100))
+    run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options)  # nothing has come
+    assert rows_of(tmp_path).equals(expected(100))
+    write(tmp_path / "in", 1, 100, 10)
+    with pytest.raises(ss.ConfigurationError, match=r"has ended .*001.parquet.*finish=False"):
+        run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options)

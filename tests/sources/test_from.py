@@ -1,0 +1,144 @@
+"""``specstream run --from``: the same command over sources without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import invoke
+from feeding_driver import events, expected, rows_of
+from kafka_cluster import KafkaCluster
+from nats_server import NatsServer
+
+import specstream as ss
+from specstream.cli.from_source import source_of
+
+TARGET = str(Path(__file__).parents[1] / "support" / "feeding_driver.py") + ":chain"
+
+
+def run(directory: Path, origin: object, *options: object) -> dict[str, Any]:
+    """The summary of a run that goes well."""
+    out = directory / "out"
+    done = invoke("run", TARGET, "--from", origin, "--output", out, "--json", *options)
+    assert done.exit_code in (0, 143), done.output
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {**summary, "status": done.exit_code}
+
+
+def stop_when(directory: Path, rows: int) -> threading.Thread:
+    """Sends this process SIGTERM when the sink has so many rows."""
+
+    def work() -> None:
+        while rows_of(directory).num_rows < rows:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_run_over_files_goes_on_with_those_that_have_come(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    options = ("--checkpoint", tmp_path / "state", "--keep-batches", 3)
+    for number in range(2):
+        table = pa.Table.from_pylist(events(100 * number, 100))
+        pq.write_table(table, tmp_path / "in" / f"{number}.parquet")
+        summary = run(tmp_path, tmp_path / "in", *options)
+        assert (summary["rows_in"], summary["after_batch"]) == (100, [None, 0][number])
+    assert rows_of(tmp_path).equals(expected(200))
+    done = invoke("replay", tmp_path / "state", "--batch", 1)
+    assert done.exit_code == 0, done.output
+    done = invoke("state", tmp_path / "state", "--field", "hash")
+    assert done.exit_code == 0, done.output
+    done = invoke("checkpoint", "list", tmp_path / "state")
+    assert done.exit_code == 0, done.output
+    done = invoke("checkpoint", "rollback", tmp_path / "state", "--to", 0)
+    assert done.exit_code == 0, done.output
+    assert "the checkpoint is at batch 0" in done.stdout
+    assert str(tmp_path / "out" / "part-00000001.parquet") in done.stdout
+    (tmp_path / "out" / "part-00000001.parquet").unlink()
+    assert run(tmp_path, tmp_path / "in", *options)["rows_in"] == 100
+    assert rows_of(tmp_path).equals(expected(200))
+    other = tmp_path / "other"
+    other.mkdir()
+    pq.write_table(table, other / "0.parquet")
+    done = invoke("run", TARGET, "--from", other, "--output", tmp_path / "out", *options)
+    assert done.exit_code == 1
+    assert "--from was " in done.output
+
+
+@pytest.mark.parametrize("kind", ["nats", "kafka"])
+def test_a_run_over_messages_ends_by_a_signal(
+    kind: str, request: pytest.FixtureRequest, stream: str, tmp_path: Path
+) -> None:
+    if kind == "nats":
+        server: NatsServer = request.getfixturevalue("nats_server")
+        server.make_stream(stream, [f"{stream}.>"])
+        server.publish(f"{stream}.eu", events(0, 80))
+        origin = f"{server.url}/{stream}/{stream}.eu?start=earliest"
+    else:
+        brokers: KafkaCluster = request.getfixturevalue("brokers")
+        brokers.publish(stream, events(0, 80))
+        origin = f"kafka://{brokers.servers}/{stream}?group=g"
+    stopping = stop_when(tmp_path, 80)
+    summary = run(tmp_path, origin, "--checkpoint", tmp_path / "state")
+    stopping.join()
+    assert (summary["rows_in"], summary["status"], summary["stopped"]) == (80, 143, True)
+    assert rows_of(tmp_path).equals(expected(80))
+
+
+def test_lines_of_tcp(tmp_path: Path) -> None:
+    content = b"".join(json.dumps(one).encode() + b"\n" for one in events(0, 50))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def send() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(content)
+
+        threading.Thread(target=send, daemon=True).start()
+        origin = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        assert run(tmp_path, origin)["rows_in"] == 50
+        assert rows_of(tmp_path).equals(expected(50))
+        done = invoke(
+            *("run", TARGET, "--from", origin, "--output", tmp_path / "out2"),
+            *("--checkpoint", tmp_path / "state"),
+        )
+        assert done.exit_code == 1
+        assert "cannot send again" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--from", "nowhere"], "--from nowhere: there is no such file; expected nats://"),
+        (["--from", "amqp://host/queue"], "--from amqp://host/queue: expected nats://"),
+        (["--from", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
+        (["--from", "kafka://host:1"], "--from kafka://host:1: expected nats://"),
+        (["--from", "tcp://host"], "--from tcp://host: expected nats://"),
+        (["--from", "tcp://host:1?start=x"], "start= is none of the options format, listen"),
+        (["--from", ".", "--input", "."], "--from and --input both say where"),
+        (["--from", ".", "--max-files-per-trigger", "1"], "--max-files-per-trigger is about Spark"),
+        ([], "Missing option '--order-by'"),
+        (["--order-by", "x"], "Missing option '--input'"),
+    ],
+)
+def test_what_cannot_be_is_told(options: list[str], told: str, tmp_path: Path) -> None:
+    done = invoke("run", TARGET, "--output", tmp_path / "out", *options)
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split())
+
+
+def test_a_value_that_an_option_cannot_have_is_told() -> None:
+    with pytest.raises(ss.ConfigurationError, match="start='now'; expected one of earliest"):
+        source_of("nats://127.0.0.1:4222/ORDERS?start=now")
