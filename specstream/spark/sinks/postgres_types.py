@@ -1,4 +1,4 @@
-"""Arrow's types as those of PostgreSQL, and rows as the columns of a table take them."""
+"""Arrow's types as those of PostgreSQL; a table's rows in the types of its columns."""
 
 from __future__ import annotations
 
