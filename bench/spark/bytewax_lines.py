@@ -59,7 +59,7 @@ def run_lines(port: int, sink: Any) -> None:
 
     def write(item: tuple[str, pa.Table]) -> int:
         sink(item[1], 0)
-        return item[1].num_rows
+        return int(item[1].num_rows)
 
     flow = Dataflow("count")
     lines = op.input("lines", flow, Source())

@@ -144,7 +144,7 @@ class KafkaSource(Source):
             self._kafka.KafkaError._AUTO_OFFSET_RESET,
             self._kafka.KafkaError.OFFSET_OUT_OF_RANGE,
         ):
-            raise self._are_gone(*of, self._next.get(of), None)
+            raise self._are_gone(of[0], of[1], self._next.get(of), None)
         passing = (
             self._kafka.KafkaError._PARTITION_EOF,
             self._kafka.KafkaError._ALL_BROKERS_DOWN,

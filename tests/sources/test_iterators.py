@@ -31,13 +31,14 @@ async def slowly(rows: list[Any]) -> AsyncIterator[Any]:
 def test_what_an_iterator_gives_is_run_in_its_order(kind: str, max_wait: float) -> None:
     rows = events(0, 500)
     parts = [rows[at : at + 70] for at in range(0, 500, 70)]
-    items: Any = {
+    made: dict[str, Any] = {
         "async": lambda: slowly(rows),
         "plain": lambda: iter(rows),
         "lists": lambda: slowly(parts),
         "tables": lambda: map(pa.Table.from_pylist, parts),
         "batches": lambda: slowly(list(map(pa.RecordBatch.from_pylist, parts))),
-    }[kind]()
+    }
+    items = made[kind]()
     tables, sink = collected()
     with ss.Engine(chain, threads=2, horizon=4) as engine:
         stats = ss.sources.run(

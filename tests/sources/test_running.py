@@ -168,7 +168,7 @@ def test_an_option_that_cannot_be_is_told(options: dict[str, Any], told: str) ->
         with pytest.raises(ss.ConfigurationError, match=told):
             ss.sources.run(engine, ss.sources.iterate([]), **{"to": print, **options})
         with pytest.raises(ss.ConfigurationError, match=r"events=.*; expected a source such as"):
-            ss.sources.run(engine, [], to=print)  # type: ignore[arg-type]
+            ss.sources.run(engine, [], to=print)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
