@@ -8,6 +8,11 @@ C_SOURCES := $(shell find stm_native -path stm_native/tests -prune -o \
 	\( -name '*.c' -o -name '*.h' -o -name 'build.py' \) -print 2>/dev/null)
 # Java is looked for once per make, and only by the targets that start Spark.
 WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
+# Each of these has one thread, and what each says stays together. The longest begins.
+LINTS := lint-types lint-style lint-rooms lint-layout
+SIDE_BY_SIDE := --jobs=2 --output-sync=target
+# Tests start more than a hundred Pythons, of which each would compile all files once more.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST_ARGS ?=
 QUICK := not spark and not slow and not large and not long
 DEMO_ARGS ?=
@@ -32,7 +37,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency cores speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -98,10 +103,16 @@ example: $(VENV)/installed-demo
 	$(WITH_JAVA) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
 
 lint: $(VENV)/installed-test
+	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS)
+
+lint-types:
+	$(BIN)/mypy
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+lint-rooms:
 	$(BIN)/lint-imports
-	$(BIN)/mypy
+lint-layout:
 	$(MAKE) --silent -C stm_native/tests layout
 
 # Two processes: these tests wait for each other's engines, never for a clock. Without a nats-server
@@ -121,8 +132,10 @@ quick: lint
 # depend on how far LLVM optimises, and compiling without takes a third of the time.
 OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 
-test: lint .pytest_cache/spark.jsa
+test: $(VENV)/installed-test
+	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS) .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
+	-@.ci/ensure-postgres > /dev/null
 	-@.ci/ensure-nats > /dev/null
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)

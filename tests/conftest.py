@@ -16,14 +16,17 @@ import java_classes
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
 # An example may compile, on a busy machine: how long it takes is no failure.
-hypothesis.settings.register_profile("without a clock", deadline=None)
+hypothesis.settings.register_profile("without a clock", deadline=None, max_examples=share_of(100))
 # What decides whether a change lands draws the same examples each time; everybody else new ones.
-hypothesis.settings.register_profile("landing", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "landing", deadline=None, max_examples=share_of(100), derandomize=True
+)
 hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "without a clock")
 
 
@@ -47,6 +50,9 @@ os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" 
 
 # The Sparks of tests live for seconds, and there are dozens.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options())
+
+# It starts a Spark when it is imported, as the pages' examples do; looking for doctests would.
+collect_ignore = ["docs/session_of_pages.py"]
 
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {
@@ -162,7 +168,7 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
     return path
 
 
-# Of these folders.
+# Of these folders all tests with many cases, of the others those through settings of an engine.
 HALVED = {
     "checkpoint",
     "compiler",
@@ -176,6 +182,19 @@ HALVED = {
 }
 
 
+def is_through_settings(item: pytest.Item) -> bool:
+    """Whether the cases of a test are settings: all paths, or those that its module names."""
+    module = getattr(item, "module", None)
+    engines = getattr(module, "ENGINES", ())
+    named = [*engines, *getattr(module, "OPEN", ())]
+    if isinstance(engines, dict):
+        named += engines.values()
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    return "path" in given or any(
+        isinstance(of, str | dict) and of in named for of in given.values()
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
     of the daily check, what tests benchmarks, which are programs for a quiet machine, and half of
@@ -186,8 +205,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.nodeid.partition("[")[0]
         case[name] += 1
         folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
-        # Not always the same of the settings that many tests go through.
-        if folder in HALVED and cases[name] > 3 and (case[name] + len(name)) % 2 == 0:
+        # Not always the same of the settings that many tests go through: nor for each operator.
+        turn = case[name] + case[name] // len(PATHS) + len(name)
+        is_halved = folder in HALVED or is_through_settings(item)
+        if is_halved and cases[name] > 3 and turn % 2 == 0:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:
             item.add_marker("long")

@@ -6,7 +6,9 @@ All speeds are relative to one thread.
 from __future__ import annotations
 
 import heapq
+import os
 import statistics
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ __all__ = [
     "CELLS",
     "FULL",
     "GOALS",
+    "HAS_TIME",
     "KINDS",
     "QUICK",
     "SIGMAS",
@@ -38,6 +41,8 @@ __all__ = [
 
 SIGMAS = (0.0, 0.5, 1.0)
 MICRO = 1_000
+# Threads that sleep say something as long as what they do in between takes no more of the cores.
+HAS_TIME = 0.5
 
 
 class Cell(NamedTuple):
@@ -130,9 +135,9 @@ def ideal(times: Numbers, threads: int, horizon: int) -> float:
     """
     free = [0] * threads
     committed: list[int] = []
-    for number, time in enumerate(times.tolist()):
+    for number, taken in enumerate(times.tolist()):
         opens = committed[number - horizon] if number >= horizon else 0
-        end = max(heapq.heappop(free), opens) + time
+        end = max(heapq.heappop(free), opens) + taken
         heapq.heappush(free, end)
         committed.append(max(end, committed[-1] if committed else 0))
     return int(times.sum()) / committed[-1]
@@ -146,6 +151,7 @@ def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
             times = durations(cell.time, sigma, max(200, int(amount.seconds * 1e9 / cell.time)))
             load = Load(times, cell.threads, cell.horizon)
             say(f"{cell.time / MICRO:g} µs, {cell.threads} threads, sigma {sigma:g}")
+            speed, share = _asleep(load, amount.repeats)
             rows.append(
                 {
                     "time": cell.time,
@@ -153,7 +159,8 @@ def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
                     "horizon": cell.horizon,
                     "sigma": sigma,
                     "ideal": ideal(times, cell.threads, cell.horizon),
-                    "real": _asleep(load, amount.repeats),
+                    "real": speed,
+                    "share": share,
                     "machine": speed_on_machine(load),
                 }
             )
@@ -168,11 +175,11 @@ def error(row: Mapping[str, Any]) -> float:
 def busy(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """One thread that runs everything as transactions, and two, really busy and on the machine."""
     rows = []
-    for time in BUSY_TIMES:
+    for mean in BUSY_TIMES:
         for reads, writes in ((10, 2), (COMMIT_READS, COMMIT_WRITES)):
-            times = durations(time, 0.5, max(300, int(amount.seconds * 0.1e9 / time)))
+            times = durations(mean, 0.5, max(300, int(amount.seconds * 0.1e9 / mean)))
             for threads, horizon in BUSY:
-                say(f"{time / MICRO:g} µs, {reads} reads, {threads} busy")
+                say(f"{mean / MICRO:g} µs, {reads} reads, {threads} busy")
                 load = Load(
                     times, threads, horizon, reads=reads, writes=writes, forced=threads == 1
                 )
@@ -183,7 +190,7 @@ def busy(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
                 ]
                 rows.append(
                     {
-                        "time": time,
+                        "time": mean,
                         "reads": reads,
                         "writes": writes,
                         "threads": threads,
@@ -260,16 +267,21 @@ def _alone(load: Load) -> Load:
     return replace(load, threads=1, horizon=0, chunk=1, longest=0, forced=False)
 
 
-def _asleep(load: Load, repeats: int) -> float:
-    ratios = []
+def _asleep(load: Load, repeats: int) -> tuple[float, float]:
+    """The speed of threads that sleep, and the part of the cores' time that they took."""
+    ratios, shares = [], []
+    cores = len(os.sched_getaffinity(0))
     # A sleep is longer than it should be: the same for one thread and for many.
     alone = _alone(replace(load, times=load.times[: max(200, len(load.times) // 8)]))
     for _ in range(repeats):
-        one, many = real(alone, asleep=True), real(load, asleep=True)
+        one = real(alone, asleep=True)
+        cpu, wall = time.process_time(), time.perf_counter()
+        many = real(load, asleep=True)
+        shares.append((time.process_time() - cpu) / (time.perf_counter() - wall) / cores)
         # As long as one thread would take for all of them.
         all_seconds = one.seconds * float(load.times.sum()) / float(alone.times.sum())
         ratios.append(all_seconds / many.seconds)
-    return statistics.median(ratios)
+    return statistics.median(ratios), statistics.median(shares)
 
 
 def speed_on_machine(load: Load) -> float:

@@ -12,7 +12,7 @@ from specstream.figures.style import from_zero, in_style, line_at, new_figure
 __all__ = ["draw"]
 
 TITLES = {
-    "model": "Scored by a model of scikit-learn: speed against threads",
+    "model": "Scored by a trained network: speed against threads",
     "lookup": "Asking a service over the network: speed against threads",
 }
 

@@ -126,6 +126,7 @@ class BatchRunner:
                     "watermark": None if options.watermark is None else "given",
                     "phases": "time" if engine.operator.event.phases else "event",
                 },
+                lease=options.lease,
             )
             self.inputs = Inputs(
                 self.checkpoint.store,
@@ -177,6 +178,8 @@ class BatchRunner:
         checkpoint, batch_id, finished = self.checkpoint, batch.batch_id, batch.rows is None
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
+        if checkpoint is not None:
+            checkpoint.check_held(look=False)
         late_before = self.engine.durable.pending.late
         failed_before = self.engine.durable.failed.count
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
@@ -219,7 +222,7 @@ class BatchRunner:
                 if self.inputs is not None:
                     self.inputs.applied(batch_id)
                 failpoints.hit("before-sink", batch_id)
-                delivery.commit()
+                delivery.commit(checkpoint.check_held)
                 failpoints.hit("after-sink", batch_id)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
@@ -325,7 +328,7 @@ class BatchRunner:
         """Gives the sinks what a batch has for them."""
         with self._deliveries.of(batch_id, ends=ends) as delivery:
             delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
-            delivery.commit()
+            delivery.commit(None if self.checkpoint is None else self.checkpoint.check_held)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
 

@@ -46,6 +46,7 @@ from specstream.checkpoint.file_format import (
     increment,
     pack,
 )
+from specstream.checkpoint.lease import SECONDS
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
@@ -107,6 +108,8 @@ class Checkpoint:
         keep_batches: files reach back at least so many batches, where so many were written.
         settings: options that decide what the query answers; they must be those of the last file,
             where it has them.
+        lease: how long a process that has the directory, and has not been heard of, is waited for,
+            in seconds, where there are no locks.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
@@ -127,8 +130,10 @@ class Checkpoint:
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
         settings: Mapping[str, Any] | None = None,
+        lease: float = SECONDS,
     ) -> None:
         self._engine = engine
+        self._lease = lease
         self._settings = dict(settings or {})
         self._rename = dict(rename or {})
         self._in_use = in_use
@@ -173,13 +178,24 @@ class Checkpoint:
                 # Closed before it is opened again: closing a file ends all locks that the process
                 # has on it.
                 user.close()
-            self._store.open()
+            self._store.open(self._lease)
             _users[self._store.key] = self
 
     @property
     def store(self) -> Store:
         """Where the files are."""
         return self._store
+
+    def check_held(self, *, look: bool = True) -> None:
+        """Whether no other process has taken the directory over, and its sinks with it.
+
+        Args:
+            look: as of :meth:`Store.check_held`.
+
+        Raises:
+            ConfigurationError: one has; names it.
+        """
+        self._store.check_held(look=look)
 
     def close(self) -> None:
         """Releases the directory lock."""

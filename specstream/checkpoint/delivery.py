@@ -321,8 +321,11 @@ class Delivery:
         failpoints.hit("prepared", self._batch_id)
         return prepared
 
-    def commit(self) -> None:
+    def commit(self, check: Callable[[], object] | None = None) -> None:
         """Gives the sinks their rows, one sink after the other; call it when the batch is recorded.
+
+        Args:
+            check: called before each; what it raises is raised, and that one gets nothing.
 
         Raises:
             Exception: what a sink raised, with a note that names it. The sinks after it get
@@ -332,9 +335,12 @@ class Delivery:
             sink, table, option, future = self._left[0]
             with self._noted(option):
                 prepared = None if future is None else future.result()
-                del self._left[0]  # half committed, it could not be taken back
                 if prepared is not None:
                     failpoints.hit("before-commit", self._batch_id)
+                if check is not None:
+                    check()
+                del self._left[0]  # half committed, it could not be taken back
+                if prepared is not None:
                     prepared.commit()
                 else:
                     assert callable(sink)

@@ -7,6 +7,7 @@ on, and what it deletes meanwhile is left out.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specstream.checkpoint.chain import Chain
@@ -23,7 +24,7 @@ from specstream.errors import ConfigurationError, SnapshotError, SpecstreamError
 from specstream.files.container import DamagedFile
 from specstream.files.untrusted import read_table
 
-__all__ = ["Inventory", "Listed", "inventory"]
+__all__ = ["Inventory", "Listed", "inventory", "ranges_of"]
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,16 @@ class Inventory:
         files: the checkpoint files, early ones first.
         others: other files that belong to it: the number of rows of those that are whole, by name,
         troubles: and what is wrong with those that are not.
+        missing: batches without a file that later ones build on.
+        gaps: other batches between the first and the last that have none.
         prefetched: ids of batches whose rows were fetched ahead and that have not run.
     """
 
     files: list[Listed] = field(default_factory=list)
     others: dict[str, int | None] = field(default_factory=dict)
     troubles: dict[str, str] = field(default_factory=dict)
+    missing: list[int] = field(default_factory=list)
+    gaps: list[int] = field(default_factory=list)
     prefetched: list[int] = field(default_factory=list)
 
     @property
@@ -80,6 +85,10 @@ class Inventory:
     def restart(self) -> Listed | None:
         """What a start goes on from: the newest that can be had."""
         return next((one for one in reversed(self.files) if one.trouble is None), None)
+
+    def both_at(self, spark: SparkLog) -> list[int]:
+        """Batches that this checkpoint and Spark's can be gone back to, or on from."""
+        return [one for one in self.usable if one in spark.planned and not spark.troubles_at(one)]
 
     def fits(self, spark: SparkLog) -> str | None:
         """What is wrong between this checkpoint and Spark's; None: they belong together."""
@@ -101,6 +110,22 @@ class Inventory:
             f"it ends with batch {at}, and Spark goes on with batch {following}; expected "
             f"{expected[0]} or {expected[1]}"
         )
+
+
+def ranges_of(batches: Sequence[int]) -> str:
+    """Ids of batches, in few words.
+
+    >>> ranges_of([2, 3, 4, 7]), ranges_of([])
+    ('2 to 4, 7', 'none')
+    """
+    runs: list[list[int]] = []
+    for batch in batches:
+        if runs and batch <= runs[-1][-1] + 1:
+            runs[-1].append(batch)
+        else:
+            runs.append([batch])
+    shown = (f"{run[0]} to {run[-1]}" if run[0] < run[-1] else str(run[0]) for run in runs)
+    return ", ".join(shown) or "none"
 
 
 def inventory(store: Store, *, thorough: bool = False) -> Inventory:
@@ -135,8 +160,12 @@ def inventory(store: Store, *, thorough: bool = False) -> Inventory:
             written = store.modified(str(name))
         except FileNotFoundError:
             continue  # superseded meanwhile
+        before = names[at - 1].batch_id if at else name.batch_id - 1
+        without = range(before + 1, name.batch_id)
+        # In front of a full file nothing needs them: the deletion of early ones was broken off.
+        (found.gaps if name.is_full else found.missing).extend(without)
         if trouble is None and file is not None:
-            chain, trouble = _on(chain, file, name)
+            chain, trouble = _on(chain, file, name, is_there=at > 0 and not without)
         else:
             chain = None
         ends = at + 1 == len(names) or names[at + 1].is_full
@@ -158,15 +187,16 @@ def _read(store: Store, name: FileName) -> tuple[CheckpointFile | None, int, str
 
 
 def _on(
-    chain: Chain | None, file: CheckpointFile, name: FileName
+    chain: Chain | None, file: CheckpointFile, name: FileName, *, is_there: bool
 ) -> tuple[Chain | None, str | None]:
-    """The chain with a file behind it, or what is in the way."""
+    """The chain with a file behind it, or what is in the way; ``is_there``: the file before is."""
     try:
         if name.is_full:
             return Chain(file, "it"), None
         before = name.batch_id - 1
         if chain is None or chain.batch_id != before:
-            return None, f"the file of batch {before}, which it builds on, cannot be used"
+            why = "cannot be used" if is_there else "is not there"
+            return None, f"the file of batch {before}, which it builds on, {why}"
         if not chain.is_built_on_by(file):
             return None, f"it builds on another file of batch {before}"
         chain.add(file, "it")

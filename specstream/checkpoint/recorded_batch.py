@@ -15,7 +15,8 @@ from specstream.checkpoint.chain import Chain
 from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName, names_of, read_file
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.inputs import Input, input_batches, read_input
-from specstream.checkpoint.restart import newest_chain
+from specstream.checkpoint.inventory import inventory, ranges_of
+from specstream.checkpoint.restart import Newest, newest_chain
 from specstream.checkpoint.store import Store
 from specstream.declarations.state import Layout
 from specstream.declarations.state_content import StateContent
@@ -129,11 +130,9 @@ def state_after(store: Store, batch_id: int) -> Chain:
     for look in range(_LOOKS):
         names = _names(store)
         if not _has(names, batch_id):
-            ids = sorted({name.batch_id for name in names})
-            there = f"{ids[0]} to {ids[-1]}" if ids else "none"
             raise ConfigurationError(
-                f"batch {batch_id} has no file in checkpoint {store!r}; batches that have: {there}"
-                "; how far they reach back is what keep_batches= says"
+                f"batch {batch_id} has no file in checkpoint {store!r}; {_there(store)}; how far "
+                "they reach back is what keep_batches= says"
             )
         try:
             return _chain(store, names, batch_id)
@@ -141,13 +140,20 @@ def state_after(store: Store, batch_id: int) -> Chain:
             if look == _LOOKS - 1:
                 raise SnapshotError(
                     f"the state after batch {batch_id} cannot be had from {store!r}: a file that "
-                    f"leads to it is not there any more ({error})"
+                    f"leads to it is not there any more ({error}); {_there(store)}"
                 ) from None
+        except SnapshotError as error:
+            raise SnapshotError(f"{error}; {_there(store)}") from None
     raise AssertionError
 
 
-def newest_state(store: Store) -> Chain:
-    """The engine after the newest batch that a start could go on from.
+def _there(store: Store) -> str:
+    return f"give one of those whose state can be had: {ranges_of(inventory(store).usable)}"
+
+
+def newest_state(store: Store) -> tuple[Chain, Newest]:
+    """The engine after the newest batch that a start could go on from; and what was found damaged
+    behind it.
 
     Raises:
         ConfigurationError: there is no such directory, or no checkpoint file in it.
@@ -172,7 +178,7 @@ def newest_state(store: Store) -> Chain:
                 f"{what} has {found.files} checkpoint file(s), none of which can be used: "
                 f"{'; '.join(found.damaged) or 'there is no full one'}"
             )
-        return found.chain
+        return found.chain, found
     raise AssertionError
 
 

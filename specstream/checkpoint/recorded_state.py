@@ -34,17 +34,25 @@ class CheckpointState(SnapshotDescription):
         operator: name of the operator.
         query: id of Spark's query; None: the batch was given by hand.
         finished: the stream has ended with the batch.
+        newest_batch: the last batch of which there is a file, whole or not; of a batch that was
+            asked for the batch itself.
+        damaged: where that is a later one, the files that cannot be used, each with the reason.
     """
 
     batch_id: int
     operator: str
     query: str | None
     finished: bool
+    newest_batch: int
+    damaged: tuple[str, ...] = ()
 
     def _sheet(self) -> Sheet:
         sheet = super()._sheet()
         ended = ", the last" if self.finished else ""
         facts = [("operator", self.operator), ("after batch", f"{self.batch_id:,}{ended}")]
+        if self.damaged:
+            facts.append(("newest batch", f"{self.newest_batch:,}, whose state cannot be had"))
+            facts.append(("damaged", "; ".join(self.damaged)))
         return Sheet("Checkpoint", [*facts, *sheet.facts])
 
     @property
@@ -76,14 +84,16 @@ def checkpoint_state(
         checkpoint: what ``foreach_batch(checkpoint=...)`` got, a path or a URI; or what
             ``specstream run --checkpoint`` got.
         batch: id of the batch; one whose files are still there: ``specstream checkpoint list``
-            tells which, and ``keep_batches=`` keeps more. None: the newest that is whole.
+            tells which, and ``keep_batches=`` keeps more. None: the newest that is whole; its
+            ``damaged`` says why it is not the newest of all.
 
     Returns:
         The state, to be read as ``engine.state``, or as Arrow tables by field.
 
     Raises:
-        ConfigurationError: there is no such directory, or no file of the batch.
-        SnapshotError: a file that leads to the batch is damaged; names it.
+        ConfigurationError: there is no such directory, or no file of the batch; says of which
+            batches the state can be had.
+        SnapshotError: a file that leads to the batch is damaged; names it, and says likewise.
 
     ::
 
@@ -92,7 +102,13 @@ def checkpoint_state(
     """
     store = recorded_store(checkpoint)
     wanted = None if batch is None else integer("batch", batch, 0)
-    chain = newest_state(store) if wanted is None else state_after(store, wanted)
+    damaged: tuple[str, ...] = ()
+    if wanted is None:
+        chain, newest = newest_state(store)
+        last, damaged = newest.newest, tuple(newest.damaged)
+    else:
+        chain = state_after(store, wanted)
+        last = wanted
     about = chain.last.about
     held = describe_snapshot(chain.snapshot())
     return CheckpointState(
@@ -106,4 +122,6 @@ def checkpoint_state(
         about.operator,
         about.query,
         about.finished,
+        about.batch_id if last is None else last,
+        damaged,
     )

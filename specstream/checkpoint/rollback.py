@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
 
 from specstream.checkpoint.batch import OF_SOURCES
 from specstream.checkpoint.checkpoint_files import names_of
 from specstream.checkpoint.inputs import input_batches
-from specstream.checkpoint.inventory import Inventory, inventory
+from specstream.checkpoint.inventory import Inventory, inventory, ranges_of
 from specstream.checkpoint.prefetch import kept_rows
 from specstream.checkpoint.spark_log import Deletion, SparkLog
 from specstream.checkpoint.store import Store
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.part_files import batches_of, parts_of
+from specstream.files.tree import LocalTree
 
 __all__ = ["Rollback", "roll_back"]
-
-_PART = "part-*.parquet"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Rollback:
             their source cannot be taken back.
         outputs: of the directories of Parquet files that were named, those files that the sink must
             forget.
+        mixed: those that a compaction has put together of earlier batches and of such ones: how
+            many of their rows, the first ones, are to stay.
     """
 
     batch_id: int
@@ -50,6 +53,7 @@ class Rollback:
     files: list[str]
     merges_files: bool
     outputs: list[str]
+    mixed: dict[str, int] = field(default_factory=dict)
 
 
 def roll_back(
@@ -67,7 +71,7 @@ def roll_back(
         store: where our checkpoint files are. It is locked meanwhile, where it can be.
         spark: Spark's checkpoint of the same query; None: it is a stream without Spark.
         to: the batch after which they are to be; None: the newest that both can be at.
-        outputs: directories of Parquet files, a file for each batch, as ``parquet_sink`` has them.
+        outputs: directories of Parquet files, as ``parquet_sink`` has them.
         dry_run: whether nothing is deleted.
         progress: called with each file before it goes.
 
@@ -85,7 +89,7 @@ def roll_back(
             batch_id = _target(store, found, None, to)
             files = _of_later(store, batch_id)
             newest = max([batch_id, *(one.batch_id for one in found.files)])
-        elif to is None and restart is not None and found.fits(spark) is None:
+        elif to is None and restart is not None and _fit(found, spark):
             # All that may be left to do is what was broken off behind Spark's last plan.
             batch_id = newest = restart.batch_id
             is_known = batch_id in spark.planned and not found.prefetched
@@ -95,12 +99,14 @@ def roll_back(
             files = [*_of_later(store, batch_id), *spark.back_to(batch_id)]
             known = [*found.prefetched, *spark.planned, *(one.batch_id for one in found.files)]
             newest = max([batch_id, *known])
+        later, mixed = _later(outputs, batch_id)
         done = Rollback(
             batch_id,
             newest,
             [str(one) for one in files],
             bool(files) and spark is not None and spark.merges_files(batch_id),
-            [str(path) for place in outputs for path in _later(Path(place), batch_id)],
+            later,
+            mixed,
         )
         for one in files if not dry_run else ():
             if progress is not None:
@@ -109,6 +115,11 @@ def roll_back(
         return done
     finally:
         store.close()
+
+
+def _fit(found: Inventory, spark: SparkLog) -> bool:
+    """Whether a query could go on with both."""
+    return found.fits(spark) is None and not spark.troubles_at()
 
 
 def _of_later(store: Store, batch_id: int) -> list[Deletion]:
@@ -141,12 +152,12 @@ def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | No
     if to is None and spark is None:
         return restart.batch_id
     if to is None and spark is not None:
-        both = [batch for batch in found.usable if batch in spark.planned]
+        both = found.both_at(spark)
         if not both:
             raise ConfigurationError(
-                f"checkpoint {store!r} can be at the batches {_told(found.usable)}, and "
-                f"{spark.directory!r} knows {_told(spark.planned)}: there is none that both can "
-                "be at; put a copy of both directories back"
+                f"checkpoint {store!r} can be at the batches {ranges_of(found.usable)}, and "
+                f"{spark.directory!r} knows {ranges_of(spark.planned)}{_damaged_in(spark)}: there "
+                "is none that both can be at; put a copy of both directories back"
             )
         return both[-1]
     if to is None or to not in found.usable:
@@ -154,28 +165,37 @@ def _target(store: Store, found: Inventory, spark: SparkLog | None, to: int | No
         why = "there is no checkpoint file of it" if trouble is None else f"its file: {trouble}"
         raise SnapshotError(
             f"checkpoint {store!r} cannot be taken back to batch {to}: {why}; it can be to "
-            f"{_told(found.usable)}. How far files reach back is what keep_batches= says"
+            f"{ranges_of(found.usable)}. How far files reach back is what keep_batches= says"
+        )
+    troubles = {} if spark is None else spark.troubles_at(to)
+    if spark is not None and troubles and to in spark.planned:
+        raise SnapshotError(
+            f"{spark.directory!r} cannot be taken back to batch {to}: "
+            f"{'; '.join(map(': '.join, troubles.items()))}; both checkpoints "
+            f"can be at {ranges_of(found.both_at(spark))}"
         )
     return to
 
 
-def _told(batches: list[int]) -> str:
-    """Ids of batches, in few words.
-
-    >>> _told([2, 3, 4, 7]), _told([])
-    ('2 to 4, 7', 'none')
-    """
-    runs: list[list[int]] = []
-    for batch in batches:
-        if runs and batch <= runs[-1][-1] + 1:
-            runs[-1].append(batch)
-        else:
-            runs.append([batch])
-    shown = (f"{run[0]} to {run[-1]}" if run[0] < run[-1] else str(run[0]) for run in runs)
-    return ", ".join(shown) or "none"
+def _damaged_in(spark: SparkLog) -> str:
+    damaged = spark.damaged
+    return f", with damaged files ({', '.join(damaged)})" if damaged else ""
 
 
-def _later(directory: Path, batch_id: int) -> list[Path]:
-    """The files of later batches in the directory of a Parquet sink."""
-    numbered = (path for path in directory.glob(_PART) if path.stem[len("part-") :].isdigit())
-    return sorted(path for path in numbered if int(path.stem[len("part-") :]) > batch_id)
+def _later(
+    outputs: Iterable[str | os.PathLike[str]], batch_id: int
+) -> tuple[list[str], dict[str, int]]:
+    """The files of later batches in the directories of Parquet sinks; and those that have rows of
+    earlier ones as well, with the number of these."""
+    later, mixed = [], {}
+    for place in outputs:
+        tree = LocalTree(place)
+        for part in parts_of(tree.files()):
+            path = str(tree.path / part.name)
+            if part.first > batch_id:
+                later.append(path)
+            elif part.last > batch_id:
+                with tree.reading(part.name) as source, pq.ParquetFile(source) as file:
+                    batches = batches_of(part, file)
+                mixed[path] = sum(rows for batch, rows in batches if batch <= batch_id)
+    return later, mixed

@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from specstream.checkpoint.checkpoint_files import names_of
@@ -26,7 +27,7 @@ from specstream.checkpoint.store import SPARKS, LocalStore, Store, store_of
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed, made_of, object_of
 
-__all__ = ["RunDirectory", "RunRecord", "recorded_store", "run_directory_of"]
+__all__ = ["RECORD", "RunDirectory", "RunRecord", "recorded_store", "run_directory_of"]
 
 RECORD = "run.json"
 FILES = "specstream"
@@ -43,11 +44,18 @@ class RunRecord:
         settings: options that each start has to have, by their names on the command line.
         outputs: directories of Parquet files, one for each batch, that the run writes.
         version: of the record's format.
+        checksum: of the rest; None: it is not looked at.
     """
 
     settings: list[tuple[str, str | None]]
     outputs: list[str] = field(default_factory=list)
     version: int = _VERSION
+    checksum: int | None = None
+
+    def summed(self) -> RunRecord:
+        """The same with its checksum."""
+        without = replace(self, checksum=None)
+        return replace(self, checksum=zlib.crc32(json.dumps(asdict(without)).encode()))
 
 
 class RunDirectory:
@@ -93,7 +101,13 @@ class RunDirectory:
                     f"{what} has version {version}, and this specstream reads {_VERSION}: use the "
                     "version that has written it"
                 )
-            return made_of(told, RunRecord, "the record")
+            record = made_of(told, RunRecord, "the record")
+            if record.checksum is not None and record != record.summed():
+                raise Malformed(
+                    "its checksum is wrong, so something in it has changed (who means to change "
+                    "it takes the checksum out)"
+                )
+            return record
         except FileNotFoundError:
             raise SnapshotError(
                 f"{what} is not there, and batches of a run are: put it back, or name another "
@@ -101,6 +115,15 @@ class RunDirectory:
             ) from None
         except Malformed as error:
             raise SnapshotError(f"{what} cannot be used: {error}: put a copy of it back") from None
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with the record; None: nothing."""
+        try:
+            self.record()
+        except SnapshotError as error:
+            return str(error).removeprefix(f"{RECORD} in {str(self.path)!r} ")
+        return None
 
     def check(self, settings: Mapping[str, str | None]) -> bool:
         """Whether a run with these settings may begin or go on here; True: it goes on.
@@ -148,7 +171,7 @@ class RunDirectory:
         # while it planned its first batch, Spark cannot go on from what it has left there.
         shutil.rmtree(self.spark, ignore_errors=True)
         record = RunRecord(list(settings.items()), [os.path.realpath(str(one)) for one in outputs])
-        said = json.dumps(asdict(record), indent=2).encode()
+        said = json.dumps(asdict(record.summed()), indent=2).encode()
         LocalStore(self.path).write(RECORD, [said, b"\n"], _NO_BATCH)
 
 
@@ -161,7 +184,9 @@ def run_directory_of(checkpoint: str | os.PathLike[str]) -> RunDirectory | None:
     if "://" in (text := os.fspath(checkpoint)):
         return None
     found = RunDirectory(text)
-    return found if found.is_there else None
+    # Without its record it is one all the same, if no checkpoint file is in the directory itself.
+    is_one = found.is_there or (found.has_batches and not names_of(LocalStore(text)))
+    return found if is_one else None
 
 
 def recorded_store(checkpoint: str | os.PathLike[str]) -> Store:

@@ -7,14 +7,20 @@ N + 1: what is left is what a crash in batch N + 1 would leave.
 
 A source of files keeps a log of its own in ``sources``, which files it has given to which batch.
 Unless that is taken back as well, all files of later batches come in one.
+
+Beside each file Hadoop keeps a checksum, in a local directory: so damage shows before Spark
+stumbles over it. Where there is none, the lines of a file have to be what Spark writes.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from specstream.checkpoint.store import Store, store_of
 from specstream.errors import ConfigurationError
@@ -24,6 +30,11 @@ __all__ = ["Deletion", "SparkLog"]
 
 _BATCH = re.compile(r"[0-9]+")
 _COMPACT = re.compile(r"([0-9]+)(\.compact)?")
+_SOURCE = re.compile(r"sources/([0-9]+)/([0-9]+)(?:\.compact)?")
+_VERSION = re.compile(rb"v[0-9]+")
+_NO_OFFSET = b"-"
+# How Hadoop's checksums begin: what they are, and of how many bytes each is.
+_CHECKSUMS = struct.Struct(">4sI")
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,53 @@ class SparkLog:
         last = self.planned[-1]
         return last + 1 if last in self.done else last
 
+    @cached_property
+    def files(self) -> list[tuple[str, Store, str]]:
+        """All that a start may read: its directory, by name and as a store, and its name there."""
+        found = [("", self._store(""), "metadata")]
+        found += [("offsets/", self._offsets, str(number)) for number in self.planned]
+        found += [("commits/", self._commits, str(number)) for number in self.done]
+        try:
+            sources = [name for name in self._store("sources").names() if _BATCH.fullmatch(name)]
+        except OSError:  # none keeps a log
+            sources = []
+        for source in sorted(sources, key=int):
+            store = self._store(f"sources/{source}")
+            names = [name for name in store.names() if _COMPACT.fullmatch(name)]
+            found += [(f"sources/{source}/", store, name) for name in sorted(names)]
+        return found
+
+    @cached_property
+    def damaged(self) -> dict[str, str]:
+        """What is wrong with its files that are not whole, by their names in it. Reads them all."""
+        looks = ((place + name, _trouble(place, store, name)) for place, store, name in self.files)
+        return {name: trouble for name, trouble in looks if trouble is not None}
+
+    def troubles_at(self, batch_id: int | None = None) -> dict[str, str]:
+        """What keeps a start from going on from here, as it is or once it is taken back to a batch:
+        of its files, by their names."""
+        if not self.planned:
+            return {}
+        last, done = self.planned[-1], self.done[-1] if self.done else None
+        if batch_id is not None:
+            following = batch_id + 1 in self.planned
+            if batch_id not in self.planned or (following and batch_id not in self.done):
+                return {f"offsets/{batch_id}": "it is not there, or what says that it is done"}
+            last = batch_id + following
+            done = max((number for number in self.done if number <= batch_id), default=None)
+        needed = {"metadata", f"offsets/{last}", f"offsets/{last - 1}", f"commits/{done}"}
+        found = {name: trouble for name, trouble in self.damaged.items() if name in needed}
+        ends = {} if found or batch_id is None else dict(self._file_offsets(last))
+        for name, trouble in self.damaged.items():
+            source = _SOURCE.fullmatch(name)
+            if source and int(source[2]) <= ends.get(int(source[1]), int(source[2])):
+                found[name] = trouble  # later ones go when it is taken back
+        if last > 0 and last - 1 not in self.planned:
+            found[f"offsets/{last - 1}"] = (
+                "it is not there, and the last batch begins where it ends"
+            )
+        return found
+
     def back_to(self, batch_id: int) -> list[Deletion]:
         """What has to go so that the batch after this one is the next, in the order in which it
         may: broken off at any place, Spark sends a batch that the other checkpoint refuses, or the
@@ -162,6 +220,52 @@ class SparkLog:
         if later and not kept >= set(range(whole, offset + 1)):
             return None
         return [Deletion(store, name[0]) for name in later]
+
+
+def _trouble(place: str, store: Store, name: str) -> str | None:
+    """What is wrong with a file; None: it is whole, or has gone meanwhile."""
+    try:
+        content = store.read(name)
+    except FileNotFoundError:
+        return None
+    try:
+        checksums = store.read(f".{name}.crc")
+    except FileNotFoundError:
+        return _malformed(place, content)
+    if _are_of(checksums, content):
+        return None
+    return f"its checksum is wrong: a byte of it, or of .{name}.crc beside it, has changed"
+
+
+def _are_of(checksums: bytes, content: bytes) -> bool:
+    """Whether Hadoop's checksums are of that: a CRC-32 of so many bytes each."""
+    if len(checksums) < _CHECKSUMS.size:
+        return False
+    mark, each = _CHECKSUMS.unpack_from(checksums)
+    if mark != b"crc\0" or each == 0:
+        return False
+    found = [zlib.crc32(content[at : at + each]) for at in range(0, len(content), each)]
+    return checksums[_CHECKSUMS.size :] == struct.pack(f">{len(found)}I", *found)
+
+
+def _malformed(place: str, content: bytes) -> str | None:
+    """Why Spark cannot have written it, as far as its form is known."""
+    try:
+        if not place:
+            if type(object_of(content, "it").get("id")) is not str:
+                raise Malformed("it names no query")
+        elif place in ("offsets/", "commits/"):
+            version, *lines = content.splitlines() or [b""]
+            if not _VERSION.fullmatch(version):
+                raise Malformed("it does not begin with its version")
+            if version == b"v1" and not lines:
+                raise Malformed("it ends behind its version")
+            for line in lines if version == b"v1" else ():
+                if line != _NO_OFFSET:
+                    json_of(line, "a line of it")
+    except Malformed as error:
+        return str(error)
+    return None
 
 
 def _batches(store: Store) -> list[int]:

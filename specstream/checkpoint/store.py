@@ -7,6 +7,7 @@ not of the file. Elsewhere it is written under a hidden name and moved when it i
 A local directory is locked for the life of the process that writes to it. The lock is one of the
 process (``fcntl.lockf``), which ends with it, however it ends; a child that it has forked does not
 hold it on. It says nothing about a second user in the same process: that is for the caller to see.
+Elsewhere there are no locks, and whoever writes holds a lease (``lease.py``).
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from specstream.checkpoint import failpoints
+from specstream.checkpoint.lease import SECONDS, Lease
 from specstream.declarations.options import path
 from specstream.errors import ConfigurationError
+from specstream.files.tree import filesystem_of, shown_uri, sync_directory
 from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
 
@@ -46,11 +49,26 @@ class Store(Protocol):
 
     key: str
 
-    def open(self) -> None:
-        """Makes the directory, and keeps other processes out of it where that can be done.
+    def open(self, lease: float = SECONDS) -> None:
+        """Makes the directory, and keeps other processes out of it.
+
+        Args:
+            lease: how long a process that has not been heard of is waited for, in seconds, where
+                there are no locks.
 
         Raises:
             ConfigurationError: it cannot be a directory, or another process uses it.
+        """
+
+    def check_held(self, *, look: bool = True) -> None:
+        """Whether other processes are still kept out.
+
+        Args:
+            look: at the directory, in any case; False: only where that may have ended.
+
+        Raises:
+            ConfigurationError: another one has taken the directory over; names it.
+            OSError, ArrowException: that cannot be known, as the filesystem is out of reach.
         """
 
     def names(self) -> list[str]:
@@ -85,14 +103,7 @@ def store_of(checkpoint: str | os.PathLike[str]) -> Store:
     True
     """
     text = path("checkpoint", checkpoint, "a path or a URI of a directory, beside Spark's own")
-    if "://" not in text:
-        return LocalStore(text)
-    try:
-        filesystem, place = fs.FileSystem.from_uri(text)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"checkpoint={text!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: {error}"
-        ) from error
+    filesystem, place = filesystem_of("checkpoint", text)
     if isinstance(filesystem, fs.LocalFileSystem):
         return LocalStore(place)
     return RemoteStore(filesystem, place, text)
@@ -109,11 +120,11 @@ class LocalStore:
     def __repr__(self) -> str:
         return repr(self.key)
 
-    def open(self) -> None:
+    def open(self, lease: float = SECONDS) -> None:
         check_beside_spark(self.key, self._is_there)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            _sync(self.path.parent)
+            sync_directory(self.path.parent)
             self._lock = self._locked()
         except OSError as error:
             raise ConfigurationError(
@@ -121,6 +132,9 @@ class LocalStore:
             ) from error
         for left in self.path.glob(f".*{_SUFFIX}"):
             left.unlink()  # of a writer that was killed
+
+    def check_held(self, *, look: bool = True) -> None:
+        pass  # the lock ends with the process
 
     @staticmethod
     def _is_there(paths: list[str]) -> bool:
@@ -166,7 +180,7 @@ class LocalStore:
                 hidden.unlink(missing_ok=True)  # on a full disk it would be in its own way
             raise
         failpoints.hit("after-rename", batch_id)
-        _sync(self.path)
+        sync_directory(self.path)
         return length
 
     def note(self, name: str, parts: Sequence[Buffer]) -> None:
@@ -189,25 +203,33 @@ class LocalStore:
 
 
 class RemoteStore:
-    """A directory of another filesystem. It is not locked."""
+    """A directory of another filesystem, of which the process that writes there has the lease."""
 
     def __init__(self, filesystem: fs.FileSystem, path: str, key: str) -> None:
         self._filesystem = filesystem
         self._path = path.rstrip("/")
         self.key = key.rstrip("/")
+        self._lease: Lease | None = None
 
     def __repr__(self) -> str:
-        return repr(self.key)
+        return repr(shown_uri(self.key))
 
-    def open(self) -> None:
+    def open(self, lease: float = SECONDS) -> None:
         try:
-            check_beside_spark(self._path, self._is_there, self.key)
+            check_beside_spark(self._path, self._is_there, shown_uri(self.key))
             self._filesystem.create_dir(self._path, recursive=True)
             self.names()
+            taken = Lease(self._filesystem, self._path, f"checkpoint={self!r}", lease)
+            taken.take()
+            self._lease = taken
         except (OSError, pa.ArrowException) as error:  # Azure's without credentials is no OSError
             raise ConfigurationError(
-                f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
+                f"checkpoint={self!r} cannot be a directory of checkpoint files: {error}"
             ) from error
+
+    def check_held(self, *, look: bool = True) -> None:
+        if self._lease is not None:
+            self._lease.check(look=look)
 
     def _is_there(self, paths: list[str]) -> bool:
         found = self._filesystem.get_file_info(paths)
@@ -231,8 +253,10 @@ class RemoteStore:
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden, length = self._hidden(name, parts)
         failpoints.hit("before-rename", batch_id)
+        self.check_held()
         self._filesystem.move(hidden, f"{self._path}/{name}")
         failpoints.hit("after-rename", batch_id)
+        self.check_held(look=False)  # it may have been stopped behind the look
         return length
 
     def note(self, name: str, parts: Sequence[Buffer]) -> None:
@@ -255,11 +279,13 @@ class RemoteStore:
         return hidden, length
 
     def delete(self, name: str) -> None:
+        self.check_held(look=False)
         with contextlib.suppress(FileNotFoundError):
             self._filesystem.delete_file(f"{self._path}/{name}")
 
     def close(self) -> None:
-        pass
+        if self._lease is not None:
+            self._lease.release()
 
 
 def check_beside_spark(
@@ -307,14 +333,6 @@ def _write(path: Path, parts: Sequence[Buffer], batch_id: int) -> int:
         file.flush()
         os.fsync(file.fileno())
         return file.tell()
-
-
-def _sync(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _time(nanoseconds: int) -> datetime.datetime:

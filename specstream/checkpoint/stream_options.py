@@ -19,9 +19,10 @@ from specstream.checkpoint.delivery import (
 )
 from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
 from specstream.checkpoint.event_time import Amount, Delay
+from specstream.checkpoint.lease import SECONDS
 from specstream.columns.events import column
 from specstream.declarations.deprecated import by_old_name
-from specstream.declarations.options import flag, function, instance, integer, refused
+from specstream.declarations.options import flag, function, instance, integer, number, refused
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
@@ -58,6 +59,7 @@ class StreamOptions:
     late: Late | None = None
     late_to: Sink | None = None
     early_to: EarlyTo | None = None
+    lease: float = SECONDS
 
     def __post_init__(self) -> None:
         column("order_by", self.order_by)
@@ -89,6 +91,7 @@ class StreamOptions:
                 other=", so many batches are kept; 0 keeps those of a batch that fails",
             ),
             "prefetch": flag("prefetch", self.prefetch),
+            "lease": number("lease", self.lease, 0.1, 3600, "seconds, from 0.1 to 3600"),
             "errors_limit": None
             if self.errors_limit is None
             else integer(

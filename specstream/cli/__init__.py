@@ -21,6 +21,7 @@ import specstream as ss
 from specstream.cli import (
     bench,
     checkpoint,
+    compact,
     demo,
     doctor,
     explain,
@@ -45,6 +46,7 @@ def main() -> None:
 for command in (
     bench.bench,
     checkpoint.checkpoint,
+    compact.command,
     demo.demo,
     doctor.doctor,
     explain.explain,

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from specstream.checkpoint.batch import OF_SOURCES
-from specstream.checkpoint.inventory import Inventory, Listed, inventory
+from specstream.checkpoint.inventory import Inventory, Listed, inventory, ranges_of
 from specstream.checkpoint.rollback import Rollback, roll_back
-from specstream.checkpoint.run_directory import recorded_store, run_directory_of
+from specstream.checkpoint.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.checkpoint.spark_log import SparkLog
 from specstream.checkpoint.store import Store
 from specstream.cli.errors import reported_errors
@@ -69,26 +69,36 @@ def list_(directory: str, spark: str | None, as_json: bool) -> None:
 def verify(directory: str, spark: str | None, as_json: bool) -> None:
     """Read everything, and say what is damaged and which state is the newest to go on from.
 
-    Nothing is written or locked: the query may be running. The exit status is 1 where something is
-    damaged, or the two checkpoints do not belong together.
+    That is ours, Spark's, and the record of specstream run. Nothing is written or locked: the
+    query may be running. The exit status is 1 where something is damaged or missing, or the two
+    checkpoints do not belong together.
     """
     with reported_errors():
         found, log = _read(directory, spark, thorough=True)
-        troubles = _troubles(found)
+        run = run_directory_of(directory)
+        troubles, missing = _troubles(found), _missing(found)
+        if run is not None and run.trouble is not None:
+            (troubles if run.is_there else missing)[str(run.path / RECORD)] = run.trouble
+        if log is not None:
+            troubles |= _troubles_of_spark(found, log)
         apart = None if log is None else found.fits(log)
         if as_json:
-            click.echo(json.dumps(_as_json(found, log) | {"troubles": troubles}, default=str))
+            told = {"troubles": {**troubles, **missing}, "gaps": found.gaps}
+            click.echo(json.dumps(_as_json(found, log) | told, default=str))
         else:
             files = len(found.files) + len(found.others) + len(found.troubles)
+            files += (run is not None and run.is_there) + (0 if log is None else len(log.files))
             click.echo(f"{files} file(s) read, {len(troubles)} of them cannot be used")
-            for name, trouble in troubles.items():
+            for name, trouble in (*troubles.items(), *missing.items()):
                 click.echo(f"{name}: {trouble}")
-            if (restart := found.restart) is None:
-                click.echo("no file can be used: put a copy of both directories back")
-            else:
-                click.echo(f"the newest state to go on from is that after batch {restart.batch_id}")
+            if found.gaps:
+                click.echo(
+                    f"there are no files of the batches {ranges_of(found.gaps)}, and no way back "
+                    "to them; no start needs them"
+                )
+            _show_restart(found)
             _show_spark(found, log)
-    if troubles or apart is not None:
+    if troubles or missing or apart is not None:
         sys.exit(1)
 
 
@@ -167,6 +177,54 @@ def _troubles(found: Inventory) -> dict[str, str]:
     """What cannot be used, by the names of the files."""
     files = {_name(one): one.trouble for one in found.files if one.trouble is not None}
     return {**files, **found.troubles}
+
+
+def _missing(found: Inventory) -> dict[str, str]:
+    """What is not there, and later files build on."""
+    return {
+        f"{batch:010d}": "the file of this batch is not there, and that of the next one builds on "
+        "it: put a copy of it back"
+        for batch in found.missing
+    }
+
+
+def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
+    """Spark's files that are damaged or missing, and what to do, by their names."""
+    needed, back = log.troubles_at(), found.both_at(log)
+    way_back = "copies of both directories"
+    if back:
+        way_back = (
+            f"take both checkpoints back to batch {back[-1]} with specstream checkpoint rollback "
+            f"--to {back[-1]}"
+        )
+    told = {}
+    for name, trouble in (log.damaged | needed).items():
+        advice = (
+            "Spark cannot go on with it: put a copy of it back, and of the .crc file beside it; or "
+            + way_back
+            if name in needed
+            else "no start reads it, only a rollback so far: put a copy of it back, or leave it"
+        )
+        told[f"{log.directory}/{name}"] = f"{trouble}. {advice}"
+    return told
+
+
+def _show_restart(found: Inventory) -> None:
+    restart = found.restart
+    if restart is None:
+        click.echo("no file can be used: put a copy of both directories back")
+        return
+    click.echo(f"the newest state to go on from is that after batch {restart.batch_id}")
+    if restart.batch_id < found.files[-1].batch_id:
+        click.echo(
+            f"there are files up to batch {found.files[-1].batch_id}: put back copies of what is "
+            "damaged, or take both checkpoints back with specstream checkpoint rollback"
+        )
+    elif _troubles(found) or found.missing:
+        click.echo(
+            "of ours no start needs what is damaged: put copies back, or leave it; files of later "
+            "batches take its place"
+        )
 
 
 def _name(one: Listed) -> str:
@@ -249,7 +307,7 @@ def _show_rollback(
             "Spark's log of files cannot be taken back so far: the files of all batches behind "
             f"{done.batch_id + 1} come in one batch"
         )
-    if done.newest <= done.batch_id and not done.outputs:
+    if done.newest <= done.batch_id and not done.outputs and not done.mixed:
         return
     first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
     these = f"batch {first}" if first == last else f"batches {first} to {last}"
@@ -258,10 +316,12 @@ def _show_rollback(
         tell("  of Parquet files delete these:")
         for name in done.outputs:
             tell(f"    {name}")
-    elif knows_outputs:
+    elif knows_outputs and not done.mixed:
         tell("  of Parquet files there are none of them")
-    else:
+    elif not knows_outputs:
         tell(f"  parquet_sink: delete part-{first:08d}.parquet to part-{last:08d}.parquet")
+    for name, kept in done.mixed.items():
+        tell(f"  {name} has earlier batches as well: leave its first {kept:,} rows")
     tell(
         "  delta_sink: DeltaTable(path).restore(version), the last version with a txn of at most "
         f"{done.batch_id} for its app_id, and another app_id= from then on"

@@ -65,6 +65,11 @@ def profile(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
+        if not operator.speculates:
+            raise ss.ConfigurationError(
+                f"operator {operator.name!r} is declared with speculate=False: its events run one "
+                "after the other, and none conflicts"
+            )
         from specstream.tuning.stream import read_stream
 
         paths, _, _ = check_inputs(inputs, operator, order_by, source)

@@ -52,13 +52,21 @@ def state(
 
     CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
     run --checkpoint got. It is only read, the query may be running, and neither Spark nor the
-    operator is needed. "specstream checkpoint list" tells which batches are there. A container is a
-    table with a row for each entry, an array one with a row for each element.
+    operator is needed. "specstream checkpoint list" tells which batches are there. Where a newer
+    file is damaged, stderr says so. A container is a table with a row for each entry, an array one
+    with a row for each element.
     """
     with reported_errors():
         if sum((csv is not None, parquet is not None, as_json)) > 1:
             raise click.UsageError("--csv, --parquet and --json: give one of them")
         found = ss.checkpoint_state(directory, batch)
+        if found.damaged:
+            click.echo(
+                f"this is the state after batch {found.batch_id}, and there are files up to batch "
+                f"{found.newest_batch}, which cannot be used: {'; '.join(found.damaged)}. "
+                "specstream checkpoint verify says what to do",
+                err=True,
+            )
         names = found.fields
         if field is None and len(names) == 1 and (csv or parquet):
             field = names[0]
@@ -93,6 +101,8 @@ def _all(found: ss.CheckpointState) -> dict[str, object]:
     return {
         "operator": found.operator,
         "batch": found.batch_id,
+        "newest_batch": found.newest_batch,
+        "damaged": list(found.damaged),
         "query": found.query,
         "finished": found.finished,
         "pending": found.pending,

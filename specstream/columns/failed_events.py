@@ -35,6 +35,7 @@ __all__ = [
     "Errors",
     "Failed",
     "FailedEvents",
+    "Numbers",
     "check_names",
     "checked_errors",
     "failed_firing",
@@ -42,6 +43,8 @@ __all__ = [
 ]
 
 Errors = Literal["raise", "side"]
+# How many, and how many of them are firings of timers.
+Numbers = tuple[int, int]
 _POLICIES = ("raise", "side")
 
 _TOLD = ("error", "message", "traceback")
@@ -229,11 +232,11 @@ class FailedEvents:
         self.policy = checked_errors(policy)
         self._schema, self._strings = schema, strings
         self._more = (*(("vertex",) if is_pipeline else ()), *(("timer",) if has_timers else ()))
-        # Those behind these tables, each with the number of all up to it: tables of one row each
-        # would take a hundred times as long.
-        self._open: list[tuple[int, tuple[Failed, ...]]] = []
+        # Those behind these tables, each with the numbers of all up to it and of the firings among
+        # them: tables of one row each would take a hundred times as long.
+        self._open: list[tuple[Numbers, tuple[Failed, ...]]] = []
         self._kept: list[pa.Table] = []
-        self._before = 0
+        self._before: Numbers = (0, 0)
         self._batch: _Batch | None = None
 
     @property
@@ -244,6 +247,15 @@ class FailedEvents:
     @property
     def count(self) -> int:
         """All that were kept; in any thread."""
+        return self._numbers[0]
+
+    @property
+    def firings(self) -> int:
+        """Of these, firings of timers."""
+        return self._numbers[1]
+
+    @property
+    def _numbers(self) -> Numbers:
         opened = self._open
         return opened[-1][0] if opened else self._before
 
@@ -274,8 +286,11 @@ class FailedEvents:
 
     def keep(self, failed: tuple[Failed, ...]) -> None:
         """Keeps an event, or those of a phase, if they are not the last that are kept."""
-        if not (self._open and self._open[-1][1] is failed):
-            self._open.append((self.count + len(failed), failed))  # at one go
+        if self._open and self._open[-1][1] is failed:
+            return
+        count, firings = self._numbers
+        firings += sum(one.values is None for one in failed)
+        self._open.append(((count + len(failed), firings), failed))  # at one go
 
     def close(self) -> None:
         """Makes tables of those that are kept one by one. May be begun anew."""
@@ -354,15 +369,15 @@ class FailedEvents:
 
     def take_over(self, kept: list[pa.Table]) -> None:
         """Keeps these in place of what is here; they are not counted."""
-        count, kept = self.count, list(kept)
+        count, kept = self._numbers, list(kept)
         self._kept, self._before, self._open = kept, count, []
 
-    def savepoint(self) -> tuple[int, tuple[pa.Table, ...]]:
+    def savepoint(self) -> tuple[Numbers, tuple[pa.Table, ...]]:
         """What is here, for :meth:`rollback`."""
         self.close()
         return self._before, tuple(self._kept)
 
-    def rollback(self, to: tuple[int, tuple[pa.Table, ...]]) -> None:
+    def rollback(self, to: tuple[Numbers, tuple[pa.Table, ...]]) -> None:
         """Back to a savepoint, whatever was kept or fetched since."""
         count, of = to
         kept = list(of)

@@ -83,12 +83,19 @@ def note_raised(
     place = place_text(schema, events, row, strings)
     if events.starts is not None:
         note_phase(error, events, row)
-        error.add_note(f"raised by pipeline {operator!r} {place}")
+        _add_note(error, f"raised by pipeline {operator!r} {place}")
         return
     key = f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
-    error.add_note(
-        f"raised by operator {operator!r} at event (timestamp, source, sequence) = {key}, {place}"
+    _add_note(
+        error,
+        f"raised by operator {operator!r} at event (timestamp, source, sequence) = {key}, {place}",
     )
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """Unless somebody who was interrupted has added it already."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def place_text(schema: Schema, events: Events, row: int, strings: StringTable) -> str:

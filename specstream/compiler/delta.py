@@ -2,7 +2,7 @@
 :mod:`specstream.structures`.
 
 Where the state is accessed directly, an update is a load, an operation and a store. A speculative
-run hands it to C, which logs it (``delta.c``).
+run logs it (``delta.c``): of whole integers in the code generated here, else in C.
 """
 
 from __future__ import annotations
@@ -67,12 +67,19 @@ def _update(
         result = _combined(run.builder, operation, storage, own, given)
         run.store(space, variant, storage, at, result)
         return
+    number = _delta(operation, storage)
+    if variant not in EAGER and not storage.is_narrow and storage.number != "float":
+
+        def combined(own: Value, also: Value) -> Value:
+            return _combined(run.builder, operation, storage, own, also)
+
+        run.update_transactional(at, number, run.to_bits(storage.number, given), combined)
+        return
     symbol = "ss_eager_delta" if variant in EAGER else "ss_delta"
     size = I64(storage.size)
     byte = run.builder.mul(at, size)
-    delta = I64(_delta(operation, storage))
     operand = run.to_bits(storage.number, given)
-    run.call(symbol, ir.VoidType(), run.pointer, byte, size, delta, operand)
+    run.call(symbol, ir.VoidType(), run.pointer, byte, size, I64(number), operand)
     run.leave_if_verdict()
 
 

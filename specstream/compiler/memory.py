@@ -69,6 +69,10 @@ _SLOT_BYTES = ffi.sizeof("struct ss_slot")
 _READ_BYTES = ffi.sizeof("struct ss_read")
 _WRITE_BYTES = ffi.sizeof("struct ss_write")
 _UNDO_BYTES = ffi.sizeof("struct ss_undo")
+# Of the first word of a struct ss_write: `word` and `bytes` lie below the delta, `is_last` and
+# `next` above it.
+_DELTA_BIT, _DELTA_BITS = 40, 4
+_PENDING = 1 << 32  # SS_PENDING, of src/redo_log.h
 
 
 class Run(Instructions):
@@ -415,3 +419,60 @@ class Run(Instructions):
             self.leave_if_verdict()
 
         self._branches([(found, overwrite), (fresh, append), (None, in_c)])
+
+    def update_transactional(
+        self, word: Value, delta: int, operand: Value, combined: Callable[[Value, Value], Value]
+    ) -> None:
+        """An update (``enum ss_delta``) of a whole integer: ``combined`` of it and ``operand``."""
+        builder = self.builder
+        slot, found, empty = self._probe(word)
+        epoch = self.load_member("epoch_key", invariant=True)
+        pending = builder.icmp_unsigned(
+            "==", builder.load(slot), builder.or_(epoch, builder.or_(word, I64(_PENDING)))
+        )
+        count = self.load_member("redo_count")
+        limit = self.load_member("redo_limit", invariant=True)
+        room = builder.and_(
+            builder.icmp_unsigned("!=", count, limit),
+            builder.icmp_unsigned("<", count, I64(lib.SS_MOST_LINKED)),
+        )
+        # What identifies an entry: word, bytes and delta, as _DELTA_BIT says.
+        head = builder.or_(word, I64(delta << _DELTA_BIT))
+
+        def combine(address: Value) -> None:
+            builder.store(combined(builder.load(address), operand), address)
+
+        def stored() -> None:
+            combine(self._redo_value(builder.load(self.second(slot))))
+
+        def join() -> None:
+            position = builder.load(self.second(slot))
+            entry = self.address(self.load_member("redo", POINTER, invariant=True), position, 8)
+            own = builder.and_(builder.load(entry), I64((1 << _DELTA_BIT + _DELTA_BITS) - 1))
+            is_like_it = builder.icmp_unsigned("==", own, head)
+            self._branches([(is_like_it, lambda: combine(self.second(entry))), (None, in_c)])
+
+        def append() -> None:
+            builder.store(builder.or_(epoch, builder.or_(word, I64(_PENDING))), slot)
+            builder.store(builder.add(count, count), self.second(slot))  # in words
+            redo = self.load_member("redo", POINTER, invariant=True)
+            entry = self.address(redo, count, _WRITE_BYTES)
+            # The last one of a chain of one: `next` is its own place.
+            alone = builder.or_(
+                I64(1 << _DELTA_BIT + _DELTA_BITS),
+                builder.shl(count, I64(_DELTA_BIT + _DELTA_BITS + 1)),
+            )
+            builder.store(builder.or_(head, alone), entry)
+            builder.store(operand, self.second(entry))
+            self.store_member("redo_count", builder.add(count, I64(1)))
+            deltas = self.load_member("delta_count")
+            self.store_member("delta_count", builder.add(deltas, I64(1)))
+
+        def in_c() -> None:
+            byte = builder.mul(word, I64(8))
+            symbol, result = "ss_delta", ir.VoidType()
+            self.call(symbol, result, self.pointer, byte, I64(8), I64(delta), operand)
+            self.leave_if_verdict()
+
+        fresh = builder.and_(empty, room)
+        self._branches([(pending, join), (fresh, append), (found, stored), (None, in_c)])

@@ -34,7 +34,7 @@ from specstream.compiler.oracle_elements import (
 from specstream.compiler.oracle_records import forget, record_view, scalar_record
 from specstream.compiler.oracle_timers import Due, StateTimers, timer_key, timer_text
 from specstream.compiler.oracle_view import View
-from specstream.compiler.program import CompiledOperation, Program
+from specstream.compiler.program import Beside, CompiledOperation, Program
 from specstream.compiler.refusals import TIMER_NAMES
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.text import Text
@@ -45,6 +45,7 @@ from specstream.declarations.state import Field, Layout, Space
 
 __all__ = [
     *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OraclePhase", "OracleTimer", "field_of"),
+    "beside_of",
     "seed_of",
     "strings_of",
 ]
@@ -62,6 +63,7 @@ class OracleState:
         journal: Journal,
         operations: Iterable[CompiledOperation],
         find: Find | None,
+        beside: Beside | None,
     ) -> None:
         views: dict[str, Any] = {}
         scalars = {}
@@ -106,6 +108,7 @@ class OracleState:
         self.__dict__["_texts"] = None
         self.__dict__["_now"] = [0]
         self.__dict__["_find"] = find
+        self.__dict__["_beside"] = beside
 
     def __getattr__(self, name: str) -> Any:
         scalar = self.__dict__["_scalars"].get(name)
@@ -119,19 +122,27 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        made = loaded(
-            self._memory, field, self._journal, self._texts, self._met, self._now, self._find
-        )
+        if self._beside is not None and self._beside.has(name):
+            made = self._beside.container(name)
+        else:
+            made = loaded(
+                self._memory, field, self._journal, self._texts, self._met, self._now, self._find
+            )
         self.__dict__[name] = made
         return made
 
     def settle(self) -> None:
+        beside = self._beside
         for field in self._layout.containers:
+            if beside is not None and beside.has(field.name):
+                continue
             if field.name in self.__dict__:
                 container = self.__dict__[field.name]
                 replace(self._memory, field, rows_of(field, container))
                 if isinstance(container, StateTimers):
                     container.write(field, self._memory)
+        if beside is not None:
+            beside.settle()
 
     def __setattr__(self, name: str, value: Any) -> None:
         scalar = self.__dict__["_scalars"].get(name)
@@ -401,6 +412,11 @@ def strings_of(event: OracleEvent) -> StringTable | None:
     return event._strings
 
 
+def beside_of(state: Any) -> Any:
+    """What has the interpreted vertices of a pipeline, whose fields may have any name."""
+    return state.__dict__["_beside"]
+
+
 def field_of(timer: OracleTimer) -> Field:
     """The field of the state that a timer was in, likewise."""
     return timer._field
@@ -490,6 +506,7 @@ class Oracle:
         over: leave ``words`` as they are, those of an engine, and run one event or firing, for
             what it raises: nothing fires before it, and what it has changed is not undone. Entries
             of dicts and sets are looked up there.
+        sent: then, of a pipeline, what its interpreted vertices have sent: they are not run again.
 
     Attributes:
         firings: number and time of the timers that have fired.
@@ -503,6 +520,7 @@ class Oracle:
         layout: Layout,
         words: npt.NDArray[np.int64],
         over: Find | None = None,
+        sent: Any = None,
     ) -> None:
         self._function = program.oracle
         self._is_over = over is not None
@@ -532,7 +550,10 @@ class Oracle:
                 elements.setdefault(
                     (field.space, storage.name), OverlaidWords(view) if is_overlaid else view
                 )
-        self._state = OracleState(layout, words, elements, self._journal, program.operations, over)
+        self._beside = None if program.beside is None else program.beside(words, sent)
+        self._state = OracleState(
+            layout, words, elements, self._journal, program.operations, over, self._beside
+        )
 
     def begin(
         self,
@@ -553,6 +574,8 @@ class Oracle:
             words.texts = strings
         self._state.__dict__["_texts"] = strings
         self._seed = seed
+        if self._beside is not None:
+            self._beside.begin(strings, seed)
         make = OraclePhase if event.phases else OracleEvent
         self._event = make(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits, strings)
@@ -586,6 +609,8 @@ class Oracle:
         self._journal.clear()
         forget(self._state._met)
         self._scratch[:] = 0
+        if self._beside is not None:
+            self._beside.begin_event()
         self._emit.row = row
         emitted = len(self._emit.rows)
         try:
@@ -593,6 +618,8 @@ class Oracle:
         except BaseException:
             if not self._is_over:
                 undo(self._journal, 0)
+                if self._beside is not None:
+                    self._beside.undo()
                 del self._emit.rows[emitted:]
             raise
 
@@ -666,7 +693,7 @@ class Oracle:
         timer = OracleTimer(program.event, at, key, time, number, self._seed, field, strings)
         try:
             self._run(program.oracle, timer, number - 2**63)
-        except BaseException as error:
+        except Exception as error:  # and not KeyboardInterrupt, which is nobody's
             self.failed_timer = at, 0, key
             vars(error)["specstream_timer"] = timer_key(key, field), at
             error.add_note(

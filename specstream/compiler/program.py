@@ -8,7 +8,7 @@ import textwrap
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from specstream.compiler.looking_ahead import LookUp
 from specstream.compiler.named_attributes import write_out
@@ -18,7 +18,7 @@ from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 
-__all__ = ["CompiledOperation", "Program", "Written"]
+__all__ = ["Beside", "CompiledOperation", "Program", "Written"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,28 @@ class CompiledOperation:
     oracle: Callable[..., Any]
 
 
+class Beside(Protocol):
+    """The vertices that Python runs as they are written, for the oracle, which has the others."""
+
+    def begin(self, strings: Any, seed: int) -> None:
+        """From now on events have these strings, and random numbers this seed."""
+
+    def has(self, field: str) -> bool:
+        """Whether a container is one of theirs."""
+
+    def container(self, field: str) -> Any:
+        """What expires, or fires, for the oracle."""
+
+    def begin_event(self) -> None:
+        """A phase begins."""
+
+    def undo(self) -> None:
+        """It has raised, and changes nothing."""
+
+    def settle(self) -> None:
+        """Writes what the containers hold into the words."""
+
+
 @dataclass(kw_only=True)
 class Program:
     """An operator's function and all it calls, rewritten.
@@ -96,6 +118,9 @@ class Program:
         is_on_timer: whether it is what runs when a timer fires.
         is_interpreted: whether Python runs it as it is written; ``oracle`` is then the function
             itself, ``native`` too.
+        calls_python: of a pipeline: whether Python runs some of its vertices as they are written.
+        beside: then what has those in the oracle, see :class:`Beside`: of the words of a state, or
+            of what they have sent before.
         on_timer: that program, of an operator that has timers.
         event: of an ``on_timer``: the columns that a timer has beside its key.
     """
@@ -118,6 +143,8 @@ class Program:
     reads_frozen: bool = False
     is_on_timer: bool = False
     is_interpreted: bool = False
+    calls_python: bool = False
+    beside: Callable[[Any, Any], Beside] | None = None
     on_timer: Program | None = None
     event: Schema = field(default_factory=lambda: Schema((), ()))
 

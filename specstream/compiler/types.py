@@ -97,6 +97,7 @@ class StateType(_Pointer):
         ending = f", {code}" if layout.operations else ""
         ending += ", arena" if program.uses_arena else ""
         ending += ", frozen" if program.reads_frozen else ""
+        ending += ", python" if program.calls_python else ""
         # Types of one name are one object to Numba, with the program of the first of them.
         ending += f", ahead {program.look_ups}" if program.look_ups else ""
         super().__init__(f"specstream.state({variant}, {layout}{ending})")

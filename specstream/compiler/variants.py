@@ -62,7 +62,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
         current = Run(context, builder, args[0])
         current.store_member("event", args[2])
         current.store_member("emit_mark", current.load_member("emit_top", POINTER))
-        if run.variant in UNDOING:
+        # What Python stores can always be undone.
+        if run.variant in UNDOING or state.program.calls_python:
             current.store_member("undo_top", current.load_member("undo_base", POINTER))
         if state.program.uses_arena:
             dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
@@ -70,6 +71,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
                 current.call("ss_arena_clear", ir.VoidType(), current.pointer)
         if state.layout.containers:
             current.store_member("found_in", I64(0))
+        if state.program.calls_python:
+            current.store_member("calls", I64(0))
         if state.program.reads_frozen:
             current.call("ss_arena_enter", ir.VoidType(), current.pointer)
         if scratch_bytes:
@@ -100,6 +103,10 @@ def _raises(typing_context: Any, process: Any, run: Any, state: Any, event: Any,
         with builder.if_then(status.is_error, likely=False):
             verdict = current.load_member("verdict", I32)
             unknown = builder.icmp_unsigned("==", verdict, I32(lib.SS_COMPLETED))
+            if state.program.calls_python:
+                with builder.if_then(unknown):
+                    in_timer = I64(int(isinstance(event, TimerType)))
+                    current.call("ss_phase_raised", ir.VoidType(), current.pointer, in_timer)
             raised = builder.select(unknown, I32(lib.SS_RAISED), verdict)
             current.store_member("verdict", raised)
         return status.is_error

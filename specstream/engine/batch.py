@@ -19,11 +19,11 @@ from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import (
     failed_event,
     failed_timer,
-    raise_failure,
-    raise_timer_failure,
+    failure_of,
+    timer_failure,
 )
 from specstream.engine.parts import Parts
-from specstream.errors import EngineClosedError, Partial
+from specstream.errors import EngineClosedError, FailedEventsError, Partial
 from specstream.predictors.checked import longest_of, next_of
 from specstream.predictors.predictor import Measurement, Setting
 
@@ -37,7 +37,9 @@ class Batch:
     """A batch that runs, and what it has done so far.
 
     A signal handler may raise at any step. So what is done is what the attributes say and, for the
-    stretch in flight, what the runtime says; and :meth:`settle` may be begun anew.
+    stretch in flight, what the runtime says; and :meth:`leave` may be begun anew. Of what has
+    failed the batch ends before it, as if it had not run, until what leaves :meth:`run` is the
+    exception that tells of it.
 
     Args:
         parts: of the engine; the caller has it to himself.
@@ -63,17 +65,19 @@ class Batch:
         self._done = 0
         self._job = int(parts.native.outcome().job)  # the last one that is counted
         self._failed = False
+        self._failure: BaseException | None = None  # tells of it
         self._outcome: Any = None  # of that job
         self._tables: list[pa.Table] = []
         self._columns: Any = None  # of the stretch in flight; None: none is
         self._is_settled = False
+        self._behind = 0  # number of the next event, if the one that has failed keeps its own
         self.has_begun = False
         self.partial = LatePartial(self._told)
 
     def run(self) -> pa.Table:
         """Runs it, stretch by stretch, each with the predictor's setting; gives its output."""
         parts, events = self._parts, self._events
-        parts.lifetime.unsettled = self.settle
+        parts.lifetime.unsettled = self.leave
         self.has_begun = True
         try:
             with parts.flight.between:
@@ -90,24 +94,37 @@ class Batch:
                 self._stretch(setting, longest_of(parts.predictor, parts.longest))
             if self._ends_input and not self._failed:
                 self._end_input()
-            insist(self.settle)
             if self._failed:
-                self._raise_failure()
+                self._failure = self._found_failure()
+                raise self._failure
+            insist(self.leave)
+            parts.lifetime.unsettled = None
             return self.partial.output
-        except BaseException:
+        except BaseException as error:
             insist(self.settle)
+            if error is not self._failure:
+                insist(self.leave)
+            else:
+                # Who raises it tells of it, if no handler raises before: no call from here to the
+                # end. The failing event keeps its own number.
+                parts.committed.next_sequence = self._behind
+                parts.flight.unheard = None
+            parts.lifetime.unsettled = None
             raise
 
-    def _raise_failure(self) -> None:
+    def _found_failure(self) -> BaseException:
         outcome = self._outcome
         if outcome.lock_fault.kind:
-            raise lock_error(self._parts.operator, outcome.lock_fault, self.partial)
+            return lock_error(self._parts.operator, outcome.lock_fault, self.partial)
         if outcome.timer_failed:
-            raise_timer_failure(self._parts, outcome, self.partial)
-        row = self._done
-        if outcome.fault.signal:  # where events run in no order, it says which one it was
-            row += outcome.fault.event - outcome.consumed
-        raise_failure(self._parts, outcome, self._events, row, self._first, self.partial)
+            failure = timer_failure(self._parts, outcome, self.partial)
+        else:
+            row = self._done
+            if outcome.fault.signal:  # where events run in no order, it says which one it was
+                row += outcome.fault.event - outcome.consumed
+            failure = failure_of(self._parts, outcome, self._events, row, self._first, self.partial)
+        self._parts.code.forget(failure)
+        return failure
 
     def _set_aside(self) -> bool:
         """Sets the event or the timer aside that has failed, and goes on behind it; False: none
@@ -127,7 +144,11 @@ class Batch:
         if kept is None:
             return False
         what, error = kept
-        failed.check(what, error)
+        try:
+            failed.check(what, error)
+        except FailedEventsError as too_many:
+            self._failure = too_many
+            raise
         done, job = row + (not outcome.timer_failed), self._job
         batch = parts.flight.batch
         if batch is not None:  # so that its time is told of, whose event is not applied
@@ -141,6 +162,7 @@ class Batch:
                 # No call from here to the end: all of it, or none.
                 self._failed, self._done = False, done
                 parts.flight.counted, parts.flight.batch = (done, job), batch
+                parts.flight.unheard = None
 
         insist(step)
         return True
@@ -162,9 +184,9 @@ class Batch:
             except BaseException as error:
                 interruption = error
             insist(self._count)
-            refusal = self._parts.hooks.take_refusal()
+            self._failure = self._parts.hooks.take_refusal()
             # What an event raised comes first; the next call raises what hooks did besides.
-            interruption = interruption or refusal
+            interruption = interruption or self._failure
             try:
                 if interruption is not None or not self._set_aside():
                     return interruption
@@ -201,6 +223,7 @@ class Batch:
         """Runs so many events from the first that is not done on, until something cuts them
         short."""
         parts, events, first, begin = self._parts, self._events, self._first, self._done
+        self._check_open()  # a job may be over before we have to wait for it
         parts.flight.locate = lambda row: (
             events,
             begin + row,
@@ -233,10 +256,13 @@ class Batch:
                 milliseconds = min(milliseconds, rest)
             if parts.native.wait(milliseconds):
                 break
-            if parts.lifetime.closing:
-                raise EngineClosedError(f"engine of {parts.name!r} was closed during process()")
+            self._check_open()
             if limit is not None and time.monotonic() >= limit:
                 parts.native.stop()
+
+    def _check_open(self) -> None:
+        if self._parts.lifetime.closing:
+            raise EngineClosedError(f"engine of {self._parts.name!r} was closed during process()")
 
     def _count(self) -> None:
         """Counts what the stretch in flight has done, and takes its rows. May be begun anew.
@@ -260,8 +286,17 @@ class Batch:
             # No call from here to the end: all of it, or none.
             self._tables, self._done, self._job = tables, done, job
             self._failed, self._outcome = failed, outcome
-            self._parts.flight.counted = done, job
+            self._parts.flight.counted, self._parts.flight.unheard = (done, job), outcome
             self._columns = None
+
+    def leave(self) -> None:
+        """Ends it, and nobody has heard of what has failed: an event is still to run, and a timer
+        still to fire. May be begun anew."""
+        self.settle()
+        flight, native = self._parts.flight, self._parts.native
+        if self._failed and self._outcome.timer_failed:
+            self._parts.turn.taken(native.take_back_timer)
+        flight.unheard = None
 
     def settle(self) -> None:
         """Ends it: the engine goes on behind what was applied. May be begun anew."""
@@ -281,12 +316,11 @@ class Batch:
             failed = self._events.events_in(self._done)
         with flight.between:
             # No call from here to the end: all of it, or none.
-            # The failing event keeps its own number.
-            committed.next_sequence = self._first + done + failed
+            committed.next_sequence = self._first + done
+            self._behind = self._first + done + failed
             committed.reached = reached
             flight.counted = flight.batch = None
             self._is_settled = True
-            self._parts.lifetime.unsettled = None
 
     def _told(self) -> Partial:
         """For who asks before it is settled: after more interrupts than we have tries."""

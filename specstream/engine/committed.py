@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import rows_to_table
-from specstream.columns.failed_events import FailedEvents
+from specstream.columns.failed_events import FailedEvents, Numbers
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
@@ -45,7 +45,7 @@ class Savepoint:
     pending: bytes = b""
     reached: Any = None
     texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
-    failed_events: tuple[int, tuple[pa.Table, ...]] = (0, ())
+    failed_events: tuple[Numbers, tuple[pa.Table, ...]] = ((0, 0), ())
 
     def __repr__(self) -> str:
         held = sum(memoryview(part).nbytes for part in self.state.buffers())

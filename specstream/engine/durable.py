@@ -116,15 +116,17 @@ class Durable:
         """What a snapshot holds, while nobody commits; with a copy of the state, or ``state``."""
         flight = self._parts.flight
         with flight.between:
-            done = 0
+            done, unheard = 0, self._hold_rows()
             if flight.counted is not None:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()
-                done += 0 if outcome.job == counted else outcome.consumed
+                unheard = flight.unheard
+                if outcome.job != counted:
+                    unheard = outcome
+                    done += outcome.consumed
                 if flight.batch is not None:  # of phases there are fewer than events
                     done = flight.batch[0].events_before(done)
-            unheard = self._hold_rows()
-            return self._parts.committed.content(done, state, unheard)
+            return self._parts.committed.content(done, state, _failed_timer(unheard))
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""
@@ -132,11 +134,12 @@ class Durable:
             return self._parts.turn.taken(self._savepoint)
 
     def _savepoint(self) -> Savepoint:
-        return self._parts.committed.savepoint(self._hold_rows())
+        unheard = self._hold_rows()  # which keeps what is looked at
+        return self._parts.committed.savepoint(_failed_timer(unheard))
 
     def _hold_rows(self) -> Any:
         """What is committed and was not polled would be lost with this engine; and so would a timer
-        that has failed, which it returns."""
+        that has failed, of which the outcome that it returns tells."""
         if self._parts.flight.is_open and not self._parts.lifetime.is_inherited():
             return self._out_of_order.hold_rows()
         return None
@@ -185,3 +188,11 @@ class Durable:
         None: the source has ended.
         """
         self._out_of_order.advance_all(reached)
+
+
+def _failed_timer(outcome: Any) -> Any:
+    """The timer that a job has ended or waits for, as it failed and nobody has heard of it; None:
+    there is none, or it is still set. A part of the outcome, which the caller keeps."""
+    if outcome is None or not outcome.timer_failed or not outcome.failed_timer.stamp:
+        return None
+    return outcome.failed_timer

@@ -1018,7 +1018,7 @@ def _parts(
     if operator.program.is_interpreted:
         code = InterpretedCode(options, lambda: committed.strings)
     else:
-        code = MachineCode(options, speculates_of(predictor))
+        code = MachineCode(options, speculates_of(predictor), lambda: committed.strings)
     native = Native(config, name)
     code.set_in(native)
     hooks.set_in(native)

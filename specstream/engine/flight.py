@@ -25,6 +25,8 @@ class Flight:
         batch: the batch in flight, if it has order times, and the events applied before it.
         is_open: an open job takes submitted events.
         locate: finds the event of a hook in a batch; None: it is one that was submitted.
+        unheard: outcome of the job that was counted last, while what has failed in it, if anything,
+            is not yet told of.
     """
 
     def __init__(self) -> None:
@@ -33,3 +35,4 @@ class Flight:
         self.batch: tuple[Events, int] | None = None
         self.is_open = False
         self.locate: Locate | None = None
+        self.unheard: Any = None

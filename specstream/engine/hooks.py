@@ -86,6 +86,9 @@ class Hooks:
         given: callables by the names on_abort, on_commit, on_post_commit; None: not set.
         describe: makes the notification of an occasion of the C side. It must not refer to the
             engine, which is to end without the collector when nobody holds it.
+
+    Attributes:
+        refusal: what on_commit raised: the error of the event that has failed, if it is its own.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class Hooks:
         self._names = {kind: name for name, kind in KINDS.items()}
         self._describe = describe
         self._errors: deque[BaseException] = deque()
-        self._refusal: BaseException | None = None
+        self.refusal: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -109,23 +112,25 @@ class Hooks:
             native.set_hook(sum(self._hooks), lib.ss_python_hook, ffi.new_handle(self))
 
     @property
-    def has_errors(self) -> bool:
-        """Whether :meth:`take_error` would give one."""
-        return bool(self._errors)
-
-    @property
-    def has_refused(self) -> bool:
-        """Whether :meth:`take_refusal` would give one."""
-        return self._refusal is not None
+    def error(self) -> BaseException | None:
+        """The first that on_abort or on_post_commit raised and that nobody has taken yet."""
+        return self._errors[0] if self._errors else None
 
     def take_error(self) -> BaseException | None:
-        """The first that on_abort or on_post_commit raised and that nobody has taken yet."""
+        """Likewise, and takes it."""
         return self._errors.popleft() if self._errors else None
 
     def take_refusal(self) -> BaseException | None:
-        """What on_commit raised: the error of the event that has failed, if it is its own."""
-        refusal, self._refusal = self._refusal, None
+        """The refusal, and takes it."""
+        refusal, self.refusal = self.refusal, None
         return refusal
+
+    def forget(self, error: BaseException) -> None:
+        """Takes it, if it is one of these. May be called again."""
+        if self.error is error:
+            self._errors.popleft()
+        if self.refusal is error:
+            self.refusal = None
 
     def call(self, occasion: Any) -> int:
         """One call; gives an ``enum ss_answer``."""
@@ -141,7 +146,7 @@ class Hooks:
         except BaseException as error:
             error.add_note(f"raised by the hook {name}")
             if occasion.kind == lib.SS_ON_COMMIT:
-                self._refusal = error
+                self.refusal = error
             else:
                 self._errors.append(error)
             return int(lib.SS_FAIL)

@@ -60,6 +60,9 @@ class InterpretedCode:
         of = self._interpreter
         return of.error if key is None else of.errors.get(key)
 
+    def sent(self, key: int | None) -> None:
+        """Nothing: there is no machine code that raises."""
+
     def forget(self, error: BaseException) -> None:
         """That one is dealt with."""
         self._interpreter.forget(error)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from specstream.columns.strings import StringTable
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry, compile_operation
 from specstream.engine.native import Native
 from specstream.engine.options import Options
+from specstream.interpreted.vertices import Calls, Vertices
+from specstream.pipelines.pipeline import Pipeline
 
 __all__ = ["MachineCode"]
 
@@ -16,9 +21,14 @@ class MachineCode:
     Attributes:
         entries: of the operator's variants.
         operations: of each operation on a boosted field, and its inverse.
+
+    Args:
+        strings: gives the engine's table, which is another one after a snapshot was restored.
     """
 
-    def __init__(self, options: Options, speculates: bool) -> None:
+    def __init__(
+        self, options: Options, speculates: bool, strings: Callable[[], StringTable]
+    ) -> None:
         operator = options.operator
         self._operator = operator
         self._speculative = options.speculative
@@ -46,6 +56,7 @@ class MachineCode:
             for number, (_, operation) in enumerate(operator.layout.operations)
         ]
 
+        self._vertices = _vertices(options, strings)
         fired = operator.program.on_timer
         if fired is not None:
             self.entries["timer"] = compile_entry(
@@ -59,16 +70,26 @@ class MachineCode:
         )
 
     def error(self, key: int | None) -> BaseException | None:
-        """Of machine code it is not known what an event has raised: only that it has."""
-        return None
+        """What an interpreted vertex has raised, as of :meth:`InterpretedCode.error`. Of machine
+        code it is not known: only that it has raised."""
+        return None if self._vertices is None else self._vertices.raised(key)
+
+    def sent(self, key: int | None) -> Calls | None:
+        """Where machine code has raised: what interpreted vertices had sent before; None: there are
+        none in it."""
+        return None if self._vertices is None else self._vertices.calls(key)
 
     def forget(self, error: BaseException) -> None:
-        """There is none."""
+        """That one is dealt with."""
+        if self._vertices is not None:
+            self._vertices.forget(error)
 
     def set_in(self, native: Native) -> None:
         """Hands all of it to the runtime."""
         for variant, entry in self.entries.items():
             native.set_entry(variant, entry.address)
+        if self._vertices is not None:
+            native.interpret_vertices(self._vertices.handle)
         for number, entries in enumerate(self.operations):
             field, _ = self._operator.layout.operations[number]
             native.set_operation(number, field, [entry.address for entry in entries])
@@ -87,3 +108,18 @@ class MachineCode:
             entry = self._compiled(variant)
             self.entries[variant] = entry
             native.set_entry(variant, entry.address)
+
+
+def _vertices(options: Options, strings: Callable[[], StringTable]) -> Vertices | None:
+    """What runs the interpreted vertices of a pipeline; None: there are none."""
+    operator = options.operator
+    if not isinstance(operator, Pipeline) or not operator.calls_python:
+        return None
+    return Vertices(
+        operator.plan.in_python,
+        operator.layout,
+        strings,
+        options.seed,
+        options.profile,
+        options.early,
+    )

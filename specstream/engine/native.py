@@ -169,6 +169,11 @@ class Native:
         self._interpreter = context
         lib.ss_engine_interpret(self.pointer, lib.ss_python_interpreter, context)
 
+    def interpret_vertices(self, context: Any) -> None:
+        """Has machine code call Python, likewise, where it comes to an interpreted vertex."""
+        self._interpreter = context
+        lib.ss_engine_interpret_vertices(self.pointer, lib.ss_python_interpreter, context)
+
     def set_hook(self, kinds: int, function: Any, context: Any) -> None:
         """Has it call ``function`` with ``context``, a handle, at occasions of these kinds."""
         # Kept here, because a handle keeps its object: in the object it would be a circle.
@@ -273,6 +278,17 @@ class Native:
     def resume(self, failed_row: int) -> None:
         """The open job goes on behind an event that has failed, if it is this one."""
         lib.ss_engine_resume(self.pointer, failed_row)
+
+    def take_back_timer(self) -> None:
+        """With the turn, after a job that a timer has ended which failed: it has not fired, and is
+        set as it was. May be called again.
+
+        Raises:
+            MemoryError: there is none for its entry.
+        """
+        self.edition += 1
+        if not lib.ss_engine_take_back_timer(self.pointer):
+            raise MemoryError(f"engine of {self._name!r}: no memory for a timer that has failed")
 
     # ---- early results ----
 

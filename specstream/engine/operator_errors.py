@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,18 @@ from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["failed_event", "failed_timer", "raise_failure", "raise_timer_failure"]
+__all__ = ["failed_event", "failed_timer", "failure_of", "timer_failure"]
 
 # What is kept of an event that its function has raised for, and what it raised.
 Kept = tuple[tuple[Failed, ...], Exception]
 
 
-def raise_failure(
+def failure_of(
     parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
-) -> None:
-    """Raises what made the event in ``row`` fail, as the runtime's outcome has it.
+) -> BaseException:
+    """What made the event in ``row`` fail, as the runtime's outcome has it: to be raised.
+
+    Made before anybody is told that the event has failed: a signal handler may raise meanwhile.
 
     Args:
         outcome: a ``struct ss_outcome`` of a job that has failed.
@@ -37,45 +39,47 @@ def raise_failure(
         first: sequence number of the batch's first row.
     """
     if outcome.fault.signal:
-        _raise_crash(parts, outcome.fault, events, row, first, partial)
+        return _crash(parts, outcome.fault, events, row, first, partial)
     if outcome.no_memory:
-        _raise_no_memory(parts, events, row, first, partial)
-    _raise_for(parts, outcome, events, row, first, partial)
+        return _no_memory(parts, events, row, first, partial)
+    if parts.operator.is_interpreted:
+        return _interpreted_failure(parts, outcome, events, row, first, partial)
+    return _compiled_failure(parts, outcome, events, row, first, partial)
 
 
-def _raise_for(
+def _compiled_failure(
     parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
-) -> None:
-    """Raises what the event in ``row`` raises, from the user's own line.
+) -> BaseException:
+    """What the event in ``row`` raises, from the user's own line.
 
     Native code only says that it raised. The real exception comes from the oracle, over an
     overlay of the committed state.
     """
-    operator = parts.operator
-    if operator.program.is_interpreted:
-        _raise_interpreted(parts, outcome, events, row, first, partial)
-    oracle = _oracle(parts, events.columns, first)
+    operator, key = parts.operator, _key_of_event(parts, outcome)
+    if parts.code.error(key) is not None:
+        return _interpreted_failure(parts, outcome, events, row, first, partial)
+    oracle = _oracle(parts, events.columns, first, parts.code.sent(key))
     try:
         oracle.run(row)
     except Exception as error:
         strings = parts.committed.strings
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
-        raise
+        return error
     failure = SpecstreamError(
         f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, and "
         "Python does not; "
         "the event is not applied. Please report the operator and the event"
     )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
-    raise failure
+    return failure
 
 
-def _raise_interpreted(
+def _interpreted_failure(
     parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
-) -> NoReturn:
-    """Raises what an interpreted operator has raised."""
-    error = parts.code.error(outcome.failed_row if _is_early(parts) else None)
+) -> BaseException:
+    """What an interpreted operator has raised, or an interpreted vertex."""
+    error = parts.code.error(_key_of_event(parts, outcome))
     if error is None:
         error = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} failed, and nobody knows "
@@ -85,8 +89,17 @@ def _raise_interpreted(
         strings = parts.committed.strings
         note_raised(error, parts.name, parts.operator.event, events, row, first, strings)
     error.specstream_partial = partial  # type: ignore[attr-defined]
-    parts.code.forget(error)
-    raise error
+    return error
+
+
+def _key_of_event(parts: Parts, outcome: Any) -> int | None:
+    """By what it is known what an event has raised, see :meth:`InterpretedCode.error`."""
+    return int(outcome.failed_row) if _is_early(parts) else None
+
+
+def _key_of_firing(parts: Parts, firing: Any) -> int | None:
+    """Likewise of a timer's."""
+    return -1 - int(firing.number) if _is_early(parts) else None
 
 
 def _is_early(parts: Parts) -> bool:
@@ -95,8 +108,8 @@ def _is_early(parts: Parts) -> bool:
 
 
 def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
-    """What an interpreted operator has raised when a timer fired, and which one that was."""
-    error = parts.code.error(-1 - firing.number if _is_early(parts) else None)
+    """What an interpreted operator or vertex has raised when a timer fired, and which timer."""
+    error = parts.code.error(_key_of_firing(parts, firing))
     if error is not None:
         field, key = _fired(parts, firing)
         note = (
@@ -109,8 +122,8 @@ def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
     return error
 
 
-def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
-    """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
+def timer_failure(parts: Parts, outcome: Any, partial: Partial) -> BaseException:
+    """Likewise what made a timer fail that has fired."""
     failed = outcome.failed_timer
     field, key = _fired(parts, failed)
     told = timer_text(key, field)
@@ -131,18 +144,19 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
             "process more memory, or let on_timer store and emit less"
         )
-    elif parts.operator.program.is_interpreted:
+    elif parts.operator.is_interpreted or _interpreted_timer(parts, failed) is not None:
         error = _interpreted_timer(parts, failed) or SpecstreamError(
             f"operator {parts.name!r}: failed {what}, and nobody knows why; its effects are "
             "undone. Please report the operator and the timer"
         )
-        parts.code.forget(error)
     else:
         try:
-            _oracle(parts).fire_alone(field, failed.at, key, failed.time, failed.number)
+            sent = parts.code.sent(_key_of_firing(parts, failed))
+            oracle = _oracle(parts, sent=sent)
+            oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
-            raise
+            return raised
         error = SpecstreamError(
             f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its "
             "effects are undone. Please report the operator and the timer"
@@ -150,20 +164,23 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     vars(error).update(
         specstream_partial=partial, specstream_timer=(timer_key(key, field), failed.at)
     )
-    raise error
+    return error
 
 
 def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
     """What is kept of the event in ``row``, which has failed, and what it raised.
 
-    None: it did not fail because its function raises, and :func:`raise_failure` says why.
+    None: it did not fail because its function raises, and :func:`failure_of` says why.
     """
     if outcome.fault.signal or outcome.no_memory:
         return None
-    if parts.operator.is_interpreted:
-        error = _exception(parts.code.error(outcome.failed_row if _is_early(parts) else None))
+    by_key = _key_of_event(parts, outcome)
+    raised = parts.code.error(by_key)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
-        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first).run(row))
+        sent = parts.code.sent(by_key)
+        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first, sent).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -177,12 +194,14 @@ def failed_timer(
     if outcome.fault.signal or outcome.no_memory:
         return None
     fired = outcome.failed_timer
-    if parts.operator.is_interpreted:
-        error = _exception(_interpreted_timer(parts, fired))
+    raised = _interpreted_timer(parts, fired)
+    if parts.operator.is_interpreted or raised is not None:
+        error = _exception(raised)
     else:
         field, key = _fired(parts, fired)
+        oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, fired)))
         error = _what_raises(
-            parts, lambda: _oracle(parts).fire_alone(field, fired.at, key, fired.time, fired.number)
+            parts, lambda: oracle.fire_alone(field, fired.at, key, fired.time, fired.number)
         )
     if error is None:
         return None
@@ -209,9 +228,9 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     return None
 
 
-def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
+def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None) -> Oracle:
     """That of the committed state, which it leaves as it is, with the columns of a batch, or of
-    none."""
+    none. ``sent``: by interpreted vertices, which are not run again."""
     operator = parts.operator
     state, layout = parts.committed.words, operator.layout
 
@@ -220,7 +239,7 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0) -> Oracle:
         assert field.container is not None
         return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
 
-    oracle = Oracle(operator.program, layout, state, over=find)
+    oracle = Oracle(operator.program, layout, state, over=find, sent=sent)
     if columns is None:
         own: list[Any] = [np.int64] * first_column(operator.event)
         columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]
@@ -243,10 +262,10 @@ def _fired(parts: Parts, firing: Any) -> tuple[Field, Any]:
     return field, key_of(words.view(np.int64), field, parts.committed.strings)
 
 
-def _raise_crash(
+def _crash(
     parts: Parts, fault: Any, events: Events, row: int, first: int, partial: Partial
-) -> None:
-    """Raises the error of a fault in compiled code; Python, which has no such, is not asked."""
+) -> BaseException:
+    """The error of a fault in compiled code; Python, which has no such, is not asked."""
     error = OperatorCrashError(
         parts.name,
         _key(events, row, first),
@@ -257,11 +276,13 @@ def _raise_crash(
     )
     error.add_note(place_text(parts.operator.event, events, row, parts.committed.strings))
     error.specstream_partial = partial
-    raise error
+    return error
 
 
-def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial: Partial) -> None:
-    """Raises the error of an event for whose stores or rows the runtime found no memory."""
+def _no_memory(
+    parts: Parts, events: Events, row: int, first: int, partial: Partial
+) -> BaseException:
+    """The error of an event for whose stores or rows the runtime found no memory."""
     at = ""
     if parts.options.execution != "locked":  # where nobody knows which events were running
         at = f" at event (timestamp, source, sequence) = {_key(events, row, first)}"
@@ -278,7 +299,7 @@ def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial
     )
     error.add_note(place_text(parts.operator.event, events, row, parts.committed.strings))
     error.specstream_partial = partial  # type: ignore[attr-defined]
-    raise error
+    return error
 
 
 def _key(events: Events, row: int, first: int) -> str:

@@ -108,10 +108,11 @@ class Options:
                 f"operator {self.operator.name!r} goes by the time of events, "
                 'and execution="locked" has no order: leave it out'
             )
-        if self.operator.is_interpreted and self.execution == "locked":
+        if self.operator.calls_python and self.execution == "locked":
             raise ConfigurationError(
-                f"operator {self.operator.name!r} is interpreted, and Python has a lock of its "
-                'own: expected another execution than "locked"'
+                f"operator {self.operator.name!r} runs functions as Python, and "
+                'execution="locked" is there to compare compiled code with locks; expected another '
+                "execution. One with a lock around it all is horizon=0, or speculate=False"
             )
         self._check_speculation()
         # Where none is known, events are told apart by another column than that of their source.

@@ -32,8 +32,8 @@ from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import (
     failed_event,
     failed_timer,
-    raise_failure,
-    raise_timer_failure,
+    failure_of,
+    timer_failure,
 )
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
@@ -83,6 +83,8 @@ class OutOfOrder:
         ] = []  # rows that nobody has, by edition
         self._pause = DRAIN_SECONDS
         self._too_many: FailedEventsError | None = None
+        # What a poll was to raise that was interrupted before: the next one raises it.
+        self._owed: BaseException | None = None
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
 
     @property
@@ -322,11 +324,20 @@ class OutOfOrder:
                     wait, outcome = self._collect(until)
                     if wait is None:
                         output, told = made(outcome)
+                        failure, go_on = self._failure(outcome, told)
+                        applied = self._applied if outcome is None else outcome.consumed
+                        aside = self._aside if outcome is None else 0
                         # The caller's from here on: by the return, or by the exception. No call
                         # in between.
                         given, self._taken, self._committed.pending.held = told, [], None
-                        self._firings = {}
-                        self._finish_poll(outcome, told)
+                        self._firings, self._applied, self._aside = {}, applied, aside
+                        self._owed, self._lifetime.unsettled = failure, go_on
+                        self._lifetime.settle()
+                        self._committed.pending.forget()
+                        # Nor from here on.
+                        self._owed = None
+                        if failure is not None:
+                            raise failure
                         return output
                 # Without the lock, as somebody else may bring what we wait for.
                 self._lifetime.inside(wait)
@@ -346,7 +357,7 @@ class OutOfOrder:
         return output, Partial(output, self._consumed(outcome))
 
     def _as_tuples(self, outcome: Any) -> tuple[list[tuple[Any, ...]], Partial]:
-        failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
+        failed = self._has_to_tell or (outcome is not None and outcome.failed)
         consumed = self._consumed(outcome)
         if failed or self._parts.options.keys or self._committed.pending.held is not None:
             output, told = self._as_table(outcome)
@@ -583,7 +594,7 @@ class OutOfOrder:
             self._native.end_job()
             self._early.count.ended()
             # Its event is still pending: it will be asked again.
-            self._parts.hooks.take_refusal()
+            self._parts.hooks.refusal = None
             self._parts.turn.taken(self.hold_rows)
             self._committed.pending.forget()
             self._early.begin_anew()
@@ -659,14 +670,14 @@ class OutOfOrder:
             if self._set_aside(outcome):
                 self._pause = DRAIN_SECONDS / 16  # another one may be near
                 return partial(self._wait, WAIT_SECONDS), None
-            if outcome.failed or settled or self._parts.hooks.has_errors:
+            if outcome.failed or settled or self._has_to_tell:
                 return None, outcome
             # Rows keep coming; who fetched each of them would keep others from committing.
             pause = self._pause if outcome.row_count else 0.0
             self._pause = min(2 * self._pause, DRAIN_SECONDS)
             return partial(self._wait, WAIT_SECONDS, pause), None
         rest = until - time.monotonic()
-        if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
+        if self._native.await_news(0) or self._has_to_tell or rest <= 0:
             outcome = self._parts.turn.taken(self._take_rows)
             if not self._set_aside(outcome):
                 return None, outcome
@@ -689,7 +700,7 @@ class OutOfOrder:
             outcome, settled = self._parts.turn.taken(self._take_settled)
             if self._set_aside(outcome):
                 continue
-            if settled or outcome.failed or self._parts.hooks.has_errors:
+            if settled or outcome.failed or self._has_to_tell:
                 return outcome, True
         return outcome, False
 
@@ -700,7 +711,9 @@ class OutOfOrder:
         """
         failed, pending = self._committed.failed, self._committed.pending
         hooks = self._parts.hooks
-        if not (outcome.failed and failed.sets_aside) or hooks.has_errors or hooks.has_refused:
+        if not (outcome.failed and failed.sets_aside) or self._has_to_tell:
+            return False
+        if hooks.refusal is not None:
             return False
         if outcome.timer_failed:
             times = pending.type or pa.int64()
@@ -719,20 +732,31 @@ class OutOfOrder:
             self._too_many = too_many  # with what was applied before
             return False
         aside = self._aside + (not outcome.timer_failed)
-        number, row = outcome.failed_timer.number, outcome.failed_row
 
         def step() -> None:
-            now = self._native.outcome()
             failed.keep(what)
             self._parts.code.forget(error)  # before the job goes on
             self._aside = aside
-            same = now.failed and now.failed_row == row and now.timer_failed == outcome.timer_failed
-            if same and (not now.timer_failed or now.failed_timer.number == number):
-                self._native.resume(row)
+            self._resume(outcome)
 
         self._lifetime.finish(lambda: self._parts.turn.taken(step))
         outcome.failed = False  # nobody has to hear of it any more
         return True
+
+    @property
+    def _has_to_tell(self) -> bool:
+        """Whether a poll raises something, whatever becomes of the events."""
+        return self._owed is not None or self._parts.hooks.error is not None
+
+    def _resume(self, heard: Any) -> None:
+        """With the turn: the job goes on behind what has failed, of which somebody has heard, if
+        nothing else has failed since. May be begun anew."""
+        now = self._native.outcome()
+        same = now.failed and now.failed_row == heard.failed_row
+        if same and now.timer_failed and heard.timer_failed:
+            same = now.failed_timer.number == heard.failed_timer.number
+        if same and now.timer_failed == heard.timer_failed:
+            self._native.resume(heard.failed_row)
 
     def _wait(self, seconds: float, at_least: float = 0.0) -> None:
         if at_least:
@@ -805,7 +829,8 @@ class OutOfOrder:
         """With the turn: keeps what nobody has polled for the next poll.
 
         Returns:
-            The timer that has failed and that nobody has heard of, a ``struct ss_firing``; or None.
+            The job's outcome, which tells of the timer that has failed and that nobody has heard
+            of, if there is one.
         """
         outcome, settled = self._take_settled()
         unheard = outcome.failed_timer if outcome.timer_failed else None
@@ -821,7 +846,7 @@ class OutOfOrder:
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None
         pending.held, self._taken = held, []
-        return unheard
+        return outcome
 
     def _polled(self) -> pa.Table:
         """All that is there for a poll."""
@@ -837,33 +862,41 @@ class OutOfOrder:
         """Events that were applied and that no poll has told of."""
         return 0 if outcome is None else int(outcome.consumed - self._applied) + self._aside
 
-    def _finish_poll(self, outcome: Any, told: Partial) -> None:
-        """Raises one thing that keeps the events from going on; after the last they go on."""
-        if outcome is not None:
-            self._applied, self._aside = outcome.consumed, 0
-        heard = outcome is not None and outcome.failed
-        try:
-            error = self._parts.hooks.take_error()
-            if error is not None:
-                # Whatever else has failed is for the next call.
-                heard = outcome is not None and self._has_heard(outcome)
-            elif heard:
-                error, self._too_many = self._too_many or self._parts.hooks.take_refusal(), None
-                if error is None and outcome.timer_failed:
-                    raise_timer_failure(self._parts, outcome, told)
-                if error is None and outcome.failed_row >= 0:
-                    segment, row = self._given.find(outcome.failed_row)
-                    first = segment.first_sequence
-                    raise_failure(self._parts, outcome, segment.events, row, first, told)
-                error = error or MemoryError(
-                    f"engine of {self._parts.name!r}: no memory for more events"
-                )
-            if error is not None:
-                raise error
-        finally:
-            if heard:
-                self._native.resume(outcome.failed_row)
-            self._committed.pending.forget()
+    def _failure(
+        self, outcome: Any, told: Partial
+    ) -> tuple[BaseException | None, Callable[[], object] | None]:
+        """One thing that keeps the events from going on, to be raised; and the step that has them
+        go on, when that is certain. After the last they go on."""
+        if self._owed is not None:
+            return self._owed, None  # they do already
+        failure = self._parts.hooks.error
+        is_failed = outcome is not None and outcome.failed
+        if failure is not None:
+            # Whatever else has failed is for the next call.
+            return failure, lambda: self._go_on_behind(failure, outcome, by_hook=True)
+        if not is_failed:
+            return None, None
+        failure = self._too_many or self._parts.hooks.refusal
+        if failure is None and outcome.timer_failed:
+            failure = timer_failure(self._parts, outcome, told)
+        elif failure is None and outcome.failed_row >= 0:
+            segment, row = self._given.find(outcome.failed_row)
+            first = segment.first_sequence
+            failure = failure_of(self._parts, outcome, segment.events, row, first, told)
+        elif failure is None:
+            failure = MemoryError(f"engine of {self._parts.name!r}: no memory for more events")
+        return failure, lambda: self._go_on_behind(failure, outcome)
+
+    def _go_on_behind(self, failure: BaseException, outcome: Any, *, by_hook: bool = False) -> None:
+        """Somebody hears of what has failed. May be begun anew."""
+        self._parts.hooks.forget(failure)
+        if self._too_many is failure:
+            self._too_many = None
+        self._parts.code.forget(failure)
+        if outcome is None or not outcome.failed:
+            return
+        if not by_hook or self._has_heard(outcome):
+            self._parts.turn.taken(lambda: self._resume(outcome))
 
     def _has_heard(self, outcome: Any) -> bool:
         """Whether the job waits for nothing but that somebody hears of hooks that have raised.
@@ -871,7 +904,7 @@ class OutOfOrder:
         A hook's thread may halt the job only when its error is taken already.
         """
         by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
-        return bool(by_hook and not self._parts.hooks.has_errors)
+        return bool(by_hook and self._parts.hooks.error is None)
 
 
 def _nothing() -> None:

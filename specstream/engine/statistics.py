@@ -70,6 +70,7 @@ class Statistics:
         rejected_rows: rows that were left out because they cannot be events.
         failed_events: events and firings of timers that were set aside because their function has
             raised; they are not among ``events``.
+        failed_timers: of these, firings of timers.
         running: a batch is in flight.
         waiting: length of the wait queue: transactions that have run ahead of their turn and are
             not yet committed.
@@ -103,6 +104,7 @@ class Statistics:
     late: int
     rejected_rows: int
     failed_events: int
+    failed_timers: int
     running: bool
     waiting: int
     reached: Any
@@ -310,6 +312,7 @@ class Counted:
             late=committed.pending.late,
             rejected_rows=committed.rejected.count,
             failed_events=committed.failed.count,
+            failed_timers=committed.failed.firings,
             running=parts.flight.counted is not None,
             waiting=waiting,
             reached=reached,

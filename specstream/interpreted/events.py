@@ -18,13 +18,13 @@ from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
 from specstream.interpreted.values import Texts, emitted
 
-__all__ = ["Emit", "make_event", "make_timer"]
+__all__ = ["Drawing", "Emit", "make_event", "make_timer"]
 
 _FORMS = {"int": (ord("i"), 8), "str": (ord("i"), 8), "float": (ord("d"), 8), "bool": (ord("?"), 1)}
 _KEY = len(RESERVED_COLUMNS) + 1  # of a timer's columns, the first word of its key
 
 
-class _Drawing:
+class Drawing:
     """Order key and random numbers, as compiled operators have them.
 
     Args:
@@ -115,7 +115,7 @@ def make_event(schema: Schema, run: Any, seed: int, texts: Texts) -> Any:
         raise AttributeError(f"the event has no column {name!r}; it has {known}")
 
     members |= {"__slots__": (), "is_null": is_null, "__getattr__": lacks}
-    return type("Event", (_Drawing,), members)(run, seed, texts)
+    return type("Event", (Drawing,), members)(run, seed, texts)
 
 
 def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
@@ -142,7 +142,7 @@ def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
         "at": property(lambda self: self._run.column(len(RESERVED_COLUMNS), *_FORMS["int"])),
         "__getattr__": lacks,
     }
-    return type("Timer", (_Drawing,), members)(run, seed, texts)
+    return type("Timer", (Drawing,), members)(run, seed, texts)
 
 
 class Emit:

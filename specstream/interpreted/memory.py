@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -104,11 +104,19 @@ class Memory:
         journal: what takes back each change of the event: a function and its arguments.
         clock: the largest time of events and firings so far.
         fired: how many timers have.
-        floor: the time of the timer that fires now; None: none does.
+        floors: by the number of a container, the time of its timer that fires now.
+        words_given: what the vertex of a pipeline that runs now gets of its event.
+
+    Args:
+        layout: of the state.
+        words: of it.
+        own: numbers of the containers that it has; None: all.
     """
 
-    def __init__(self, layout: Layout, words: npt.NDArray[np.int64]) -> None:
-        self._layout, self._words = layout, words
+    def __init__(
+        self, layout: Layout, words: npt.NDArray[np.int64], own: Sequence[int] | None = None
+    ) -> None:
+        self._layout, self.words = layout, words
         self._scratch = np.zeros(layout.words("scratch"), np.int64)
         self.columns: Sequence[npt.NDArray[Any]] = ()
         self.row, self.first_sequence = 0, 0
@@ -118,14 +126,16 @@ class Memory:
         # A whole number of elements of each size.
         self._next_cell, self._next_stamp = 2**40, 0
         self.containers: list[Any] = []
-        self._due: list[tuple[int, int, int, int, int]] = []
-        self.floor: int | None = None
+        self._due: dict[int, list[tuple[int, int, int]]] = {}
+        self.floors: dict[int, int] = {}
+        self.words_given: Sequence[Any] = ()
         self.clock, self.fired = -_SIGN, 0
         for number, field in enumerate(layout.containers):
-            self.containers.append(self._loaded(field, number))
+            is_own = own is None or number in own
+            self.containers.append(self._loaded(field, number) if is_own else None)
 
     def _loaded(self, field: Field, number: int) -> Any:
-        of, rows = field.container, entries(self._words, field).tolist()
+        of, rows = field.container, entries(self.words, field).tolist()
         assert of is not None
         if not of.is_keyed:
             return [self._filled(self._new_cell(of.entry_words), row) for row in rows]
@@ -136,7 +146,8 @@ class Memory:
             self._note_time(number, made.entries[tuple(row[: of.key.words])])
         self.containers.pop()
         if of.kind == "timers":
-            header = self._words[field.offset : field.offset + lib.SS_HEADER_WORDS].tolist()
+            self._due.setdefault(number, [])
+            header = self.words[field.offset : field.offset + lib.SS_HEADER_WORDS].tolist()
             clock = header[lib.SS_HEADER_CLOCK] % 2**64 ^ _SIGN
             self.fired = header[lib.SS_HEADER_FIRED]
             self.clock = clock - 2**64 if clock >= _SIGN else clock
@@ -171,6 +182,12 @@ class Memory:
             return int(self.sequences[self.row])
         return self.first_sequence + self.row
 
+    def given(self, at: int, kind: int) -> Any:
+        value = self.words_given[at]
+        if kind == ord("?"):
+            return bool(value)
+        return float(value) if kind == ord("d") else int(value)
+
     def poll(self) -> None:
         pass
 
@@ -178,7 +195,7 @@ class Memory:
         return False
 
     def elements(self, kind: int, size: int, length: int, is_scratch: bool) -> _Elements:
-        words = self._scratch if is_scratch else self._words
+        words = self._scratch if is_scratch else self.words
         return _Elements(
             self,
             kind,
@@ -276,7 +293,7 @@ class Memory:
 
     def timer_set(self, number: int, key: tuple[int, ...], at: int) -> int:
         held = self.containers[number]
-        if self.floor is not None and at <= self.floor:
+        if number in self.floors and at <= self.floors[number]:
             return int(lib.SS_TIMER_TOO_EARLY)
         if key in held.entries:
             self.keyed_remove(number, held.entries[key])
@@ -291,41 +308,56 @@ class Memory:
         held = self.containers[number]
         if held.of.kind == "timers":
             at = self.cells[entry + 1 + held.of.key.words]
-            heapq.heappush(self._due, (at, number, held.stamps[entry], entry, number))
+            heapq.heappush(self._due.setdefault(number, []), (at, held.stamps[entry], entry))
 
     def due(self, time: int, ends: dict[int, int] | None) -> tuple[int, int] | None:
         """The timer that is due by ``time`` and comes first: container and entry. Or of those with
         a stamp up to that of ``ends``, whatever their time is."""
+        found: tuple[int, int, int] | None = None
+        for number in self._due:
+            due = self.due_in(number, time, None if ends is None else ends[number])
+            if due is not None and (found is None or due[0] < found[0]):
+                found = due[0], number, due[2]
+        return None if found is None else found[1:]
+
+    def due_in(self, number: int, time: int, stamp: int | None) -> tuple[int, int, int] | None:
+        """Likewise in one container: time, stamp and entry."""
+        stamps, heap = self.containers[number].stamps, self._due[number]
         later, found = [], None
-        while self._due:
-            at, _, stamp, entry, number = self._due[0]
-            if self.containers[number].stamps.get(entry) != stamp:
-                heapq.heappop(self._due)
-            elif ends is not None and stamp > ends[number]:
-                later.append(heapq.heappop(self._due))
+        while heap:
+            at, own, entry = heap[0]
+            if stamps.get(entry) != own:
+                heapq.heappop(heap)
+            elif stamp is not None and own > stamp:
+                later.append(heapq.heappop(heap))
             else:
-                found = (number, entry) if ends is not None or at <= time else None
+                found = heap[0] if stamp is not None or at <= time else None
                 break
         for item in later:
-            heapq.heappush(self._due, item)
+            heapq.heappush(heap, item)
         return found
 
     def stamps(self) -> dict[int, int]:
         """Of each container of timers the last stamp."""
-        return {
-            number: max(held.stamps.values(), default=0)
-            for number, held in enumerate(self.containers)
-            if isinstance(held, _Keyed) and held.of.kind == "timers"
-        }
+        return {number: self.last_stamp(number) for number in self._due}
 
-    def expire(self, time: int, after: Callable[[Field], int]) -> None:
+    def last_stamp(self, number: int) -> int:
+        return max(self.containers[number].stamps.values(), default=0)
+
+    def expire(self, time: int) -> None:
         """Removes what has not been written for so long; between two events."""
         for number, held in enumerate(self.containers):
             if isinstance(held, _Keyed) and held.of.expires:
-                last, lives = held.of.entry_words - 1, after(held.field)
-                for entry in list(held.keys):
-                    if min(self.cells[entry + last] + lives, _LAST) <= time:
-                        self._leave(number, entry)
+                self.expire_in(number, time)
+
+    def expire_in(self, number: int, time: int) -> None:
+        """Likewise in one container."""
+        held = self.containers[number]
+        tick = int(self.words[held.field.offset + lib.SS_HEADER_TICK])
+        last, lives = held.of.entry_words - 1, held.of.expires_after(tick)
+        for entry in list(held.keys):
+            if min(self.cells[entry + last] + lives, _LAST) <= time:
+                self._leave(number, entry)
 
     # ---- for who looks at the words ----
 
@@ -334,6 +366,8 @@ class Memory:
         for number, field in enumerate(self._layout.containers):
             of, held = field.container, self.containers[number]
             assert of is not None
+            if held is None:
+                continue
             first = held.ordered() if of.is_keyed else held
             rows = np.zeros((len(first), of.row_words), np.int64)
             for row, cell in enumerate(first):
@@ -342,9 +376,9 @@ class Memory:
                     cell += 1
                 for at in range(of.key.words if of.is_keyed else 0, of.row_words):
                     rows[row, at] = self.cells.get(cell + at, 0)
-            replace(self._words, field, rows)
+            replace(self.words, field, rows)
             if of.kind == "timers":
                 clock = self.clock % 2**64 ^ _SIGN
-                header = self._words[field.offset : field.offset + lib.SS_HEADER_WORDS]
+                header = self.words[field.offset : field.offset + lib.SS_HEADER_WORDS]
                 header[lib.SS_HEADER_FIRED] = self.fired
                 header[lib.SS_HEADER_CLOCK] = clock - 2**64 if clock >= _SIGN else clock

@@ -24,13 +24,16 @@ def interpreted_program(
     event: Schema,
     layout: Layout,
     on_timer: Any = None,
+    site: int = 1,
 ) -> Program:
     """The program of an operator that Python runs as it is written.
 
+    Args:
+        site: number of its first line, see :mod:`specstream.compiler.sites`.
+
     Raises:
         DeclarationError: the function is not one of (state, event, emit), there are timers and
-            nothing
-            to run or the other way round, or a field has operations, which are compiled.
+            nothing to run or the other way round, or a field has operations, which are compiled.
     """
     if layout.operations:
         names = ", ".join(dict.fromkeys(field.name for field, _ in layout.operations))
@@ -39,12 +42,12 @@ def interpreted_program(
             "whose operations are compiled; expected fields without operations="
         )
     checked, fired = checked_functions(function, operator, layout, on_timer)
-    written = _written(checked, 1)
+    written = _written(checked, site)
     program = _program(checked, operator, frozenset((*event.names, *EVENT_ATTRIBUTES)), written)
     program.strings = tuple(layout.strings)
     if fired is not None:
-        sites = 1 + sum(len(one.text.splitlines()) for one in written.values())
-        program.on_timer = _program(fired, operator, frozenset(), _written(fired, sites))
+        site += sum(len(one.text.splitlines()) for one in written.values())
+        program.on_timer = _program(fired, operator, frozenset(), _written(fired, site))
         program.on_timer.is_on_timer, program.on_timer.event = True, TIMER
     return program
 

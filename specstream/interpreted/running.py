@@ -18,8 +18,9 @@ from specstream.declarations.state import Layout
 from specstream.interpreted.events import Emit, make_event, make_timer
 from specstream.interpreted.polling import polled
 from specstream.interpreted.runtime import RunEnded, make_run
-from specstream.interpreted.state import make_state
+from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
+from specstream.interpreted.vertices import Vertices
 
 __all__ = ["Interpreter"]
 
@@ -31,7 +32,8 @@ class _Worker:
         of, strings = interpreter, interpreter.strings()
         self.strings = strings
         self.run = make_run()
-        self.state, self.begin = make_state(of.layout, self.run, strings)
+        elements = Elements(self.run, of.layout, strings)
+        self.state, self.begin = make_state(of.layout, self.run, elements)
         texts = Texts(None, strings)
         self.event = make_event(of.event, self.run, of.seed, texts)
         self.emit = Emit(of.emits, self.run.emit, strings)
@@ -136,16 +138,19 @@ class Interpreter:
                 return row if pointer.verdict != lib.SS_COMPLETED else row + 1
         return last
 
+    def broken(self, pointer: Any, first: int, error: BaseException) -> None:
+        """Something has failed before the first event, or in what wraps them."""
+        pointer.verdict = lib.SS_RAISED
+        pointer.event = first
+        if not pointer.speculative:
+            self.error = error
+
 
 @ffi.def_extern(name="ss_python_interpreter", error=-1)
 def _python_interpreter(context: Any, run: Any, variant: int, first: int, last: int) -> int:
-    interpreter: Interpreter = ffi.from_handle(context)
+    interpreter: Interpreter | Vertices = ffi.from_handle(context)
     try:
         return interpreter.range(run, variant, first, last)
     except BaseException as error:
-        # Before the first event, or of what wraps them.
-        run.verdict = lib.SS_RAISED
-        run.event = first
-        if not run.speculative:
-            interpreter.error = error
+        interpreter.broken(run, first, error)
         return first

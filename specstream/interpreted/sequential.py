@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle_timers import timer_key, timer_text
 from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state import Layout
 from specstream.interpreted.events import Emit, make_event, make_timer
 from specstream.interpreted.memory import Memory
-from specstream.interpreted.state import make_state
+from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
 
 __all__ = ["Sequential"]
@@ -43,7 +42,7 @@ class Sequential:
     """
 
     def __init__(self, program: Program, layout: Layout, words: npt.NDArray[np.int64]) -> None:
-        self._program, self._layout, self._words = program, layout, words
+        self._program, self._layout = program, layout
         self._memory = Memory(layout, words)
         self.rows: list[tuple[Any, ...]] = []
         self.firings: list[tuple[int, int]] = []
@@ -69,7 +68,8 @@ class Sequential:
         self._columns, self._first, self._sequences = columns, first_sequence, sequences
         self._at_event()
         self._texts, self._seed = Texts(None, strings), seed
-        self._state, self._begin = make_state(self._layout, memory, strings)
+        elements = Elements(memory, self._layout, strings)
+        self._state, self._begin = make_state(self._layout, memory, elements)
         self._event = make_event(event, memory, seed, self._texts)
         self.rows = []
         self._emit = Emit(emits, self._put, strings)
@@ -125,12 +125,7 @@ class Sequential:
             while (due := memory.due(max(time, memory.clock), None)) is not None:
                 self._fire(*due)
             time = max(time, memory.clock)
-        memory.expire(time, self._lives)
-
-    def _lives(self, field: Field) -> int:
-        assert field.container is not None
-        tick = int(self._words[field.offset + lib.SS_HEADER_TICK])
-        return field.container.expires_after(tick)
+        memory.expire(time)
 
     def end(self) -> None:
         """The input ends: fires the timers that wait, and not those that they set."""
@@ -150,9 +145,9 @@ class Sequential:
         words = memory.containers[number].keys[entry]
         at = memory.cells[entry + 1 + len(words)]
         time, firing = max(at, memory.clock), memory.fired
-        memory.expire(time, self._lives)
+        memory.expire(time)
         memory.keyed_remove(number, entry)
-        memory.fired, memory.clock, memory.floor = firing + 1, time, at
+        memory.fired, memory.clock, memory.floors[number] = firing + 1, time, at
         self.firings.append((firing, time))
         own = (time, -(2**63), at, *words)
         memory.columns, memory.sequences = [np.array([one]) for one in own], None
@@ -171,5 +166,5 @@ class Sequential:
             )
             raise
         finally:
-            memory.floor = None
+            memory.floors.clear()
             self._at_event()

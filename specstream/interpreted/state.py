@@ -20,6 +20,7 @@ class Elements:
     """The elements of a backend, by where they are and their type; each made once."""
 
     def __init__(self, run: Any, layout: Layout, strings: StringTable) -> None:
+        # Of the whole state, also where the fields are those of one vertex.
         self._run, self._layout = run, layout
         self._strings = strings
         self._made: dict[tuple[str, str], Any] = {}
@@ -84,10 +85,9 @@ class _Locks:
 
 
 def make_state(
-    layout: Layout, run: Any, strings: StringTable
+    layout: Layout, run: Any, elements: Elements
 ) -> tuple[Any, list[Callable[[], None]]]:
     """The state over a backend; and what is to be called when an event begins."""
-    elements = Elements(run, layout, strings)
     begin: list[Callable[[], None]] = []
     members: dict[str, Any] = {}
     for field in layout.fields:

@@ -129,6 +129,9 @@ class Watch:
         aborts = sum(stats.aborts.values()) - sum(earlier.aborts.values())
         reached = stats.to_dict()["reached"]
         lag = stats.lag
+        # Firings that failed are of no row.
+        done = stats.events + stats.failed_events - stats.failed_timers
+        done += stats.rejected_rows + stats.late
         if self._newest is not None and stats.reached is not None:
             lag = order_number(self._newest) - order_number(stats.reached)
         return {
@@ -138,10 +141,7 @@ class Watch:
             "batches": self._feed.stats.batches,
             "rows_in": stats.events,
             "rows_out": self._feed.stats.rows,
-            "rows_pending": max(
-                self._rows - stats.events - stats.rejected_rows - stats.failed_events - stats.late,
-                0,
-            ),
+            "rows_pending": max(self._rows - done, 0),
             "failed": stats.failed_events,
             "events_per_second": (stats.events - earlier.events) / seconds,
             "commits": stats.commits,

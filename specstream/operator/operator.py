@@ -186,11 +186,6 @@ class Operator:
         of_inputs = {} if inputs is None else _inputs(inputs)
         self.is_interpreted = flag("interpreted", interpreted)
         self.speculates = flag("speculate", speculate)
-        if interpreted and inputs is not None:
-            raise DeclarationError(
-                f"operator {name!r} is interpreted and has several inputs=, which only compiled "
-                "ones have; expected event={...}: let a compiled vertex join the inputs"
-            )
         self._declare(
             function,
             name,
@@ -235,11 +230,7 @@ class Operator:
         self.name = name
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
-        self.program: Program = (
-            interpreted_program(function, name, event.declared, layout, on_timer)
-            if self.is_interpreted
-            else self.compiled_as(ALONE, event.declared, emits.declared)
-        )
+        self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
@@ -252,7 +243,7 @@ class Operator:
         layout: Layout | None = None,
         name: str | None = None,
     ) -> Program:
-        """Its function rewritten, perhaps for a place beside others.
+        """Its function rewritten, perhaps for a place beside others; an interpreted one as it is.
 
         Args:
             event: columns of its events, as declared.
@@ -260,18 +251,17 @@ class Operator:
             layout: where the fields of its state lie; None: as in a state of its own.
             name: what it is called in messages; None: as ever.
         """
+        name = self.name if name is None else name
+        layout = self.layout if layout is None else layout
         if self.is_interpreted:
-            raise DeclarationError(
-                f"operator {self.name!r} is interpreted and stands in a pipeline, whose vertices "
-                "are compiled together; expected an engine of its own, before the pipeline or "
-                "behind it"
-            )
+            site = place.first_site
+            return interpreted_program(self.function, name, event, layout, self.on_timer, site)
         return analyse(
             self.function,
-            self.name if name is None else name,
+            name,
             event,
             emits,
-            self.layout if layout is None else layout,
+            layout,
             self.on_timer,
             self.inputs,
             place,
@@ -332,6 +322,11 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether it is interpreted, or a pipeline's vertex is."""
+        return self.is_interpreted
 
     @property
     def has_timers(self) -> bool:

@@ -25,6 +25,7 @@ from numba.core import cgutils, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, models, register_model
 
+from specstream._native import lib
 from specstream.columns.strings import string_code
 from specstream.compiler.array_expressions import new_list
 from specstream.compiler.diagnosis import translate
@@ -37,7 +38,8 @@ from specstream.compiler.event import (
     phase_column,
 )
 from specstream.compiler.inputs import ASKED
-from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
+from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
+from specstream.compiler.interpreted_vertex import KEY, InterpretedVertex
 from specstream.compiler.local_types import kinds_of
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
@@ -554,7 +556,7 @@ READERS[VertexTimerType] = _TimerReader
 def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None] | None]:
     """Functions for Numba that run one phase: of an event, with the parameters (run, state, event,
     emit), and of a timer that fires, with (run, state, timer, emit), if a vertex has timers."""
-    programs = [one.program for one in plan.vertices.values()]
+    programs = [one.program for one in plan.vertices.values() if one.python is None]
     programs += [one.on_timer for one in programs if one.on_timer is not None]
     uses = collections.Counter(map(id, programs))
     processes: dict[int, Any] = {}
@@ -567,7 +569,7 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
     def code_of(
         typing_context: Any, planned: Planned, program: Program, run: Any, event: EventType
     ) -> _Code:
-        process = processes[id(program)]
+        process = processes.get(id(program), program)
         of_state = StateType if planned.moved is None else MovedStateType
         given = (
             run,
@@ -575,6 +577,8 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
             event,
             StreamEmitType(planned, plan.axes),
         )
+        if planned.python is not None:
+            return _Code(process, given)
         try:
             called = types.Dispatcher(process).get_call_type(typing_context, given, {})
             if called.return_type != types.none:
@@ -648,7 +652,8 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Code:
-    """Machine code of an operator, and the types of what that is given."""
+    """Machine code of an operator, or the program of one that Python runs, and the types of what
+    that is given."""
 
     process: Any
     given: tuple[Any, Any, Any, StreamEmitType]
@@ -695,6 +700,8 @@ class _Vertex:
 
 class _Phase:
     """Writes the function."""
+
+    in_timer = False
 
     def __init__(
         self,
@@ -981,6 +988,10 @@ class _Phase:
         of_emit = cgutils.create_struct_proxy(emit)(context, builder)
         of_emit.run, of_emit.frame = pointer, builder.bitcast(frame, POINTER)
         of_emit.stream = builder.bitcast(vertex.stream, POINTER)
+        if vertex.compiled.planned.python is not None:
+            self.call_python(code, vertex.compiled.planned.python, frame, event)
+            self.take_rows(_StreamRow(context, builder, emit, of_emit._getvalue()))
+            return
         overload = code.process.overloads[code.given]
         context.add_linking_libs((overload.library,))
         function = context.declare_function(builder.module, overload.fndesc)
@@ -990,6 +1001,48 @@ class _Phase:
         )
         with builder.if_then(status.is_error, likely=False):
             context.call_conv.return_status_propagate(builder, status)
+
+    def call_python(
+        self, code: _Code, python: InterpretedVertex, frame: Value, event: Value
+    ) -> None:
+        """Hands over what a vertex reads, and has Python run it."""
+        builder, of_event = self.builder, code.given[2]
+        fires = isinstance(of_event, VertexTimerType)
+        reader = READERS[type(of_event)](self.context, builder, of_event, event)
+        words = self.frame(len(python.given))
+
+        def put(name: str, bits: Value) -> None:
+            builder.store(bits, _word(builder, words, python.given[name]))
+
+        for name, bits in zip(KEY, (*reader.key(), reader.seed()), strict=True):
+            put(name, bits)
+        for axis in range(self.plan.axes):
+            put(f"path.{axis}", builder.load(_word(builder, frame, axis)))
+        for port, one in enumerate(() if fires else python.inputs):
+            changed = reader.changed(port)
+            put(f"changed.{one.name}", builder.zext(changed, I64))
+            with builder.if_then(changed):
+                for name, column in one.columns:
+                    value = reader.now(port, name, column.kind)
+                    put(f"{one.name}.{name}", self.run.to_bits(column.kind, value))
+                    if column.nullable:
+                        null = reader.null_now(port, name)
+                        put(f"null {one.name}.{name}", builder.zext(null, I64))
+        call = I64(lib.SS_VERTEX_TIMER if fires else lib.SS_VERTEX_ROW)
+        number = I64(self.plan.in_python.index(python))
+        given = (call, number, I64(int(self.in_timer)), words)
+        ends = self.run.call("ss_vertex_interpret", I32, self.run.pointer, *given)
+        self.run.leave_if(builder.icmp_unsigned("!=", ends, I32(0)))
+
+    def take_rows(self, writer: _StreamRow) -> None:
+        """The rows that Python has sent become those of the stream."""
+        builder, width = self.builder, writer.emit.rows.schema.row_words - 1
+        sent = self.run.load_member("sent", POINTER)
+        sent = builder.bitcast(sent, _WORDS)
+        with cgutils.for_range(builder, self.run.load_member("sent_rows")) as loop:
+            row = _word(builder, writer.begin(), 1)
+            of_python = builder.gep(sent, [builder.mul(loop.index, I64(width))])
+            cgutils.raw_memcpy(builder, row, of_python, I64(width), 8)
 
     def state(self, vertex: _Vertex) -> Value:
         """The state of a vertex."""
@@ -1096,6 +1149,8 @@ class _Phase:
 class _TimerPhase(_Phase):
     """Writes the function for a timer that fires: its vertex runs ``on_timer``, and then those that
     are behind it. No source has a row, nor has any vertex that is behind none with timers."""
+
+    in_timer = True
 
     def write(self) -> None:
         self.fires = timer_place(self.run)

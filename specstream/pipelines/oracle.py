@@ -5,11 +5,14 @@ It is what compiled code is compared with, and shares nothing with it but the pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from specstream._native import lib
 from specstream.columns.strings import string_code
+from specstream.compiler.interpreted_vertex import note_vertex, shown_path
 from specstream.compiler.numbers import Int64
 from specstream.compiler.oracle import (
     Draws,
@@ -17,6 +20,7 @@ from specstream.compiler.oracle import (
     OracleEvent,
     OraclePhase,
     OracleTimer,
+    beside_of,
     field_of,
     seed_of,
     strings_of,
@@ -189,41 +193,60 @@ class _Run:
             # What is derived of an event is for a vertex that reads nothing else.
             own = rows[0][path] if planned.inputs[0].stream in events and changed[0] else self.event
             event = _Event(own, planned.salt, by_level, values, nulls, by_time)
-            self.run(planned.program, event, path, sent)
+            if planned.python is None:
+                self.run(planned.program, event, path, sent)
+            else:
+                given = path, changed, values, nulls
+                rows_of = partial(beside_of(self.state).run, planned.name, event, *given)
+                self.run_in_python(rows_of, path, sent)
         return len(paths)
 
     def fire(self, sent: dict[str, Rows]) -> int:
         """Its timer fires; one run."""
         fired = self.planned.program.on_timer
         assert fired is not None
-        self.run(fired, _Timer(self.event, self.planned.salt), (0,) * self.plan.axes, sent)
+        timer, path = _Timer(self.event, self.planned.salt), (0,) * self.plan.axes
+        if self.planned.python is None:
+            self.run(fired, timer, path, sent)
+        else:
+            rows_of = partial(beside_of(self.state).fire, self.planned.name, timer)
+            self.run_in_python(rows_of, path, sent)
         return 1
 
     def run(self, program: Program, event: Any, path: Path, sent: dict[str, Rows]) -> None:
         planned = self.planned
         emit = OracleEmit(planned.emits, strings_of(self.event))
-        try:
+        with self.noted(path):
             program.oracle(_State(self.state, planned.name), event, emit)
+        self.send([row[1:] for row in emit.rows], path, sent)
+
+    def run_in_python(
+        self, rows_of: Callable[[], Sequence[tuple[Any, ...]]], path: Path, sent: dict[str, Rows]
+    ) -> None:
+        """A run that Python does as the function is written."""
+        with self.noted(path):
+            rows = rows_of()
+        self.send(rows, path, sent)
+
+    @contextmanager
+    def noted(self, path: Path) -> Iterator[None]:
+        """What is raised in here, this vertex has raised."""
+        try:
+            yield
         except Exception as error:
-            error.add_note(
-                f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
-                f"path ({self.shown(path)})"
-            )
-            vars(error)["specstream_vertex"] = planned.name
+            graph, levels = self.plan.graph, self.plan.levels
+            shown = shown_path(levels, graph.by_time, path)
+            note_vertex(error, self.planned.name, graph.name, shown)
             raise
-        for number, row in enumerate(emit.rows):
+
+    def send(self, rows: Sequence[tuple[Any, ...]], path: Path, sent: dict[str, Rows]) -> None:
+        """The rows of a run go to its readers."""
+        planned = self.planned
+        for number, row in enumerate(rows):
             own = list(path)
             if planned.axis is not None:
                 own[planned.axis] = number
-            sent[planned.name][tuple(own)] = row[1:]
-
-    def shown(self, path: Path) -> str:
-        """A path with the numbers of all levels, as it is defined; here those have none that are
-        always 0."""
-        first = 0 if self.plan.graph.by_time else 1
-        numbers = dict(zip(self.plan.levels, path, strict=True))
-        last = max((level for level, number in numbers.items() if number), default=first)
-        return ", ".join(str(numbers.get(level, 0)) for level in range(first, last + 1))
+            sent[planned.name][tuple(own)] = row
 
     def read(
         self, path: Path, rows: Sequence[Any], changed: Sequence[bool]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from specstream.errors import DeclarationError, InputError
 from specstream.files.writing import writing
 from specstream.operator.operator import Operator
 from specstream.pipelines.arrangement import arranged
+from specstream.pipelines.beside import Beside, Recorded
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
@@ -466,6 +468,16 @@ class Pipeline(Operator):
         return by_sink(table)
 
     @property
+    def calls_python(self) -> bool:
+        """Whether Python runs some of its vertices as they are written."""
+        return any(one.operator.is_interpreted for one in self._graph.vertices.values())
+
+    @property
+    def speculates(self) -> bool:  # type: ignore[override]
+        """Whether events may run ahead of their turn: those of all vertices may."""
+        return all(one.operator.speculates for one in self._graph.vertices.values())
+
+    @property
     def program(self) -> Program:  # type: ignore[override]
         """All of its vertices as one."""
         if self._program is None:
@@ -501,8 +513,15 @@ def _program(plan: Plan) -> Program:
         uses_arena=any(of.uses_arena for of in programs.values())
         or any(one.many for one in plan.vertices.values()),
         reads_frozen=any(of.reads_frozen for of in programs.values()),
+        calls_python=bool(plan.in_python),
+        beside=partial(_beside, plan) if plan.in_python else None,
         on_timer=None if timer is None else _timer_program(plan, timer),
     )
+
+
+def _beside(plan: Plan, words: Any, sent: Any) -> Beside | Recorded:
+    """The interpreted vertices in the oracle: over a state, or what they have sent before."""
+    return Beside(plan.in_python, plan.layout, words) if sent is None else Recorded(sent)
 
 
 def _timer_program(plan: Plan, native: Any) -> Program:
@@ -522,6 +541,7 @@ def _timer_program(plan: Plan, native: Any) -> Program:
         catches=any(of.catches for of in programs),
         uses_arena=True,
         reads_frozen=any(of.reads_frozen for of in programs),
+        calls_python=bool(plan.in_python),
         is_on_timer=True,
         event=programs[0].event,
     )

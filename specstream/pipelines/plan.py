@@ -18,13 +18,15 @@ from functools import cached_property
 import pyarrow as pa
 
 from specstream.compiler.inputs import column_of, flattened
+from specstream.compiler.interpreted_vertex import Input as OfPython
+from specstream.compiler.interpreted_vertex import InterpretedVertex
 from specstream.compiler.program import Program
 from specstream.compiler.source import Place
 from specstream.compiler.types import BASES
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema
-from specstream.declarations.state import Layout, scalar
+from specstream.declarations.state import Field, Layout, scalar
 from specstream.errors import CompileError
 from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
@@ -76,6 +78,7 @@ class Planned:
         last: of each input, the columns whose last values are kept.
         known: of each input, the field that says whether it ever had a row; None: nobody asks.
         salt: what its random numbers differ by from those of other vertices.
+        python: where Python runs its function as it is written, what is to be known for that.
     """
 
     vertex: Vertex
@@ -87,6 +90,7 @@ class Planned:
     last: tuple[dict[str, Last], ...]
     known: tuple[str | None, ...]
     salt: int
+    python: InterpretedVertex | None = None
 
     @property
     def name(self) -> str:
@@ -150,7 +154,9 @@ class Plan:
         at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
         uses = Counter(vertex.operator for vertex in vertices)
-        moves = {one for one in operators if _moves(one.layout, uses[one])}
+        moves = {
+            one for one in operators if not one.is_interpreted and _moves(one.layout, uses[one])
+        }
         self.layout = Layout.joined(
             graph.name,
             {vertex.name: vertex.operator.layout for vertex in vertices},
@@ -204,10 +210,44 @@ class Plan:
                 known,
                 int.from_bytes(digest[:8], "little"),
             )
+            if operator.is_interpreted:
+                self.vertices[name] = self._in_python(self.vertices[name])
         self.event = replace(declared, derived=derived)
         self.emits = self._rows()
         for planned in self.vertices.values():
             self._check_texts(planned)
+
+    def _in_python(self, planned: Planned) -> Planned:
+        """A vertex with what is to be known where Python runs it."""
+
+        def field(name: str | None) -> Field | None:
+            return None if name is None else self.layout.field(name)
+
+        inputs = []
+        for one, last, known in zip(planned.inputs, planned.last, planned.known, strict=True):
+            kept = {}
+            for name, of in last.items():
+                value = field(of.value)
+                assert value is not None
+                kept[name] = value, field(of.null)
+            inputs.append(OfPython(one.name, one.columns, kept, field(known)))
+        made = InterpretedVertex(
+            planned.name,
+            self.graph.name,
+            planned.program,
+            planned.layout,
+            planned.emits,
+            tuple(inputs),
+            self.levels,
+            self.graph.by_time,
+            planned.salt,
+        )
+        return replace(planned, python=made)
+
+    @property
+    def in_python(self) -> tuple[InterpretedVertex, ...]:
+        """The vertices that Python runs as they are written, by their numbers."""
+        return tuple(one.python for one in self.vertices.values() if one.python is not None)
 
     def _check_texts(self, planned: Planned) -> None:
         """A formatted string has no text until its row leaves: nobody can read it before."""

@@ -12,6 +12,7 @@
 import importlib.util
 from typing import Any
 
+from specstream.checkpoint.compaction import Compaction, compact
 from specstream.checkpoint.replay import Replay, replay
 from specstream.spark.sinks import (
     DeltaSink,
@@ -20,15 +21,18 @@ from specstream.spark.sinks import (
     ForeachSink,
     MemorySink,
     ParquetSink,
+    PostgresSink,
     delta_sink,
     early_database_sink,
     early_delta_sink,
     foreach_sink,
     memory_sink,
+    parquet_dataset,
     parquet_sink,
+    postgres_sink,
 )
 
-# Replay and sinks need no Spark, and serve those who run without; everything else here does.
+# Replay, compaction and sinks need no Spark, and serve those who run without; all else here does.
 if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.apply import Applied, apply
     from specstream.spark.directory import stream_directory
@@ -53,6 +57,7 @@ else:
 __all__ = [
     "Applied",
     "BatchFeed",
+    "Compaction",
     "DeltaSink",
     "EarlyDatabaseSink",
     "EarlyDeltaSink",
@@ -61,11 +66,13 @@ __all__ = [
     "Java",
     "MemorySink",
     "ParquetSink",
+    "PostgresSink",
     "ProgressListener",
     "Replay",
     "StopOnSignal",
     "apply",
     "checkpoint_state",
+    "compact",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",
@@ -76,7 +83,9 @@ __all__ = [
     "latest",
     "local_session",
     "memory_sink",
+    "parquet_dataset",
     "parquet_sink",
+    "postgres_sink",
     "replay",
     "sharded",
     "shielded_session",

@@ -330,6 +330,9 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             changes again, or, after a restart, its final rows and all that is applied by then, with
             ``reset``. Versions rise across restarts. Of a pipeline with several sinks a dict of
             such sinks by name, for some of them or for all.
+        lease: with ``checkpoint`` in a store that has no locks: for so many seconds a process that
+            writes there, and has not been heard of, is waited for; then another one takes the
+            directory over, and that one commits nothing more.
 
     Returns:
         The callback.

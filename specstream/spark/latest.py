@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from specstream import early
 from specstream.errors import InputError
@@ -57,7 +56,7 @@ def latest(
     elif isinstance(log, MemorySink):
         tables = list(log.batches.values())
     elif isinstance(log, ParquetSink):
-        tables = [pq.read_table(path) for path in sorted(log.path.glob("part-*.parquet"))]
+        tables = [one.to_table() for one in log.dataset().get_fragments()]
     elif isinstance(log, pa.Table | Iterable):
         tables = log
     else:

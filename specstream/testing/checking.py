@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from specstream.checkpoint.difference import first_difference, first_difference_of_states
 from specstream.columns.events import KEY_COLUMNS
+from specstream.columns.failed_events import check_names
 from specstream.declarations.options import flag, instance, integer
 from specstream.declarations.state_view import StateView
 from specstream.early import latest
 from specstream.engine.engine import Engine
 from specstream.engine.options import no_early_results
+from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks
 
@@ -86,12 +88,14 @@ class _Answer:
         output: what was emitted, with the events' keys where they are to be compared; of a pipeline
             with several sinks by their names, else under an empty one.
         state: after the last event.
-        raised: in order, what events raised: type and text.
+        raised: in order, what events raised: type and text; where they are set aside, nothing.
+        failed: the events that were set aside; None: there are none.
     """
 
     output: dict[str, pa.Table]
     state: StateView
     raised: tuple[str, ...]
+    failed: pa.Table | None = None
 
 
 def check(
@@ -108,10 +112,11 @@ def check(
     """Runs an operator over a table on all settings, and compares with the sequential run.
 
     Rows, their order, the state after the last event, and what events raise have to be the same,
-    bit for bit. An engine guarantees that, whatever the operator: so this finds defects of
-    specstream, and of your operator those that Python's own run over this table finds, like an
-    exception, or a field that overflows. What the numbers ought to be only your test knows: look at
-    what is returned.
+    bit for bit. Where some raise, each setting runs once more and sets them aside
+    (``errors="side"``): the failed events have to be the same as well. An engine guarantees that,
+    whatever the operator: so this finds defects of specstream, and of your operator those that
+    Python's own run over this table finds, like an exception, or a field that overflows. What the
+    numbers ought to be only your test knows: look at what is returned.
 
     Your function is not run on plain Python objects beside that. Where it gets to what operators do
     otherwise (integers wrap; docs/explanations/arithmetic.md has the list) Python's own answer is
@@ -132,7 +137,8 @@ def check(
             tried on the settings that submit.
 
     Returns:
-        The sequential run. Events that raise are skipped, and listed in ``raised``.
+        The sequential run. Events that raise are skipped, and listed in ``raised``; and in
+        ``failed_events``, unless a column has a name that those columns need.
 
     Raises:
         AssertionError: an answer differs; says on which setting, and where it differs first.
@@ -158,32 +164,71 @@ def check(
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
     ends = flag("end", end) and operator.has_timers
     begin: dict[str, Any] = {"seed": seed, "initial": initial}
-    run = operator.run_sequential(events, on_error="skip", keys=True, end=ends, **begin, **order)
-    expected = _Answer(
-        _joined([run.output]), run.state, tuple(_told(error) for _, error in run.raised)
-    )
+    sets_aside = _can_set_aside(operator)
+    aside: dict[str, Any] = {"errors": "side"} if sets_aside else {"on_error": "skip"}
+    run = operator.run_sequential(events, keys=True, end=ends, **aside, **begin, **order)
+    output, raised = _joined([run.output]), tuple(_told(error) for _, error in run.raised)
     plain: SequentialRun = _without_keys(run, operator)
-    early: _Answer | None = None  # the first of those that were submitted
-    has_early = no_early_results(operator) is None
-    for setting in tried:
-        if setting.options.get("early") and not has_early:
-            continue
-        if setting.batches > 0:
-            answer = _processed(operator, setting, events, begin, order, ends)
-            _compare(operator, setting, answer, expected)
-            continue
-        if operator.has_timers and not ends:
-            continue
-        found = _submitted(operator, setting, events, begin, order)
-        if early is None and not set(operator.explain().columns_read).intersection(_OF_ARRIVAL):
-            early = _Answer(_joined([plain.output]), run.state, expected.raised)
-        elif early is None:
-            early = found  # numbers of events are those of their arrival: compare with each other
-        _compare(operator, setting, found, early)
+    without_keys = _joined([plain.output])
+    # How engines begin, and what they have to answer: of what is processed, and of what is
+    # submitted. None: numbers of events are those of their arrival, so that the first one counts.
+    by_arrival = set(operator.explain().columns_read).intersection(_OF_ARRIVAL)
+    ways = [(begin, _Answer(output, run.state, raised), _Answer(without_keys, run.state, raised))]
+    failed = run.failed_events
+    if failed is not None:
+        processed = _Answer(output, run.state, (), failed)
+        submitted = _Answer(without_keys, run.state, (), _submitted_keys(failed, order))
+        ways.append((begin | aside, processed, submitted))
+    for options, expected, submitted in ways:
+        early = None if by_arrival else submitted
+        for setting in tried:
+            if not _can_be_tried(operator, setting, options, ends):
+                continue
+            if setting.batches > 0:
+                answer = _processed(operator, setting, events, options, order, ends)
+                _compare(operator, setting, answer, expected)
+                continue
+            found = _submitted(operator, setting, events, options, order)
+            early = early or found
+            _compare(operator, setting, found, early)
     return plain
 
 
 _all_settings = settings
+
+
+def _can_set_aside(operator: Operator) -> bool:
+    try:
+        check_names(f"operator {operator.name!r}", operator.event.names)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _can_be_tried(
+    operator: Operator, setting: Setting, options: Mapping[str, Any], ends: bool
+) -> bool:
+    if setting.options.get("early") and no_early_results(operator) is not None:
+        return False
+    if setting.batches == 0 and operator.has_timers and not ends:
+        return False
+    undoes = setting.options.get("execution") not in ("log_free", "locked")
+    return undoes or "errors" not in options
+
+
+def _submitted_keys(failed: pa.Table, order: Mapping[str, Any]) -> pa.Table:
+    """Failed events with what of their keys is the same where they are submitted."""
+    others = {"sequence"}
+    others |= {"source"} if order["source"] is None else set()
+    others |= {"timestamp"} if order["order_by"] is None else set()
+    return failed.drop(sorted(others))
+
+
+def _failed(engine: Engine) -> pa.Table | None:
+    tables = []
+    while (failed := engine.failed_events()) is not None:
+        tables.append(failed)
+    return pa.concat_tables(tables) if tables else None
 
 
 def _without_keys(run: SequentialRun, operator: Operator) -> SequentialRun:
@@ -195,7 +240,7 @@ def _without_keys(run: SequentialRun, operator: Operator) -> SequentialRun:
         }
     else:
         output = output.select(range(len(operator.emits)))
-    return SequentialRun(output, run.state, run.raised, run.rejected_rows)
+    return replace(run, output=output)
 
 
 def _joined(outputs: Iterable[Any]) -> dict[str, pa.Table]:
@@ -238,7 +283,7 @@ def _processed(
                     _, failed = getattr(error, "specstream_phase", (None, 1))
                     at += partial.consumed + (0 if is_timer else failed)
                     raised.append(_told(error))
-        return _Answer(_joined(output), engine.state, tuple(raised))
+        return _Answer(_joined(output), engine.state, tuple(raised), _failed(engine))
 
 
 def _cut(
@@ -299,7 +344,10 @@ def _submitted(
                     raise
                 output.append(partial.output)
                 raised.append(_told(error))
-        found = _Answer(_joined(output), engine.state, tuple(raised))
+        failed = _failed(engine)
+        if failed is not None:
+            failed = _submitted_keys(failed, order)
+        found = _Answer(_joined(output), engine.state, tuple(raised), failed)
         if changes:
             changes.append(engine.poll_early(timeout=None).changes)
             for sink, rows in found.output.items():
@@ -359,6 +407,7 @@ def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _An
             f"{where} state.{difference.name}{at}: expected {difference.recorded!r}, found "
             f"{difference.replayed!r}"
         )
+    _compare_failed(where, found.failed, expected.failed)
     for number, (one, other) in enumerate(zip(expected.raised, found.raised, strict=False)):
         if one != other:
             raise AssertionError(
@@ -370,6 +419,24 @@ def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _An
             f"{where} expected {len(expected.raised)} events to raise, found "
             f"{len(found.raised)}; the first that one of them lacks: "
             f"{longer[min(len(expected.raised), len(found.raised))]}"
+        )
+
+
+def _compare_failed(where: str, found: pa.Table | None, expected: pa.Table | None) -> None:
+    if found is None or expected is None:
+        if found is not expected:
+            count = 0 if expected is None else expected.num_rows
+            other = 0 if found is None else found.num_rows
+            raise AssertionError(
+                f'{where} with errors="side": expected {count} failed events, found {other}'
+            )
+        return
+    difference = first_difference(expected, found)
+    if difference is not None:
+        at = f"failed event {difference.index[0]}" if difference.index else "failed events"
+        raise AssertionError(
+            f'{where} with errors="side": {at}, column {difference.name!r}: expected '
+            f"{difference.recorded!r}, found {difference.replayed!r}"
         )
 
 

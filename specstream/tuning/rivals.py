@@ -178,7 +178,8 @@ def compare(
         batches = stream.batches(round(BATCH_SECONDS / each))
         arena = Arena(batches, plain)
         families: dict[str, Operator] = {}
-        if not isinstance(operator, Pipeline):  # which is several functions, and not one
+        # A pipeline is several functions. Interpreted ones under one lock are the plain run.
+        if not isinstance(operator, Pipeline) and not operator.calls_python:
             families[f"global lock, {threads} threads"] = under_one_lock(operator)
         if locked is not None:
             families[f"own locks, {threads} threads"] = locked

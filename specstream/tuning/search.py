@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 from specstream.tuning.candidates import PLAIN, Candidate, candidates
 from specstream.tuning.contest import (
@@ -94,9 +95,15 @@ def search(
         say: told now and then what is going on.
 
     Raises:
+        ConfigurationError: the operator is declared with ``speculate=False``.
         SpecstreamError: a setting gave other rows than the sequential run.
         Exception: what the operator raises on these events.
     """
+    if not operator.speculates:
+        raise ConfigurationError(
+            f"operator {operator.name!r} is declared with speculate=False: its events run one "
+            "after the other, and there is nothing to tune"
+        )
     say("compiling")
     plain = EngineContestant(str(PLAIN), operator, stream.order, **PLAIN.options())
     contestants: dict[Candidate, EngineContestant] = {PLAIN: plain}

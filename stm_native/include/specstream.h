@@ -87,6 +87,7 @@ struct ss_write {
 enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
 enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
 enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
+enum { SS_MOST_LINKED = 524288 }; /* entries of a log that `next` can tell apart */
 
 /* In the place of a delta: the entry is the head of a range that is stored (src/ranges.c), so many
  * words as `value` says, which follow, two in an entry. */
@@ -163,6 +164,11 @@ struct ss_run {
     uint64_t found_in; /* the container's number, plus 1; 0: nothing is remembered */
     uint64_t found_key[2];
     uint64_t found_entry;
+    uint64_t calls; /* of interpreted vertices, in the phase that runs */
+    const uint64_t *given; /* words that such a vertex gets of its event */
+    uint64_t *sent; /* the rows that it has sent, in the arena */
+    uint64_t sent_rows;
+    uint64_t sent_room; /* rows for which there is memory */
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
     struct ss_ahead *ahead; /* what was looked up ahead, for each of them; likewise */
 };
@@ -449,6 +455,10 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
  * failure has come since, which nobody has heard of. */
 void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
+/* With the turn, after a job that has ended with a failed timer, an outcome's `failed_timer`, of which
+ * nobody will hear: it has not fired, and is set as it was. May be called again. Nothing where stores in place
+ * cannot be taken back. False: out of memory, it has fired. */
+bool ss_engine_take_back_timer(struct ss_engine *engine);
 
 /* ---- early results: a job with `early_bytes` ---- */
 
@@ -654,6 +664,25 @@ typedef int64_t (*ss_interpreter)(void *context, struct ss_run *run, int32_t var
 /* Has the workers call it in place of compiled code, for every variant but SS_LOCKED. */
 void ss_engine_interpret(struct ss_engine *engine, ss_interpreter interpreter, void *context);
 void ss_interpreted_begin(struct ss_run *run, int64_t row);
+
+/* What an interpreter is called for in place of a variant, where a pipeline is compiled and some of its
+ * vertices are not: `first` is the number of the vertex, `last` whether the phase is that of a timer. */
+enum ss_vertex_call {
+    SS_VERTEX_ROW = 16,   /* it has a row */
+    SS_VERTEX_TIMER = 17, /* its timer fires */
+    SS_PHASE_RAISED = 18  /* a compiled vertex has raised; there is no vertex to run */
+};
+
+/* The interpreter of such vertices. */
+void ss_engine_interpret_vertices(struct ss_engine *engine, ss_interpreter interpreter, void *context);
+/* Compiled code calls it where the vertex stands. What that has sent is in `sent` then, until a list of
+ * the event's own is made. Not 0: the run ends, as the verdict says. */
+int32_t ss_vertex_interpret(struct ss_run *run, int64_t call, int64_t vertex, int64_t in_timer,
+                            const uint64_t *given);
+/* Where a compiled vertex has raised: tells the interpreter. */
+void ss_phase_raised(struct ss_run *run, int64_t in_timer);
+/* Room for one more row of so many words that the vertex sends; NULL: the run ends. */
+uint64_t *ss_vertex_send(struct ss_run *run, uint64_t words);
 /* An element of the state of `size` bytes at byte offset `byte`, whatever the run is: in place, or
  * speculative under either protocol. The verdict says whether it may go on. */
 uint64_t ss_interpreted_load(struct ss_run *run, uint64_t byte, uint64_t size);

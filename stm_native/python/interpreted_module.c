@@ -322,6 +322,26 @@ static PyObject *run_end(PyObject *object, PyObject *raised)
     return PyBool_FromLong(run->verdict != SS_COMPLETED || yields);
 }
 
+/* From here on it stands for this `struct ss_run`, in a vertex of the phase that runs. */
+static PyObject *run_enter(PyObject *object, PyObject *address)
+{
+    struct ss_run *run = (struct ss_run *)(uintptr_t)PyLong_AsUnsignedLongLong(address);
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    ((struct run_object *)object)->run = run;
+    Py_RETURN_NONE;
+}
+
+/* Behind the vertex. */
+static PyObject *run_leave(PyObject *object, PyObject *raised)
+{
+    struct ss_run *run = attached(object);
+    ((struct run_object *)object)->run = NULL;
+    if (PyObject_IsTrue(raised) && run->verdict == SS_COMPLETED)
+        run->verdict = SS_RAISED;
+    Py_RETURN_NONE;
+}
+
 /* None, or raises: at each turn of the user's loops. */
 static PyObject *run_poll(PyObject *object, PyObject *unused)
 {
@@ -407,6 +427,38 @@ static bool words_of(PyObject *tuple, uint64_t *into, Py_ssize_t most, Py_ssize_
             return false;
     }
     return true;
+}
+
+/* A word of what the vertex is given: by number and kind. */
+static PyObject *run_given(PyObject *object, PyObject *const *given, Py_ssize_t count)
+{
+    struct ss_run *run = attached(object);
+    if (count != 2 || !goes_on(run))
+        return NULL;
+    int64_t number = PyLong_AsLongLong(given[0]), kind = PyLong_AsLongLong(given[1]);
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    return from_bits((int)kind, 8, run->given[number]);
+}
+
+/* A row of the vertex, by its words. */
+static PyObject *run_send(PyObject *object, PyObject *values)
+{
+    struct ss_run *run = begin((struct run_object *)object);
+    Py_ssize_t words = PyTuple_Size(values), count;
+    if (run == NULL || words < 0)
+        return NULL;
+    uint64_t *row = ss_vertex_send(run, (uint64_t)words);
+    if (row == NULL) {
+        if (goes_on(run))
+            PyErr_NoMemory();
+        return NULL;
+    }
+    if (!words_of(values, row, words, &count)) {
+        run->sent_rows--; /* the operator may catch that, and send others */
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *run_emit(PyObject *object, PyObject *values)
@@ -638,6 +690,10 @@ static PyMethodDef run_methods[] = {
     FAST("elements", run_elements),
     FAST("begin", run_begin),
     {"end", run_end, METH_O, NULL},
+    {"enter", run_enter, METH_O, NULL},
+    {"leave", run_leave, METH_O, NULL},
+    FAST("given", run_given),
+    {"send", run_send, METH_O, NULL},
     {"poll", run_poll, METH_NOARGS, NULL},
     {"verdict", run_verdict, METH_NOARGS, NULL},
     {"speculates", run_speculates, METH_NOARGS, NULL},

@@ -6,11 +6,17 @@
  *
  * An interpreter owns things while it runs (objects, locks, its caller's frames), so it cannot be left at
  * any instruction as compiled code can. It therefore runs *outside* (fault.c): a fault in it goes to whoever
- * owned the signal before, as if there were no engine. */
+ * owned the signal before, as if there were no engine.
+ *
+ * Of a pipeline some vertices may be interpreted, while its phases are compiled. Compiled code then calls
+ * the interpreter, from inside, as it calls any function of the runtime, and hands over what the vertex
+ * reads; the rows that it sends lie in the event's arena until compiled code has put them where its
+ * readers find them. */
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
 
+#include "arena.h"
 #include "engine.h"
 #include "fault.h"
 #include "narrow.h"
@@ -83,6 +89,61 @@ void ss_interpreted_begin(struct ss_run *run, int64_t row)
         ss_arena_clear(run);
     memset(run->scratch, 0, run->worker->engine->config.scratch_words * sizeof(uint64_t));
 }
+
+/* ---- vertices of a pipeline ---- */
+
+void ss_engine_interpret_vertices(struct ss_engine *engine, ss_interpreter interpreter, void *context)
+{
+    engine->interpreter.run = interpreter;
+    engine->interpreter.context = context;
+}
+
+static void call_out(struct ss_run *run, int64_t call, int64_t vertex, int64_t in_timer)
+{
+    const struct ss_engine *engine = run->worker->engine;
+    sig_atomic_t was = ss_step_outside();
+    engine->interpreter.run(engine->interpreter.context, run, (int32_t)call, vertex, in_timer);
+    ss_step_inside(was);
+}
+
+int32_t ss_vertex_interpret(struct ss_run *run, int64_t call, int64_t vertex, int64_t in_timer,
+                            const uint64_t *given)
+{
+    run->given = given;
+    run->sent = NULL;
+    run->sent_rows = run->sent_room = 0;
+    run->found_in = 0;
+    call_out(run, call, vertex, in_timer);
+    run->calls++;
+    run->found_in = 0;
+    return run->verdict != SS_COMPLETED;
+}
+
+void ss_phase_raised(struct ss_run *run, int64_t in_timer)
+{
+    call_out(run, SS_PHASE_RAISED, -1, in_timer);
+}
+
+enum { FIRST_ROWS = 8 };
+
+uint64_t *ss_vertex_send(struct ss_run *run, uint64_t words)
+{
+    if (run->sent_rows == run->sent_room) {
+        uint64_t room = run->sent_room == 0 ? FIRST_ROWS : 2 * run->sent_room;
+        uint64_t *grown = ss_arena_take(run, room * words);
+        if (grown == NULL)
+            return NULL;
+        if (run->sent != NULL) {
+            memcpy(grown, run->sent, run->sent_rows * words * sizeof *grown);
+            ss_arena_give(run, run->sent, run->sent_room * words);
+        }
+        run->sent = grown;
+        run->sent_room = room;
+    }
+    return run->sent + words * run->sent_rows++;
+}
+
+/* ---- what it accesses ---- */
 
 /* Of a speculative run. Early results change the engine's protocol with its job, and this with it. */
 static bool is_eager(const struct ss_run *run)

@@ -435,7 +435,7 @@ bool ss_timers_renew(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return true;
-    timers->count = timers->aside_count = timers->end = 0;
+    timers->count = timers->aside_count = timers->end = timers->counted = 0;
     timers->latest = INT64_MIN;
     if (!ss_timers_reserve(engine, entries_of(engine)))
         return false;
@@ -728,7 +728,10 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     take_rows(worker);
     ss_word_write(header_word(engine, SS_HEADER_FIRED), (uint64_t)timers->firing.number + 1);
     pass(engine, timers->firing.time);
-    ss_count(&worker->statistics.timers, 1);
+    if (item.stamp == timers->counted)
+        timers->counted = 0;
+    else
+        ss_count(&worker->statistics.timers, 1);
     if (SS_UNLIKELY(engine->early != NULL)) {
         ss_early_copy_words(engine, undos, undos + taken);
         ss_early_copy(worker, end, rows, NULL, &timers->firing);
@@ -738,6 +741,42 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         return SS_FIRED;
     fail(worker, run->verdict == SS_NO_MEMORY);
     return SS_FIRING_ENDED;
+}
+
+bool ss_engine_take_back_timer(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    if (timers == NULL || !timers->failed || timers->firing.stamp == 0)
+        return true;
+    const struct ss_firing *firing = &timers->firing;
+    const struct ss_keyed *keyed = &engine->keyed[firing->container];
+    if (!keyed->undone)
+        return true;
+    struct ss_worker *worker = &engine->workers[0];
+    struct ss_run *run = &worker->run;
+    /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    run->event = 0;
+    run->verdict = SS_COMPLETED;
+    run->undo_top = run->undo_base;
+    ss_version_begin(engine);
+    /* Its entry may be somebody else's by now; where it lies means nothing. */
+    uint64_t entry =
+        has_room(run) ? ss_keyed_insert(run, firing->container, firing->key) : SS_NOWHERE;
+    bool done = entry != SS_NOWHERE;
+    if (done) {
+        ss_word_write(&engine->state[entry], firing->stamp);
+        ss_word_write(&engine->state[time_word(keyed, entry)], (uint64_t)firing->at);
+        ss_word_write(header_word(engine, SS_HEADER_FIRED), (uint64_t)firing->number);
+        ss_word_write(header_word(engine, SS_HEADER_CLOCK), (uint64_t)firing->clock ^ sign_bit);
+        timers->counted = firing->stamp;
+        timers->failed = false;
+    } else {
+        ss_undo_roll_back(run);
+    }
+    ss_touched_settle(worker, !done);
+    ss_version_end(engine);
+    return done;
 }
 
 /* The next one that is due by `time`; where nothing is to come any more, by its stamp. NULL: none. */

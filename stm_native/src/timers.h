@@ -40,6 +40,7 @@ struct ss_timers {
     uint64_t end;      /* the input has ended, and timers with a stamp up to this one fire; 0: it has not */
     bool failed;       /* what `firing` ran has failed */
     bool fires;        /* it runs now */
+    uint64_t counted;  /* stamp of one that was taken back: it has been counted already; 0: of none */
     int64_t latest;    /* no entry that expires was written later; of one that never was: INT64_MAX */
     int64_t until;     /* time of the last event of the range that runs in place */
     struct ss_firing firing; /* the last one */

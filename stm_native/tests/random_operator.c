@@ -11,17 +11,22 @@
 #include "boosted.h"
 #include "counter_prediction.h"
 #include "delta.h"
+#include "engine.h"
 #include "entries.h"
 #include "locks.h"
 #include "narrow.h"
 #include "specstream.h"
 #include "state_words.h"
+#include "worker.h"
 
 struct sightings sightings;
+
+enum { LONGEST_RANGE = 70 };
 
 /* One event under way. `run` is NULL in the model, `model` everywhere else. */
 struct execution {
     enum ss_variant variant;
+    bool interpreted; /* accesses are those of an interpreter */
     struct ss_run *run;
     struct model *model;
     const struct shape *shape;
@@ -34,6 +39,7 @@ struct execution {
     enum temper temper;
     struct dice dice;
     uint64_t mixed; /* of everything read: a wrong value anywhere shows in later stores and rows */
+    uint64_t range[LONGEST_RANGE];
 };
 
 static void see(_Atomic uint64_t *count)
@@ -72,6 +78,10 @@ static bool load(struct execution *execution, uint64_t word, uint64_t *value)
 {
     if (execution->model != NULL) {
         *value = execution->model->state[word];
+    } else if (execution->interpreted) {
+        *value = ss_interpreted_load(execution->run, 8 * word, 8);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
     } else if (execution->variant == SS_EAGER) {
         *value = ss_eager_load(execution->run, word);
         if (execution->run->verdict != SS_COMPLETED)
@@ -103,6 +113,10 @@ static bool store(struct execution *execution, uint64_t word, uint64_t value)
         model->state[word] = value;
         return true;
     }
+    if (execution->interpreted) {
+        ss_interpreted_store(execution->run, 8 * word, 8, value);
+        return execution->run->verdict == SS_COMPLETED;
+    }
     if (execution->variant == SS_EAGER) {
         ss_eager_store(execution->run, word, value);
         return execution->run->verdict == SS_COMPLETED;
@@ -128,8 +142,12 @@ struct element {
 static bool load_element(struct execution *execution, struct element element, uint64_t *value)
 {
     uint64_t byte = 8 * element.word + element.first;
-    if (execution->model != NULL || execution->variant == SS_LOG_FREE ||
-        execution->variant == SS_LOCKED) {
+    if (execution->interpreted) {
+        *value = ss_interpreted_load(execution->run, byte, element.size);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
+    } else if (execution->model != NULL || execution->variant == SS_LOG_FREE ||
+               execution->variant == SS_LOCKED) {
         uint64_t *state =
             execution->model != NULL ? execution->model->state : execution->run->state;
         *value = 0;
@@ -155,12 +173,15 @@ static bool store_element(struct execution *execution, struct element element, u
         return store(execution, element.word, word);
     }
     struct ss_run *run = execution->run;
-    if (execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED) {
+    bool is_direct = execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED;
+    if (is_direct && !execution->interpreted) {
         memcpy((unsigned char *)run->state + byte, &value, element.size);
         return true;
     }
     value &= (UINT64_C(1) << 8 * element.size) - 1;
-    if (execution->variant == SS_EAGER)
+    if (execution->interpreted)
+        ss_interpreted_store(run, byte, element.size, value);
+    else if (execution->variant == SS_EAGER)
         ss_eager_store_bytes(run, byte, element.size, value);
     else
         ss_store_bytes(run, byte, element.size, value);
@@ -227,6 +248,10 @@ static bool emit(struct execution *execution, uint64_t value)
         }
         row = model->rows + model->row_words;
         model->row_words += words;
+    } else if (execution->interpreted) {
+        row = ss_interpreted_emit(execution->run);
+        if (row == NULL)
+            return false;
     } else {
         struct ss_run *run = execution->run;
         if ((uint64_t)(run->emit_end - run->emit_top) < words) {
@@ -415,7 +440,7 @@ static bool doubt(struct execution *execution)
     if (!read_pair(execution, pair_word(execution), &left, &right))
         return false;
     /* The words of a pair are never far apart: an address that no process has. */
-    if (left != right && execution->mixed % 2 == 0)
+    if (left != right && execution->mixed % 2 == 0 && !execution->interpreted)
         execution->mixed ^= follow((left - right) * 8);
     uint64_t word = free_word(execution) + (left - right) * UINT64_C(0x10001);
     if (word >= shape->words)
@@ -460,6 +485,10 @@ static const uint64_t *load_range(struct execution *execution, uint64_t word, ui
 {
     if (execution->model != NULL)
         return execution->model->state + word;
+    if (execution->interpreted)
+        return ss_interpreted_load_range(execution->run, word, count, execution->range)
+                   ? execution->range
+                   : NULL;
     if (execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED)
         return execution->run->state + word;
     return execution->variant == SS_EAGER ? ss_eager_load_range(execution->run, word, count)
@@ -471,7 +500,7 @@ static bool use_range(struct execution *execution)
 {
     uint64_t words = execution->shape->free_words;
     uint64_t first = free_word(execution);
-    uint64_t longest = words - first < 70 ? words - first : 70;
+    uint64_t longest = words - first < LONGEST_RANGE ? words - first : LONGEST_RANGE;
     uint64_t count = 1 + below(&execution->dice, longest);
     if (chance(&execution->dice, 2) &&
         !store(execution, first + below(&execution->dice, count), execution->mixed))
@@ -547,6 +576,11 @@ static bool store_range(struct execution *execution, uint64_t word, uint64_t cou
     bool logs = execution->model == NULL &&
                 (execution->variant == SS_TRANSACTIONAL || execution->variant == SS_EAGER);
     uint64_t *values = NULL;
+    if (execution->interpreted) {
+        for (uint64_t i = 0; i < count; i++)
+            execution->range[i] = value + i;
+        return ss_interpreted_store_range(execution->run, word, count, execution->range);
+    }
     if (logs) {
         values = execution->variant == SS_EAGER ? ss_eager_store_range(execution->run, word, count)
                                                 : ss_store_range(execution->run, word, count);
@@ -569,7 +603,7 @@ static bool overwrite(struct execution *execution)
     struct dice *dice = &execution->dice;
     uint64_t words = execution->shape->free_words;
     uint64_t first = free_word(execution);
-    uint64_t longest = words - first < 70 ? words - first : 70;
+    uint64_t longest = words - first < LONGEST_RANGE ? words - first : LONGEST_RANGE;
     uint64_t count = 1 + below(dice, longest);
     uint64_t inside = first + below(dice, count);
     uint64_t value;
@@ -815,6 +849,19 @@ static struct execution begin_timer(const struct shape *shape, uint64_t containe
     return execution;
 }
 
+/* The one that is the row of a run. */
+static struct execution timer_of(struct ss_run *run)
+{
+    struct execution execution = begin_timer(
+        shape_of_timers, TIMERS + *(const uint64_t *)run->columns[SS_TIMER_PLACE],
+        *(const uint64_t *)run->columns[3], *(const int64_t *)run->columns[2],
+        *(const int64_t *)run->columns[0], run->first_sequence);
+    execution.variant = SS_PLAIN;
+    execution.run = run;
+    execution.scratch = run->scratch;
+    return execution;
+}
+
 static int32_t run_timer(int64_t *next, void **fault, struct ss_run *run, int64_t first,
                          int64_t last)
 {
@@ -825,13 +872,7 @@ static int32_t run_timer(int64_t *next, void **fault, struct ss_run *run, int64_
     run->emit_mark = run->emit_top;
     run->undo_top = run->undo_base;
     ss_arena_begin(run);
-    struct execution execution = begin_timer(
-        shape_of_timers, TIMERS + *(const uint64_t *)run->columns[SS_TIMER_PLACE],
-        *(const uint64_t *)run->columns[3], *(const int64_t *)run->columns[2],
-        *(const int64_t *)run->columns[0], run->first_sequence);
-    execution.variant = SS_PLAIN;
-    execution.run = run;
-    execution.scratch = run->scratch;
+    struct execution execution = timer_of(run);
     *next = process(&execution, execution.temper) ? last : first;
     return *next == first;
 }
@@ -850,6 +891,39 @@ const ss_entry random_operator[SS_VARIANTS] = {
     [SS_EAGER] = run_eager,
     [SS_TIMER] = run_timer,
 };
+
+int64_t random_interpreter(void *context, struct ss_run *run, int32_t variant, int64_t first,
+                           int64_t last)
+{
+    (void)context;
+    for (int64_t i = first; i < last; i++) {
+        if (!run->speculative && i != first && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+            see(&sightings.yields);
+            return i;
+        }
+        ss_interpreted_begin(run, i);
+        for (uint64_t word = 0; word < run->worker->engine->config.scratch_words; word++)
+            if (run->scratch[word] != 0)
+                abort(); /* an event sees what another one has left */
+        struct execution execution;
+        if (variant == SS_TIMER) {
+            execution = timer_of(run);
+        } else {
+            execution = begin(run->columns, i, run->first_sequence + i);
+            execution.variant = (enum ss_variant)variant;
+            execution.run = run;
+            execution.scratch = run->scratch;
+        }
+        execution.interpreted = true;
+        if (!process(&execution, execution.temper)) {
+            if (variant == SS_PLAIN && run->verdict == SS_KILLED)
+                see(&sightings.plain_kills);
+            see(&sightings.interpreted_left);
+            return i;
+        }
+    }
+    return last;
+}
 
 void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)
 {

@@ -100,6 +100,7 @@ struct sightings {
     _Atomic uint64_t output_grown;
     _Atomic uint64_t ranges_stored; /* as one entry */
     _Atomic uint64_t looks_ahead;
+    _Atomic uint64_t interpreted_left; /* events that an interpreter has left before their end */
 };
 extern struct sightings sightings;
 
@@ -112,6 +113,9 @@ void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice);
 const char *shape_violation(const struct shape *shape, const uint64_t *state);
 
 extern const ss_entry random_operator[SS_VARIANTS];
+/* The same for ss_engine_interpret: with the accesses of an interpreter, and outside. */
+int64_t random_interpreter(void *context, struct ss_run *run, int32_t variant, int64_t first,
+                           int64_t last);
 /* Of the next job: a timer has no column for it. */
 void timers_run_as(const struct shape *shape);
 

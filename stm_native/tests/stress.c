@@ -68,6 +68,7 @@ static struct {
     uint64_t large_jobs;
     uint64_t abandoned_jobs;
     uint64_t eager_worlds;
+    uint64_t interpreted_worlds;
     uint64_t container_worlds;
     uint64_t restored;
     uint64_t timer_worlds;
@@ -91,6 +92,7 @@ struct world {
     struct model model;
     struct companions companions;
     bool sleepy;
+    bool interpreted;
     uint64_t consumed; /* events of all jobs */
     int64_t time;      /* of the last event so far */
 };
@@ -142,7 +144,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         "  batch %" PRIu64 ", part %" PRIu64 ": %s, %" PRId64 " events from %" PRId64 " of %" PRId64
         ", chunk %" PRId64 ", horizon %" PRId64 ", early %" PRIu64 "%s\n"
         "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
-        "%s%s\n"
+        "%s%s%s\n"
         "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 ", regions %" PRIu64 "\n"
         "  words %" PRIu64 " (free %" PRIu64 ", narrow %" PRIu64 ", accounts %" PRIu64
         ", pairs %" PRIu64 "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
@@ -151,7 +153,8 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         job->count, offset, batch->count, job->chunk, job->horizon, job->early_bytes,
         requests[request],
         config->threads, config->read_limit, config->redo_limit, config->emit_limit,
-        world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
+        world->sleepy ? ", long sleeps" : "", world->interpreted ? ", interpreted" : "",
+        world->companions.reading ? ", with a reader" : "",
         protocols[config->protocol], config->record_shift, config->records,
         config->region_count,
         shape->words, shape->free_words, shape->narrow_words, shape->accounts, shape->pairs,
@@ -629,6 +632,11 @@ static void run_world(uint64_t number)
         world.engine->long_nanoseconds = 0; /* any run is long enough for a longer horizon */
     for (int variant = 0; variant < SS_VARIANTS; variant++)
         ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);
+    struct dice own = dice_for(world.seed, 1);
+    world.interpreted = chance(&own, 4);
+    if (world.interpreted)
+        ss_engine_interpret(world.engine, random_interpreter, NULL);
+    totals.interpreted_worlds += world.interpreted;
     boosted_open(world.engine);
     world.sleepy = chance(&dice, 2);
     long_sleep_in(world.sleepy ? world.engine : NULL);
@@ -675,6 +683,7 @@ static bool summarize(void)
         {"worlds", totals.worlds},
         {"worlds of protocol value", totals.worlds - totals.eager_worlds},
         {"worlds of protocol eager", totals.eager_worlds},
+        {"worlds that are interpreted", totals.interpreted_worlds},
         {"worlds with containers", totals.container_worlds},
         {"worlds with timers", totals.timer_worlds},
         {"worlds with nothing but expiry", totals.expiry_worlds},
@@ -728,6 +737,7 @@ static bool summarize(void)
         {"undo logs grown", atomic_load(&sightings.undo_grown)},
         {"outputs grown", atomic_load(&sightings.output_grown)},
         {"ranges stored as one entry", atomic_load(&sightings.ranges_stored)},
+        {"events that an interpreter left", atomic_load(&sightings.interpreted_left)},
     };
     bool complete = true;
     printf("seed %" PRIu64 ", %.1f s\n", options.seed, elapsed());

@@ -395,6 +395,39 @@ static void is_consumed_when_it_raises(void)
     CHECK(outcome.failed_timer.number == 0 && outcome.ending == 0);
 }
 
+/* Nobody has heard of it: it is set as it was, and fires as if it had not. */
+static void is_taken_back_when_it_raises(void)
+{
+    raises = 1;
+    uint64_t stamp = state[REGION], key = 1;
+    CHECK(ss_engine_take_back_timer(engine) && is_set(1) && fired() == 0); /* nothing has failed */
+    CHECK(head(1) == SS_ENDED && !is_set(1) && fired() == 1);
+    CHECK(ss_engine_take_back_timer(engine) && ss_engine_take_back_timer(engine));
+    CHECK(!engine->timers->failed && is_set(1) && ss_timers_next(engine->timers) == 10);
+    CHECK(state[ss_engine_find(engine, 0, &key)] == stamp);
+    CHECK(state[HEADER + SS_HEADER_FIRED] == 0 && state[HEADER + SS_HEADER_COUNT] == 1);
+    CHECK(state[HEADER + SS_HEADER_CLOCK] == 0 && atomic_load(&engine->version) % 2 == 0);
+    raises = 0;
+    engine->failed = false;
+    CHECK(ss_timers_at(&engine->workers[1], 12) == SS_FIRED);
+    CHECK(strcmp(story, "t1t1") == 0 && state[X] == 1 && !is_set(1));
+    CHECK(fired() == 1); /* it is not counted twice */
+    CHECK(engine->timers->firing.number == 0 && engine->timers->firing.time == 10);
+}
+
+/* At the end of the input it belongs to that end. */
+static void is_taken_back_at_the_end(void)
+{
+    sets = raises = 1;
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRING_ENDED && !is_set(9));
+    set(run_of(2), 2, 9); /* a run that is dropped */
+    CHECK(ss_engine_take_back_timer(engine) && is_set(1));
+    raises = 0;
+    engine->failed = false;
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED);
+    CHECK(strcmp(story, "t1t1") == 0 && is_set(9) && !is_set(1));
+}
+
 static void fires_again_when_it_was_killed(void)
 {
     killed = 1;
@@ -652,6 +685,8 @@ static const struct {
     {"another's timer divides it", anothers_divides_it},
     {"a single event is not divided", one_event_is_not_divided},
     {"one that raises is consumed", is_consumed_when_it_raises},
+    {"one that nobody has heard of", is_taken_back_when_it_raises},
+    {"nobody has heard of one at the end", is_taken_back_at_the_end},
     {"one that was killed fires again", fires_again_when_it_was_killed},
     {"a timer sets others", sets_others},
     {"the end of the input comes once", ends_once},

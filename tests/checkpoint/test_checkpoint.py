@@ -100,7 +100,7 @@ def assert_is_after(path: Path, batch_id: int) -> None:
 
 
 def files(path: Path) -> list[str]:
-    return sorted(each.name for each in path.iterdir() if each.name != "lock")
+    return sorted(each.name for each in path.iterdir() if each.name not in ("lock", "lease"))
 
 
 # ---- what is written ----

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from fed import Fed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -165,7 +166,7 @@ class Life:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(50), suppress_health_check=list(HealthCheck))
 @given(
     options=st.sampled_from(SETTINGS),
     rows=st.integers(0, 160),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from fed import Fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,7 +112,7 @@ LIVES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=share_of(30))
 @given(lives=LIVES)
 def test_options_that_may_change_do_not_change_the_answer(
     tmp_path_factory: pytest.TempPathFactory, lives: list[dict[str, Any]]

@@ -18,6 +18,7 @@ from commands import invoke
 from run_again import CHECKPOINT, parts, run, uninterrupted
 
 import specstream as ss
+from specstream.checkpoint.compaction import compact
 from specstream.checkpoint.inventory import inventory
 from specstream.checkpoint.rollback import roll_back
 from specstream.checkpoint.run_directory import RunDirectory
@@ -72,6 +73,27 @@ def test_its_checkpoint_is_read_by_its_directory(directory: Path) -> None:
     assert f"state to go on from is that after batch {FILES - 1}" in verified.stdout
     replayed = json.loads(invoke("replay", place, "--json", "--batch", 3).stdout)
     assert (replayed["batch"], replayed["difference"]) == (3, None)
+
+
+def test_damage_in_whatever_spark_has_written_is_found(directory: Path, tmp_path: Path) -> None:
+    run = RunDirectory(shutil.copytree(directory / CHECKPOINT, tmp_path / "copied"))
+    log = SparkLog(run.spark)
+    names = [place + name for place, _, name in log.files]
+    assert log.damaged == {}
+    assert {name.partition("/")[0] for name in names} == {
+        "metadata", "offsets", "commits", "sources"
+    }  # fmt: skip
+    for number, name in enumerate(names):
+        path = run.spark / name
+        assert (path.parent / f".{path.name}.crc").exists()
+        content = path.read_bytes()
+        at = number * 31 % len(content)
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert list(SparkLog(run.spark).damaged) == [name]
+        path.write_bytes(content)
+    for path in run.spark.rglob(".*.crc"):
+        path.unlink()
+    assert SparkLog(run.spark).damaged == {}  # by their form
 
 
 def options_of(directory: Path, **changed: object) -> list[object]:
@@ -196,6 +218,16 @@ def test_behind_a_rollback_the_run_is_one_that_never_went_further(directory: Pat
 
     nothing = invoke("checkpoint", "rollback", place)
     assert f"are at batch {FILES - 1} already; nothing is deleted" in nothing.stdout
+    compacted = directory / "compacted"
+    shutil.copytree(directory / "out", compacted)
+    compact(compacted, grace=0, leave=1)
+    told = invoke(
+        "checkpoint", "rollback", place, "--to", BACK, "--dry-run", "--output", compacted
+    ).stdout
+    kept = ROWS * (BACK + 1)
+    name = f"part-00000000-{FILES - 2:08d}.parquet"
+    assert f"{compacted / name} has earlier batches as well: leave its first {kept:,} rows" in told
+    assert f"    {compacted / f'part-{FILES - 1:08d}.parquet'}\n" in told
     done = json.loads(invoke("checkpoint", "rollback", place, "--to", BACK, "--json").stdout)
     assert (done["batch_id"], done["newest"]) == (BACK, FILES - 1)
     assert [Path(path).name for path in done["outputs"]] == [

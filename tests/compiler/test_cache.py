@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from daily import share_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -268,7 +269,7 @@ def test_an_entry_under_another_name_is_no_entry(folder: Path) -> None:
     assert cache.load(NAMES[1]) is None
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share_of(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     damage=st.one_of(
         st.tuples(st.just("flip"), st.integers(0, 400), st.integers(1, 255)),

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 
 
+# It is part of the page that `test_pages.py` runs every day.
+@pytest.mark.long
 def test_the_quickstart_prints_what_it_says(tmp_path: Path) -> None:
     (quickstart,) = [
         block

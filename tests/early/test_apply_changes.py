@@ -14,6 +14,7 @@ import contents
 import pyarrow as pa
 import pytest
 from conftest import Result, assert_identical
+from daily import share_of
 from early_streams import chain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -242,7 +243,7 @@ class Both:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(of=st.sampled_from(OPERATORS), seed=st.integers(0, 2**32))
 def test_the_next_engine_is_right_early_and_in_the_end(
     of: tuple[ss.Operator, str], seed: int

@@ -13,6 +13,7 @@ import families
 import numpy as np
 import pytest
 from arriving import PATIENCE, entities
+from daily import share_of
 from early_world import SETTINGS, World, ours, theirs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -88,7 +89,7 @@ OPERATORS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     which=st.integers(0, len(OPERATORS) - 1),
     options=st.sampled_from(SETTINGS),

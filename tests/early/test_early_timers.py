@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import partial_of
+from daily import share_of
 from early_world import SETTINGS, World, ours
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -113,7 +114,7 @@ OPERATORS = [sessions, fresh, both, halting]
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     operator=st.sampled_from(OPERATORS),
     options=st.sampled_from(SETTINGS),

@@ -17,7 +17,7 @@ import pytest
 import witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interrupt_driver import NthStep
+from interrupt_driver import OwnStep
 
 import specstream as ss
 from specstream.checkpoint.difference import first_difference, first_difference_of_states
@@ -364,14 +364,6 @@ def test_early_results_set_aside_what_still_raises_when_it_is_final() -> None:
         engine.advance("a")
         assert engine.poll(timeout=None)["x"].to_pylist() == [4, 3]
         assert xs(failed_by(engine)) == [5]
-
-
-class OwnStep(NthStep):
-    """Where the steps are of specstream: Python's own generators do not stand this."""
-
-    def step(self, frame: Any, event: str, argument: object) -> None:
-        if "/specstream/" in frame.f_code.co_filename:
-            super().step(frame, event, argument)
 
 
 @pytest.mark.slow

@@ -48,8 +48,18 @@ def test_whatever_step_of_a_batch_is_interrupted_its_error_tells_what_was_applie
     assert seen["process: with no partial"] > 20
 
 
-@pytest.mark.parametrize("is_by_time", [False, True])
-@pytest.mark.parametrize("what", ["submit", "submit two", "submit_event", "advance", "end", *POLLS])
+CALLS = ("submit", "submit two", "submit_event", "advance", "end", *POLLS)
+
+
+# Each step of each call: every day with one of the two operators, in turn.
+@pytest.mark.parametrize(
+    ("what", "is_by_time"),
+    [
+        pytest.param(what, is_by_time, marks=[pytest.mark.long] if (at + is_by_time) % 2 else [])
+        for at, what in enumerate(CALLS)
+        for is_by_time in (False, True)
+    ],
+)
 def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice(
     what: str, is_by_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,10 +90,10 @@ def painted(figure: Any) -> None:
     canvas.draw()
 
 
-# Every other one each day: they are drawn from stored data.
+# Every third one each day: they are drawn from stored data.
 @pytest.fixture(
     params=[
-        pytest.param(name, marks=pytest.mark.long) if number % 2 else name
+        pytest.param(name, marks=pytest.mark.long) if number % 3 else name
         for number, name in enumerate(DRAWN)
     ],
     scope="module",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import contents
@@ -16,6 +17,8 @@ from conftest import PATHS, Result, assert_identical, partial_of
 from operators_by_hand import everything, stream
 
 import specstream as ss
+
+PATIENCE = 60  # seconds; only a test that fails waits so long
 
 
 def run_engine(table: pa.Table, **options: Any) -> Result:
@@ -141,18 +144,27 @@ def test_an_operator_that_was_pickled_gives_the_same() -> None:
 
 
 def test_conflicts_are_told_with_field_and_line() -> None:
+    read, committed = threading.Event(), threading.Event()
+
     @ss.operator(state=Sums, event={"x": int}, emits={}, interpreted=True)
     def sums(state, event, emit):
-        state.total += event.x
+        if event.x == 0:  # which commits when the other one has read what it changes
+            assert read.wait(PATIENCE)
+        before = state.total
+        if event.x == 1:
+            read.set()
+            assert committed.wait(PATIENCE)
+        state.total = before + 1
 
-    with ss.Engine(sums, threads=3, horizon=8, chunk=1, profile=True, execution="speculate") as one:
-        for _ in range(20):
-            one.process({"x": np.arange(200)})
-            if one.profile().words:
-                break
-        word = one.profile().words[0]
+    def told(notification: ss.Notification) -> None:
+        committed.set()
+
+    options: dict[str, Any] = {"threads": 2, "horizon": 2, "chunk": 1, "on_post_commit": told}
+    with ss.Engine(sums, profile=True, **options) as engine:
+        engine.process({"x": [0, 1]})
+        (word,) = engine.profile().words
     assert word.field == "total"
-    assert [place.text.strip() for place in word.lines] == ["state.total += event.x"]
+    assert [place.text.strip() for place in word.lines] == ["before = state.total"]
 
 
 def test_without_speculation_events_run_one_after_the_other() -> None:
@@ -193,24 +205,13 @@ def test_each_worker_has_its_own_object() -> None:
     assert 1 <= len(made) <= 4
 
 
-def test_what_cannot_be_interpreted_is_refused_with_a_way_out() -> None:
+def test_locked_execution_is_refused_with_a_way_out() -> None:
+    @ss.operator(event={"x": int}, emits={"x": int}, interpreted=True)
     def passes(event, emit):
         emit(event.x)
 
-    declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
-    interpreted = ss.operator(**declared, interpreted=True)(passes)
-
-    def made() -> None:
-        pipeline = ss.Pipeline("one")
-        pipeline.sink("out", pipeline.add(interpreted, pipeline.source("in", {"x": int})))
-        ss.Engine(pipeline, threads=1)
-
-    with pytest.raises(ss.DeclarationError, match="expected an engine of its own"):
-        made()
-    with pytest.raises(ss.ConfigurationError, match="Python has a lock of its own"):
-        ss.Engine(interpreted, execution="locked")
-    with pytest.raises(ss.DeclarationError, match=r"several inputs=.*expected event="):
-        ss.operator(inputs={"a": {"x": int}}, emits={"x": int}, interpreted=True)(passes)
+    with pytest.raises(ss.ConfigurationError, match=r"compare compiled code.*horizon=0"):
+        ss.Engine(passes, execution="locked")
 
 
 def test_a_refused_operator_names_this_way_out() -> None:

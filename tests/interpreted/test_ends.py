@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import threading
+import time
 import traceback
+import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,8 +114,13 @@ def raises(state, event, emit):
     [loops, loops_in_a_helper, loops_over_the_state, swallows, raises],
     ids=lambda o: o.name,
 )
-def test_a_run_on_values_that_never_existed_together_ends(operator: ss.Operator) -> None:
-    with ss.Engine(operator, threads=2, horizon=2, chunk=1, on_post_commit=told) as engine:
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_run_on_values_that_never_existed_together_ends(
+    operator: ss.Operator, protocol: str
+) -> None:
+    with ss.Engine(
+        operator, threads=2, horizon=2, chunk=1, protocol=protocol, on_post_commit=told
+    ) as engine:
         output = engine.process({"number": [0, 1]})
         assert output["number"].to_pylist() == [0, 1]
         assert (engine.state.left, engine.state.right) == (1, 1)
@@ -198,6 +208,72 @@ def test_ctrl_c_ends_an_endless_event_and_the_engine_goes_on(horizon: int) -> No
         assert engine.state.left == 6
 
 
+@ss.operator(state=Pair, event={"number": int}, emits={"number": int}, interpreted=True)
+def exits(state, event, emit):
+    state.left += 1
+    if event.number == 3 and not calls:
+        calls.append(3)
+        raise SystemExit("three")
+    emit(event.number)
+
+
+@pytest.mark.parametrize("errors", ["raise", "side"])
+@pytest.mark.parametrize("horizon", [0, 4])
+def test_what_is_no_exception_of_an_event_ends_the_call(horizon: int, errors: Any) -> None:
+    """SystemExit is not set aside, and the engine goes on."""
+    with ss.Engine(exits, threads=2, horizon=horizon, chunk=1, errors=errors) as engine:
+        with pytest.raises(SystemExit, match="three") as caught:
+            engine.process({"number": np.arange(6)})
+        done = vars(caught.value)["specstream_partial"].consumed
+        assert done == engine.state.left == 3
+        assert engine.failed_events() is None
+        assert engine.process({"number": np.arange(3, 6)})["number"].to_pylist() == [3, 4, 5]
+
+
+@ss.operator(state=Pair, event={"number": int}, emits={}, interpreted=True)
+def waits(state, event, emit):
+    state.left += 1
+    time.sleep(0.0005)  # without the interpreter lock, as for an answer of the network
+    state.right += 1
+
+
+@pytest.mark.parametrize("horizon", [0, 4])
+def test_who_looks_at_the_state_meanwhile_sees_whole_events(horizon: int) -> None:
+    with ss.Engine(waits, threads=2, horizon=horizon, chunk=1) as engine:
+        worker = threading.Thread(target=engine.process, args=({"number": np.arange(200)},))
+        worker.start()
+        seen = []
+        while worker.is_alive():
+            of = engine.state.to_dict()
+            assert of["left"] == of["right"]
+            seen.append(int(of["left"]))
+        worker.join()
+        assert seen == sorted(seen)
+        assert engine.state.left == 200
+
+
+def test_an_engine_that_nobody_holds_is_gone_at_once() -> None:
+    """Without the collector, also where an event has raised, whose traceback holds frames."""
+
+    def used() -> ss.Engine:
+        engine = ss.Engine(fails_at_five, threads=2, horizon=4, chunk=1)
+        engine.process({"number": [0, 1, 2]})
+        with pytest.raises(ArithmeticError):
+            engine.process({"number": [5]})
+        return engine
+
+    used().close()  # whatever is made at the first time
+    gc.collect()
+    gc.disable()
+    try:
+        engine = used()
+        gone = weakref.ref(engine)
+        del engine
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 kept: list[object] = []
 
 
@@ -215,6 +291,32 @@ def test_a_state_that_was_kept_is_refused_between_events() -> None:
         with pytest.raises(RuntimeError, match="behind the end of their event"):
             emit(1)  # type: ignore[operator]
         assert engine.process({"number": [2]})["number"].to_pylist() == [2]
+
+
+def test_a_fork_during_a_batch_of_another_thread() -> None:
+    """The child's engine of the parent is refused, and another one works; the parent goes on."""
+    with ss.Engine(waits, threads=3, horizon=4, chunk=1) as engine:
+        worker = threading.Thread(target=engine.process, args=({"number": np.arange(400)},))
+        worker.start()
+        while engine.state.left < 5:
+            assert worker.is_alive()
+        child = os.fork()
+        if child == 0:  # no exception may get out of here
+            status = 1
+            try:
+                with contextlib.suppress(ss.EngineClosedError):
+                    engine.process({"number": [0]})
+                    os._exit(2)
+                engine.close()
+                with ss.Engine(waits, threads=2, horizon=4, chunk=1) as other:
+                    other.process({"number": [0, 1]})
+                    assert other.state.left == 2
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        worker.join()
+        assert engine.state.left == 400
 
 
 def test_an_engine_forked_between_batches_is_read_and_another_one_works_in_the_child() -> None:

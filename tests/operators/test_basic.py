@@ -18,6 +18,7 @@ import pandas as pd
 import phases
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -314,7 +315,7 @@ def market_by_time(left: int, right: int) -> ss.Pipeline:
     return market(left_window=left, right_window=right)
 
 
-@settings(max_examples=50)
+@settings(max_examples=share_of(50))
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=15),
     st.lists(st.integers(0, 9), min_size=1, max_size=15),

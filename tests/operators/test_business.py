@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from ahead import run_ahead
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import agrees
@@ -89,7 +90,7 @@ payments = st.lists(
 def test_bank_transfers_book_what_a_ledger_books() -> None:
     operator = bank_transfers()
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=share_of(100), deadline=None)
     @given(payments)
     def run(events: list[Row]) -> None:
         expected, balances = bank_by_hand(events)
@@ -183,7 +184,7 @@ requests = st.lists(
 def test_token_buckets_keep_fractions_exactly(capacity: int, refill: int, per: int) -> None:
     operator = token_bucket(capacity, refill, per)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=share_of(60), deadline=None)
     @given(st.sampled_from([0, -50, 10**18]), requests)
     def run(time: int, drawn: list[tuple[str, int, int]]) -> None:
         events: list[Row] = []
@@ -345,7 +346,7 @@ def games_of(events: list[Row]) -> pa.Table:
 def test_leaderboards_show_what_sorting_shows(scores: str, places: int, spare: int) -> None:
     operator = leaderboard(places, scores, spare)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=share_of(30), deadline=None)
     @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(-3, 3)), max_size=50))
     def run(events: list[Row]) -> None:
         expected = boards_by_sorting(events, places, scores)
@@ -448,7 +449,7 @@ steps = st.tuples(
 def test_order_book_trades_as_a_search_of_all_orders_does() -> None:
     operator = order_book()
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=share_of(150), deadline=None)
     @given(st.lists(steps, max_size=60))
     def run(drawn: list[Any]) -> None:
         events = orders_of(drawn)
@@ -595,7 +596,7 @@ stock_steps = st.tuples(
 def test_inventories_hold_what_a_list_of_entries_holds() -> None:
     operator = inventory(hold=10)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=share_of(150), deadline=None)
     @given(st.lists(stock_steps, max_size=50))
     def run(drawn: list[Any]) -> None:
         events = stock_events(drawn)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_operators import bits, model_neighbours
@@ -35,7 +36,7 @@ def same(found: Any, expected: Any) -> None:
         assert (getattr(found, name) == getattr(expected, name)).all(), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(streams(), st.integers(1, 6), st.sampled_from([1, 3, 5]), st.sampled_from([1, 2, 7, 64]))
 def test_top_k_answers_as_if_each_event_read_the_whole_list(
     items: list[int], k: int, rows: int, width: int
@@ -54,7 +55,7 @@ def compiled() -> tuple[ss.Operator, ss.Operator]:
     return top_k(3, 3, 5), whole_list(3, 3, 5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(streams(), st.sampled_from(["value", "eager"]), st.sampled_from([1, 8]), st.integers(0, 99))
 def test_top_k_speculates_to_the_answer_of_the_whole_list(
     items: list[int], protocol: str, chunk: int, cut: int
@@ -128,7 +129,7 @@ def near_edges(grid: int) -> st.SearchStrategy[float]:
 
 
 @pytest.mark.parametrize(("grid", "per_bucket", "k"), [(3, 4, 2), (7, 3, 1), (10, 2, 4)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(st.data())
 def test_nearest_neighbours_on_the_edges_of_buckets_are_those_of_brute_force(
     grid: int, per_bucket: int, k: int, data: st.DataObject

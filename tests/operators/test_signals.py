@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import strategies
 
 import specstream as ss
@@ -168,7 +169,7 @@ def averages_of(n: int) -> tuple[ss.Operator, ss.Operator]:
         strategies.tuples(strategies.integers(0, 1), strategies.integers(-9, 9)), max_size=30
     ),
 )
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=share_of(60), deadline=None)
 def test_windows_hold_the_last_values(n: int, rows: list[tuple[int, int]]) -> None:
     table = pa.table(
         {

@@ -15,6 +15,7 @@ import library
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -280,7 +281,7 @@ def test_space_saving_emits_what_the_model_emits() -> None:
 FIVE, ONE = space_saving(5), space_saving(1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=share_of(60))
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=80))
 def test_space_saving_keeps_its_bounds(items: list[int]) -> None:
     for k, operator in ((5, FIVE), (1, ONE)):
@@ -401,7 +402,7 @@ def test_histogram_counts_what_numpy_counts() -> None:
     assert rows_of(run.output) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.floats(allow_nan=False))
 def test_histogram_has_a_bin_for_every_value(value: float) -> None:
     output = TENTHS.run_sequential({"value": [value]}).output
@@ -464,7 +465,7 @@ def test_adaptive_histogram_has_the_bins_of_the_model() -> None:
     assert mean == pytest.approx(drawn.mean(), rel=1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_adaptive_histogram_stays_in_order(drawn: list[float]) -> None:
     bins = list(FOUR.run_sequential({"value": drawn}).state.bins)

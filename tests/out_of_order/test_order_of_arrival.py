@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from arriving import PATIENCE, SETTINGS, Count, Six, drain, entities, keyed, places, until
 from conftest import Result, assert_identical, run_oracle
+from daily import share_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from journeys import run_submitted
@@ -69,7 +70,7 @@ def named(state, event, emit):
 
 
 @pytest.mark.slow
-@settings(max_examples=80, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(80), suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,
     paths=st.lists(st.sampled_from(SETTINGS + HOOKED), min_size=1, max_size=3),

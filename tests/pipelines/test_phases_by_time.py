@@ -173,6 +173,7 @@ def test_a_random_pipeline_with_timers(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [101])
 def test_a_larger_random_pipeline(seed: int) -> None:
     check(random_pipeline(seed, most=10, raising=True, phases="time"), 200, seed, times=30)

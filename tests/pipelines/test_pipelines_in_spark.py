@@ -92,10 +92,11 @@ def assert_written(path: Path, engine: ss.Engine, oracle: Any) -> None:
     assert_same_state(engine.state, oracle.state)
 
 
+@pytest.mark.parametrize("in_python", [False, True])
 def test_two_streams_and_two_sinks_are_sequential(
-    start: Start, oracle: Any, tmp_path: Path
+    start: Start, oracle: Any, tmp_path: Path, in_python: bool
 ) -> None:
-    with ss.Engine(desk(), threads=2, horizon=4, chunk=4) as engine:
+    with ss.Engine(desk(in_python=in_python), threads=2, horizon=4, chunk=4) as engine:
         feed = ss.spark.foreach_batch(engine, order_by="time", to=sinks_in(tmp_path))
         start(feed).awaitTermination()
         assert (feed.stats.batches, feed.stats.events) == (BATCHES, 40 * BATCHES)
@@ -258,7 +259,12 @@ def test_shards_of_two_sources_run_a_pipeline_with_one_sink(
         shared=["time", "symbol"],
     )
     rows = ss.spark.sharded(
-        events, desk(("mixed",)), by="symbol", shards=SHARDS, order_by="time", threads=2
+        events,
+        desk(("mixed",), in_python=True),
+        by="symbol",
+        shards=SHARDS,
+        order_by="time",
+        threads=2,
     )
     parts: dict[int, pa.Table] = {}
     query = (

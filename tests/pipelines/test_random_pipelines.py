@@ -10,6 +10,7 @@ import hypothesis
 import numpy as np
 import pytest
 import stress_pipelines
+from daily import share_of
 from graphs import events_of, random_pipeline
 from hypothesis import strategies as st
 from phases import Phases, salts
@@ -64,7 +65,7 @@ def test_operators_emit_never_sometimes_always_and_many_and_raise() -> None:
     assert raised > 20
 
 
-@hypothesis.settings(max_examples=25)
+@hypothesis.settings(max_examples=share_of(25))
 @hypothesis.given(st.randoms(use_true_random=False), st.integers(0, 1000))
 def test_the_oracle_and_the_witness_agree(draw: random.Random, seed: int) -> None:
     p = random_pipeline(draw, most=10, raising=True)

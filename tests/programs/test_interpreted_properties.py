@@ -15,15 +15,20 @@ import warnings
 from pathlib import Path
 
 import generated
-import numpy as np
 import pyarrow as pa
 import pytest
 import witness
-from conftest import assert_identical, run_engine, run_oracle
+from conftest import run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from journeys import Piece, run_journey, run_submitted
-from test_properties import OPTIONS, ROWS, Row, table_of
+from random_streams import (
+    OPTIONS,
+    ROWS,
+    Row,
+    assert_same_in_engines,
+    assert_same_on_a_journey,
+    table_of,
+)
 
 import specstream as ss
 
@@ -95,21 +100,5 @@ def test_random_interpreted_operators_give_the_answer_of_the_sequential_run(
     table = table_of(rows, repeat)
     expected = run_oracle(operator, table, seed=seed, keys=True)
     assert_agrees_with_witness(operator, text[len(generated.HEADER) :], table.slice(0, 50), seed)
-    for options in paths:
-        note(repr(options))
-        if options["execution"] == "speculate":
-            options["horizon"] = max(1, int(str(options["horizon"])))
-        assert_identical(run_engine(operator, table, seed=seed, keys=True, **options), expected)
-    if dice % 2:
-        found = run_journey(operator, table, paths, dice, seed=seed, keys=True)
-        assert_identical(found, expected)
-        return
-    rng = np.random.default_rng(dice)
-    timed = table.append_column("time", pa.array(rng.integers(0, 50, table.num_rows)))
-    pieces: list[Piece] = [
-        ("ab"[at % 2], timed.slice(at, 7), ("advance", "poll")[rng.integers(2)])
-        for at in rng.permutation(np.arange(0, table.num_rows, 7)).tolist()
-    ]
-    expected = run_submitted(operator, pieces, [{"horizon": 0}], None, seed=seed, keys=True)
-    found = run_submitted(operator, pieces, paths, dice, seed=seed, keys=True)
-    assert_identical(found, expected)
+    assert_same_in_engines(operator, table, expected, paths, seed)
+    assert_same_on_a_journey(operator, table, expected, paths, seed, dice)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from ahead import run_ahead
 from conftest import Path, Result, assert_identical, run_engine, run_oracle
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from journeys import run_journey
@@ -137,7 +138,7 @@ def test_every_path_gives_the_answer_of_the_sequential_run(path: Path, keys: int
     assert_identical(path(several, table), run_oracle(several, table))
 
 
-@settings(max_examples=40)
+@settings(max_examples=share_of(40))
 @given(
     seed=st.integers(0, 2**32),
     keys=st.sampled_from([1, 2, 8, 26]),

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from ahead import run_ahead
 from conftest import Path, assert_identical, run_oracle
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,7 +119,7 @@ class Model:
 KEYS = st.integers(-5, 6) | st.sampled_from([2**63 - 1, -(2**63), 16, 32, 48])
 
 
-@settings(max_examples=60)
+@settings(max_examples=share_of(60))
 @given(
     st.lists(st.tuples(st.integers(0, OPERATIONS - 1), KEYS), min_size=1, max_size=150),
 )

@@ -77,15 +77,31 @@ def mixed(state, event, emit):
         )
 
 
-def desk(sinks: tuple[str, ...] = ("trades", "mixed"), phases: Any = "event") -> ss.Pipeline:
-    """The pipeline, new."""
+headline_in_python = ss.operator(
+    state=Words,
+    event={"symbol": int, "text": ss.nullable(str)},
+    emits={"symbol": int, "text": str, "count": int},
+    interpreted=True,
+)(headline.function)
+
+
+def desk(
+    sinks: tuple[str, ...] = ("trades", "mixed"), phases: Any = "event", in_python: bool = False
+) -> ss.Pipeline:
+    """The pipeline, new; with ``in_python`` one of its vertices is interpreted."""
     p = ss.Pipeline("desk", phases=phases)
     ticks = p.source("ticks", {"symbol": int, "price": float})
     news = p.source("news", {"symbol": int, "text": ss.nullable(str)})
     trades = p.add(trade, ticks)
     streams = {
         "trades": trades,
-        "mixed": p.add(mixed, trade=trades, headline=p.add(headline, p.add(told, news))),
+        "mixed": p.add(
+            mixed,
+            trade=trades,
+            headline=p.add(
+                headline_in_python if in_python else headline, p.add(told, news), name="headline"
+            ),
+        ),
     }
     for name in sinks:
         p.sink(name, streams[name])

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 from vertices import (
+    IN_PYTHON,
     MULTIPLYING,
     RAISING,
     SOURCE,
@@ -36,6 +37,7 @@ def random_pipeline(
     raising: bool = False,
     timed: bool = False,
     phases: Literal["event", "time"] = "event",
+    in_python: float = 0.0,
 ) -> ss.Pipeline:
     """A pipeline of at most so many vertices; whatever nobody reads has a sink, or goes into one
     where there are many.
@@ -49,6 +51,7 @@ def random_pipeline(
         raising: up to two vertices raise now and then.
         timed: some have timers.
         phases: what a phase is.
+        in_python: how many of the vertices are interpreted.
     """
     with_timers = TIMED_BY_TIME if phases == "time" else TIMED
     of = of or ([*VERTICES, *(2 * with_timers)] if timed else VERTICES)
@@ -86,6 +89,8 @@ def random_pipeline(
             operator = draw.choice(few or [always])
             chosen, times = chosen[:1], multiplied[chosen[0].name]
         name = f"v{n}"
+        if in_python and draw.random() < in_python:
+            operator = IN_PYTHON[operator]
         if operator.inputs:
             given = dict(zip(operator.inputs, chosen, strict=True))
             made = p.add(operator, name=name, **given)

@@ -3,6 +3,7 @@
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,21 @@ from specstream.structures import add
 
 ROW: dict[str, Any] = {"x": int, "y": float, "s": str, "n": ss.nullable(int)}
 SOURCE: dict[str, Any] = {"x": int, "y": float, "s": str, "n": ss.nullable(int)}
+
+IN_PYTHON: dict[ss.Operator, ss.Operator] = {}
+"""Of each operator of this module the same, interpreted."""
+
+
+def vertex(**declared: Any) -> Callable[[Callable[..., None]], ss.Operator]:
+    """An operator, and beside it the one that Python runs as it is written."""
+
+    def made(function: Callable[..., None]) -> ss.Operator:
+        one = ss.operator(**declared)(function)
+        name = f"{function.__name__}_in_python"
+        IN_PYTHON[one] = ss.operator(**declared, name=name, interpreted=True)(function)
+        return one
+
+    return made
 
 
 class Tally(ss.State):
@@ -35,14 +51,14 @@ class Nothing(ss.State):
     seen = ss.scalar(bool)
 
 
-@ss.operator(state=Tally, event={"x": int, "y": float, "s": str}, emits=ROW)
+@vertex(state=Tally, event={"x": int, "y": float, "s": str}, emits=ROW)
 def always(state, event, emit):
     state.count += 1
     state.last = 0.5 * state.last + event.y
     emit((event.x + state.count) % 1000, state.last, event.s, state.count if event.x % 2 else None)
 
 
-@ss.operator(state=Tally, event={"x": int, "n": ss.nullable(int)}, emits=ROW)
+@vertex(state=Tally, event={"x": int, "n": ss.nullable(int)}, emits=ROW)
 def sometimes(state, event, emit):
     state.count += 1
     if (event.x * 7 + state.count) % 3 == 0:
@@ -53,7 +69,7 @@ def sometimes(state, event, emit):
         emit(x=1, y=event.random(0), s="fifth")
 
 
-@ss.operator(state=Table, event={"x": int, "s": str, "y": float}, emits=ROW)
+@vertex(state=Table, event={"x": int, "s": str, "y": float}, emits=ROW)
 def several(state, event, emit):
     for k in range(event.x % 4):
         state.sums[(event.x + k) % 8] += k + 1
@@ -64,14 +80,14 @@ def several(state, event, emit):
         state.word = event.s
 
 
-@ss.operator(state=Nothing, event={"y": float}, emits=ROW)
+@vertex(state=Nothing, event={"y": float}, emits=ROW)
 def never(state, event, emit):
     if event.y != event.y:
         emit(0, 0.0, "", 0)
     state.seen = True
 
 
-@ss.operator(state=Keyed, event={"x": int, "y": float}, emits=ROW)
+@vertex(state=Keyed, event={"x": int, "y": float}, emits=ROW)
 def keyed(state, event, emit):
     key = event.x % 10
     state.counts[key] = state.counts.get(key, 0) + 1
@@ -81,7 +97,7 @@ def keyed(state, event, emit):
         emit(key, sum(state.recent), "twenty", None)
 
 
-@ss.operator(state=Tally, event={"x": int}, emits=ROW)
+@vertex(state=Tally, event={"x": int}, emits=ROW)
 def failing(state, event, emit):
     state.count += event.x
     emit(state.count % 50, 1.0, "fails", 1)
@@ -89,14 +105,14 @@ def failing(state, event, emit):
         raise ValueError("four")
 
 
-@ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)
+@vertex(state=Tally, event={"x": int, "y": float}, emits=ROW)
 def adding(state, event, emit):
     add(state, "count", event.x % 3)
     if event.y > 0.7:
         emit(event.x, event.integer(0, 10, 1) + event.y, "added", event.x)
 
 
-@ss.operator(
+@vertex(
     state=Tally,
     inputs={"a": {"x": int, "s": str}, "b": {"x": int, "y": float, "n": ss.nullable(int)}},
     emits=ROW,
@@ -112,7 +128,7 @@ def both(state, event, emit):
     state.last = event.b.y
 
 
-@ss.operator(
+@vertex(
     state=Keyed,
     inputs={"a": {"x": int}, "b": {"x": int, "y": float}, "c": {"s": str, "n": ss.nullable(int)}},
     emits=ROW,
@@ -129,7 +145,7 @@ def three(state, event, emit):
         emit(total % 100, float(len(state.recent)), "three")
 
 
-@ss.operator(
+@vertex(
     state=Table,
     inputs={name: {"x": int} for name in "abcdefgh"},
     emits=ROW,
@@ -147,20 +163,20 @@ def eight(state, event, emit):
         emit(total % 500, event.random(known), "eight", known)
 
 
-@ss.operator(event={"x": int, "y": float, "s": str}, emits=ROW)
+@vertex(event={"x": int, "y": float, "s": str}, emits=ROW)
 def passing(event, emit, step=4):
     if event.x % step != 2:
         emit(event.x, event.y + 1.0, event.s, None if event.x % 2 else event.x)
 
 
-@ss.operator(inputs={"a": {"x": int, "s": str}, "b": {"y": float}}, emits=ROW)
+@vertex(inputs={"a": {"x": int, "s": str}, "b": {"y": float}}, emits=ROW)
 def pairs(event, emit):
     if event.known("b") and event.changed("a"):
         for k in range(event.a.x % 3):
             emit(event.a.x + k, event.b.y * k, event.a.s)
 
 
-@ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)
+@vertex(state=Tally, event={"x": int, "y": float}, emits=ROW)
 def many(state, event, emit):
     state.count += 1
     if event.x % 11 == 3:
@@ -168,7 +184,7 @@ def many(state, event, emit):
             emit(event.x % 7 + k, event.y, "many", k if k % 2 else None)
 
 
-@ss.operator(
+@vertex(
     state=Table,
     inputs={"a": {"x": int}, "b": {"x": int, "y": float}},
     emits=ROW,
@@ -197,7 +213,7 @@ def waited(state, timer, emit):
         emit(timer.key, 0.5, "", timer.timestamp - timer.at)
 
 
-@ss.operator(state=Waiting, event={"x": int, "y": float}, emits=ROW, on_timer=waited)
+@vertex(state=Waiting, event={"x": int, "y": float}, emits=ROW, on_timer=waited)
 def waiting(state, event, emit):
     key = event.x % 12
     state.seen[key] = event.y
@@ -229,7 +245,7 @@ def wait(state, event, emit, number):
         state.timers.set((event.a.s, event.a.x % 3), event.timestamp + event.a.x % 4)
 
 
-@ss.operator(
+@vertex(
     state=Silent,
     inputs={"a": {"s": str, "x": int}, "b": {"n": ss.nullable(int)}},
     emits=ROW,
@@ -239,7 +255,7 @@ def silent(state, event, emit):
     wait(state, event, emit, event.sequence)
 
 
-@ss.operator(
+@vertex(
     state=Silent,
     inputs={"a": {"s": str, "x": int}, "b": {"n": ss.nullable(int)}},
     emits=ROW,

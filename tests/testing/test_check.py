@@ -69,6 +69,8 @@ def test_the_sequential_run_is_returned_with_what_raised() -> None:
     found = ss.testing.check(totals, EVENTS)
     assert found.output.column_names == ["total", "n"]
     assert [row for row, _ in found.raised] == [0, 1]
+    assert found.failed_events is not None
+    assert found.failed_events["price"].to_pylist() == [-1.0, -0.5]
     assert found.state.count == 58
 
 
@@ -156,6 +158,50 @@ def test_an_exception_that_one_setting_lacks_is_noticed(monkeypatch: pytest.Monk
     monkeypatch.setattr(checking, "_told", lambda error, said=[]: said.append(1) or str(len(said)))
     with pytest.raises(AssertionError, match="exception number 0: expected 1, found 3"):
         ss.testing.check(totals, EVENTS)
+
+
+@pytest.mark.parametrize("submitted", [False, True])
+def test_a_failed_event_that_one_setting_lacks_or_has_otherwise_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, submitted: bool
+) -> None:
+    right = ss.Engine.failed_events
+    settings = [one for one in ss.testing.settings() if (one.batches == 0) == submitted]
+
+    def lacks_all(failed: pa.Table) -> pa.Table | None:
+        return None
+
+    def has_another_price(failed: pa.Table) -> pa.Table:
+        at = failed.column_names.index("price")
+        return failed.set_column(at, "price", pa.compute.negate(failed["price"]))
+
+    for change, message in (
+        (lacks_all, "expected 2 failed events, found 0"),
+        (has_another_price, "failed event 0, column 'price': expected -1.0, found 1.0"),
+    ):
+
+        def wrong(self: ss.Engine, change: Any = change) -> pa.Table | None:
+            failed = right(self)
+            return change(failed) if failed is not None and self.protocol == "eager" else failed
+
+        monkeypatch.setattr(ss.Engine, "failed_events", wrong)
+        with pytest.raises(AssertionError, match=f"protocol='eager'.* errors=\"side\": {message}"):
+            ss.testing.check(totals, EVENTS, settings=settings)
+
+
+def test_what_sets_nothing_aside_is_tried_as_far_as_it_goes() -> None:
+    @ss.operator(event={"message": int}, emits={"message": int})
+    def told(event, emit):
+        emit(10 // event.message)
+
+    found = ss.testing.check(told, {"message": [5, 0, 2]})
+    assert (len(found.raised), found.failed_events) == (1, None)
+
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def divided(event, emit):
+        emit(10 // event.x)
+
+    only = [ss.testing.Setting({"threads": 1, "execution": "log_free"})]
+    assert len(ss.testing.check(divided, {"x": [5, 0, 2]}, settings=only).raised) == 1
 
 
 def test_each_setting_is_another_and_all_can_be_had() -> None:
@@ -317,6 +363,23 @@ def test_input_ends_for_timers_in_every_setting() -> None:
     events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
     run = ss.testing.check(heartbeat, events, order_by="time")
     assert run.output["user"].to_pylist() == ["a", "b", "a", "c"]
+
+
+def _may_fail(state, timer, emit):
+    state.missing.add(timer.key)
+    emit(timer.key)
+    if timer.key == "b":
+        raise KeyError("b")
+
+
+def test_timers_that_fail_are_set_aside_in_every_setting() -> None:
+    declared: dict[str, Any] = {"event": {"user": str}, "emits": {"user": str}}
+    made = ss.operator(state=_Silence, on_timer=_may_fail, **declared)(heartbeat.function)
+    events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
+    run = ss.testing.check(made, events, order_by="time")
+    assert run.output["user"].to_pylist() == ["a", "a", "c"]
+    assert run.failed_events is not None
+    assert run.failed_events["timer"].to_pylist() == ["'b', set for 20"]
 
 
 def test_input_may_go_on_after_the_table() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -151,7 +152,7 @@ accesses = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(
     st.lists(st.tuples(accesses, accesses, st.booleans()), min_size=20, max_size=60),
     st.sampled_from([(2, 4, 1), (5, 20, 1), (4, 8, 3)]),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from daily import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from library import agrees
@@ -191,7 +192,7 @@ def at_times(given: Events, first: int) -> Events:
     return [(time, *rest) for time, (_, *rest) in zip(times, given, strict=False)]  # type: ignore[misc]
 
 
-@settings(max_examples=60)
+@settings(max_examples=share_of(60))
 @given(
     event_lists,
     st.integers(-30, 30),
@@ -231,7 +232,7 @@ def counted(way: str, key: Any, length: int, step: int) -> ss.Operator:
     return windows.by_count(record, function, length, step, event=EVENT, key=key, **options)
 
 
-@settings(max_examples=30)
+@settings(max_examples=share_of(30))
 @given(
     event_lists,
     st.sampled_from(list(WAYS)),
@@ -265,7 +266,7 @@ def sessions(events: Events, key: tuple[str, ...], gap: int) -> list[Row]:
     return sorted(rows)
 
 
-@settings(max_examples=30)
+@settings(max_examples=share_of(30))
 @given(event_lists, st.sampled_from([(), ("user",)]), st.integers(1, 8))
 def test_sessions_are_their_definition(given: Events, key: tuple[str, ...], gap: int) -> None:
     events = at_times(given, 0)
@@ -502,7 +503,7 @@ def arrived(events: list[tuple[int, str, int]]) -> pa.Table:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=share_of(60))
 @given(
     st.lists(
         st.tuples(st.integers(-20, 60), st.sampled_from("ab"), st.integers(-9, 9)), max_size=25

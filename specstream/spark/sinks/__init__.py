@@ -5,7 +5,8 @@ from specstream.spark.sinks.early_database import EarlyDatabaseSink, early_datab
 from specstream.spark.sinks.early_delta import EarlyDeltaSink, early_delta_sink
 from specstream.spark.sinks.foreach import ForeachSink, foreach_sink
 from specstream.spark.sinks.memory import MemorySink, memory_sink
-from specstream.spark.sinks.parquet import ParquetSink, parquet_sink
+from specstream.spark.sinks.parquet import ParquetSink, parquet_dataset, parquet_sink
+from specstream.spark.sinks.postgres import PostgresSink, postgres_sink
 
 __all__ = [
     "DeltaSink",
@@ -14,10 +15,13 @@ __all__ = [
     "ForeachSink",
     "MemorySink",
     "ParquetSink",
+    "PostgresSink",
     "delta_sink",
     "early_database_sink",
     "early_delta_sink",
     "foreach_sink",
     "memory_sink",
+    "parquet_dataset",
     "parquet_sink",
+    "postgres_sink",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from specstream.errors import InputError
+from specstream.errors import ConfigurationError, InputError
 from specstream.operator.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant
@@ -154,7 +154,14 @@ def forecast_cores(
 
     Raises:
         InputError: there are too few events, or they come in phases by time.
+        ConfigurationError: the operator is interpreted.
     """
+    if operator.calls_python:
+        raise ConfigurationError(
+            f"operator {operator.name!r} runs functions as Python, and a forecast takes every "
+            "event for one that needs nothing but a core: how much of it runs without the "
+            "interpreter lock is not known. Leave --cores out, and try on the machine in question"
+        )
     if operator.event.phases:
         raise InputError(
             f"pipeline {operator.name!r} has phases by time, and what is replayed on more cores is "

@@ -1,0 +1,69 @@
+"""``specstream compact``: the many small files of a Parquet sink, put together into few."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from specstream.checkpoint.compaction import TARGET_SIZE, compact
+from specstream.cli.errors import reported_errors
+from specstream.cli.options import json_option
+
+__all__ = ["command"]
+
+
+@click.command("compact")
+@click.argument("directory", metavar="DIRECTORY")
+@click.option(
+    "--target-size",
+    type=click.IntRange(min=1),
+    default=TARGET_SIZE,
+    show_default=True,
+    metavar="BYTES",
+    help="How large a file may become, about; larger ones stay as they are.",
+)
+@click.option(
+    "--leave",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="K",
+    help="Leave the files of the newest K batches alone, so that a rollback can take them out.",
+)
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="For object stores, and network filesystems that cannot exchange a directory: until it is "
+    "done, only ss.spark.parquet_dataset sees each row once.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long old files are kept for readers that are listing them.",
+)
+@json_option
+def command(
+    directory: str, target_size: int, leave: int, in_place: bool, grace: float, as_json: bool
+) -> None:
+    """Put the small files of a Parquet sink together into few.
+
+    DIRECTORY is what parquet_sink or specstream run --output got, a directory or a URI. The query
+    may go on meanwhile, and readers see each row once at any moment. Killed at any instant, the
+    command is run again.
+    """
+    with reported_errors():
+        done = compact(
+            directory, target_size=target_size, leave=leave, in_place=in_place, grace=grace
+        )
+        if as_json:
+            click.echo(json.dumps(asdict(done)))
+        else:
+            click.echo(
+                f"{done.path}: {done.before:,} file(s) are {done.after:,} now; {done.merged:,} "
+                f"were put together, with {done.rows:,} row(s)"
+            )

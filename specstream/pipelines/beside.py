@@ -1,0 +1,318 @@
+"""The interpreted vertices of a pipeline in its oracle: beside those that are compiled.
+
+Their functions are run as they are written, over a memory of their own
+(:mod:`specstream.interpreted.memory`), which shares the words of the state with the oracle's and
+has other fields of it. Where the oracle only says what a compiled vertex has raised in an engine,
+they are not run: their rows are those that they have sent there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream._native import lib
+from specstream.columns.strings import StringTable
+from specstream.compiler.interpreted_vertex import InterpretedVertex
+from specstream.compiler.oracle import seed_of
+from specstream.compiler.text import Text
+from specstream.declarations.codes import EMPTY
+from specstream.declarations.state import Field, Layout
+from specstream.errors import SpecstreamError
+from specstream.interpreted.events import Emit, make_timer
+from specstream.interpreted.memory import Memory
+from specstream.interpreted.state import Elements, make_state
+from specstream.interpreted.values import Texts
+from specstream.interpreted.vertex_events import make_vertex_event
+
+__all__ = ["Beside", "Recorded"]
+
+_SIGN = 2**63
+Rows = list[tuple[Any, ...]]
+
+
+class _Vertex:
+    """A vertex over the memory."""
+
+    def __init__(
+        self,
+        of: InterpretedVertex,
+        memory: Memory,
+        elements: Elements,
+        strings: StringTable,
+        seed: int,
+    ) -> None:
+        texts = Texts(None, strings)
+        self.of, self.memory = of, memory
+        self.rows: Rows = []
+        self.state, self.begin = make_state(of.layout, memory, elements)
+        self.event = make_vertex_event(of, memory, texts, elements.of)
+        self.emit = Emit(of.emits, self._send, strings)
+        self.timer: Any = None
+        if of.program.on_timer is not None:
+            self.timer = make_timer(of.key, memory, (seed ^ of.salt) % 2**64, texts)
+
+    def _send(self, words: tuple[Any, ...]) -> None:
+        self.rows.append(words)
+
+    def call(self, fires: bool) -> Rows:
+        self.rows = []
+        for begin in self.begin:
+            begin()
+        program = self.of.program
+        if fires:
+            assert program.on_timer is not None
+            program.on_timer.oracle(self.state, self.timer, self.emit)
+        elif self.of.layout.fields:
+            program.oracle(self.state, self.event, self.emit)
+        else:
+            program.oracle(self.event, self.emit)
+        return self.rows
+
+
+class _Expiring:
+    """A container of an interpreted vertex whose entries expire, as the oracle has it."""
+
+    def __init__(self, memory: Memory, number: int) -> None:
+        self._memory, self._number = memory, number
+
+    def expire(self, time: int) -> None:
+        self._memory.expire_in(self._number, time)
+
+
+class _Timers:
+    """The timers of an interpreted vertex, likewise: see
+    :class:`specstream.compiler.oracle_timers.StateTimers`."""
+
+    def __init__(self, memory: Memory, number: int, field: Field, of: Beside) -> None:
+        self._memory, self._number, self._field, self._of = memory, number, field, of
+        words = memory.words
+        self.fired = int(words[field.offset + lib.SS_HEADER_FIRED])
+        self.clock = int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN
+        if self.clock >= _SIGN:
+            self.clock -= 2**64
+
+    @property
+    def floor(self) -> int | None:
+        return self._memory.floors.get(self._number)
+
+    @floor.setter
+    def floor(self, at: int | None) -> None:
+        if at is None:
+            self._memory.floors.pop(self._number, None)
+        else:
+            self._memory.floors[self._number] = at
+
+    @property
+    def last_stamp(self) -> int:
+        return self._memory.last_stamp(self._number)
+
+    def due(self, time: int, stamp: int | None = None) -> tuple[int, int, Any] | None:
+        found = self._memory.due_in(self._number, time, stamp)
+        if found is None:
+            return None
+        at, own, entry = found
+        words = self._memory.containers[self._number].keys[entry]
+        return at, own, self._of.key(self._field, words)
+
+    def cancel(self, key: Any) -> None:
+        words = self._of.words_of(self._field, key)
+        self._memory.keyed_remove(self._number, self._memory.keyed_find(self._number, words))
+
+    def write(self) -> None:
+        """The header's words."""
+        words, offset = self._memory.words, self._field.offset
+        clock = self.clock % 2**64 ^ _SIGN
+        words[offset + lib.SS_HEADER_FIRED] = self.fired
+        words[offset + lib.SS_HEADER_CLOCK] = clock - 2**64 if clock >= _SIGN else clock
+
+
+class Beside:
+    """The interpreted vertices over the words of a state.
+
+    Args:
+        vertices: them.
+        layout: of the state of all.
+        words: of it.
+    """
+
+    def __init__(
+        self,
+        vertices: Sequence[InterpretedVertex],
+        layout: Layout,
+        words: npt.NDArray[np.int64],
+    ) -> None:
+        self._of = {one.name: one for one in vertices}
+        self._layout = layout
+        own = [
+            number
+            for number, field in enumerate(layout.containers)
+            if field.name.rpartition(".")[0] in self._of
+        ]
+        self._memory = Memory(layout, words, own)
+        self._containers: dict[str, Any] = {}
+        for number in own:
+            field = layout.containers[number]
+            assert field.container is not None
+            made: Any = None
+            if field.is_timers:
+                made = _Timers(self._memory, number, field, self)
+            elif field.container.expires:
+                made = _Expiring(self._memory, number)
+            self._containers[field.name] = made
+        self._vertices: dict[str, _Vertex] = {}
+
+    def begin(self, strings: StringTable | None, seed: int) -> None:
+        """From now on events have these strings, and random numbers this seed."""
+        assert strings is not None
+        memory, self._strings = self._memory, strings
+        elements = Elements(memory, self._layout, strings)
+        self._vertices = {
+            name: _Vertex(of, memory, elements, strings, seed) for name, of in self._of.items()
+        }
+
+    def has(self, field: str) -> bool:
+        """Whether a container is one of theirs."""
+        return field in self._containers
+
+    def container(self, field: str) -> Any:
+        """What the oracle does with it."""
+        return self._containers[field]
+
+    def begin_event(self) -> None:
+        self._memory.begin()
+
+    def undo(self) -> None:
+        self._memory.undo()
+
+    def settle(self) -> None:
+        """Writes what the containers hold into the words."""
+        self._memory.settle()
+        for one in self._containers.values():
+            if isinstance(one, _Timers):
+                one.write()
+
+    # ---- the keys of timers ----
+
+    def key(self, field: Field, words: Sequence[int]) -> Any:
+        of = field.container
+        assert of is not None
+        parts = [
+            self._strings.text(word) or ""
+            if part.number == "str"
+            else bool(word)
+            if part.number == "bool"
+            else word
+            for part, word in zip(of.key.parts, words, strict=True)
+        ]
+        return of.key.made(parts)
+
+    def words_of(self, field: Field, key: Any) -> tuple[int, ...]:
+        of = field.container
+        assert of is not None
+        parts = key if of.key.is_tuple else (key,)
+        return tuple(
+            (self._strings.add(str(one)) if one else 0) if part.number == "str" else int(one)
+            for part, one in zip(of.key.parts, parts, strict=True)
+        )
+
+    # ---- a run ----
+
+    def run(
+        self,
+        name: str,
+        event: Any,
+        path: Sequence[int],
+        changed: Sequence[bool],
+        values: dict[str, Any],
+        nulls: set[str],
+    ) -> Rows:
+        """Runs a vertex; the rows that it sends, as words.
+
+        Args:
+            name: of it.
+            event: that has the order key and the seed; of a timer that fires also what it is.
+            path: of the run.
+            changed: whether each input has a row.
+            values: of the columns, by their names in the event.
+            nulls: those that are null.
+        """
+        vertex, memory = self._vertices[name], self._memory
+        of = vertex.of
+        time, source, number = int(event.timestamp), int(event.source), int(event.sequence)
+        memory.columns, memory.row = [np.array([time])], 0
+        given: list[Any] = [time, source, number, seed_of(event), *path, *changed]
+        for one in of.inputs:
+            prefix = f"{one.name}." if one.name else ""
+            given += [_word(values[prefix + name]) for name in one.columns.names]
+            given += [prefix + name in nulls for name in one.columns.nullable]
+        memory.words_given = given
+        return vertex.call(fires=False)
+
+    def fire(self, name: str, timer: Any) -> Rows:
+        """Likewise where its timer fires."""
+        vertex, memory = self._vertices[name], self._memory
+        field = self._layout.field(f"{name}.{self._timers_of(vertex.of)}")
+        assert field is not None
+        own = [int(timer.timestamp), -(2**63), int(timer.at)]
+        own += [*self.words_of(field, timer.key)]
+        memory.columns, memory.row = [np.array([one]) for one in own], 0
+        memory.sequences, memory.first_sequence = None, int(timer.sequence)
+        return vertex.call(fires=True)
+
+    @staticmethod
+    def _timers_of(of: InterpretedVertex) -> str:
+        timers = of.layout.timers
+        assert timers is not None
+        return timers.name
+
+
+def _word(value: Any) -> Any:
+    """A value of the oracle as a vertex is given it."""
+    if isinstance(value, Text):
+        return value.code or EMPTY
+    return value
+
+
+class Recorded:
+    """The interpreted vertices of a phase that an engine has run: what they have sent there.
+
+    Args:
+        calls: rows of each run, one after the other.
+    """
+
+    def __init__(self, calls: Sequence[Rows]) -> None:
+        self._calls = iter(calls)
+
+    def begin(self, strings: StringTable | None, seed: int) -> None:
+        pass
+
+    def begin_event(self) -> None:
+        pass
+
+    def undo(self) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def has(self, field: str) -> bool:
+        """No container: what fires is looked up in the engine's state."""
+        return False
+
+    def container(self, field: str) -> Any:
+        raise KeyError(field)
+
+    def run(self, *_: Any) -> Rows:
+        rows = next(self._calls, None)
+        if rows is None:
+            raise SpecstreamError(
+                "an interpreted vertex runs in the sequential run, and did not in the engine. "
+                "Please report the pipeline and the event"
+            )
+        return rows
+
+    fire = run

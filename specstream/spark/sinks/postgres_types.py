@@ -1,0 +1,150 @@
+"""Arrow's types as those of PostgreSQL; a table's rows in the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from specstream.errors import SinkError
+
+__all__ = ["Column", "as_table", "columns_of"]
+
+# By the name that PostgreSQL's catalogue has for a type: what rows are copied as.
+_COPIED = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "bytea": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+}
+# What else a column may be that takes all values of a type.
+_WIDER = {"int2": ("int4", "int8"), "int4": ("int8",), "float4": ("float8",), "text": ("varchar",)}
+_IN_WORDS = {
+    "bool": "boolean",
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "float4": "real",
+    "float8": "double precision",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of rows, as PostgreSQL would have it.
+
+    Attributes:
+        name: its name.
+        arrow: its type in the rows.
+        kind: the type's name in the catalogue.
+        type: how a statement says it.
+    """
+
+    name: str
+    arrow: pa.DataType
+    kind: str
+    type: str
+
+
+def columns_of(schema: pa.Schema) -> list[Column]:
+    """The columns that rows need.
+
+    Raises:
+        SinkError: one is of a type that there is none for; names it.
+
+    >>> [one.type for one in columns_of(pa.schema({"a": pa.uint32(), "b": pa.decimal128(9, 2)}))]
+    ['bigint', 'numeric(9,2)']
+    """
+    return [_column(field) for field in schema]
+
+
+def _column(field: pa.Field) -> Column:
+    is_ = pa.types
+    of = field.type.value_type if is_.is_dictionary(field.type) else field.type
+    kind = next((kind for kind, test in _KINDS if test(of)), None)
+    if kind is None:
+        raise SinkError(
+            f"column {field.name!r} is of type {field.type}, for which there is no column in "
+            "PostgreSQL here: emit its parts as columns of their own, or as a text"
+        )
+    said = _IN_WORDS.get(kind, kind)
+    if kind == "timestamp" and of.tz is not None:
+        kind = said = "timestamptz"
+    if kind == "numeric":
+        digits = (20, 0) if is_.is_uint64(of) else (of.precision, of.scale)
+        said = f"numeric({digits[0]},{digits[1]})"
+    return Column(field.name, field.type, kind, said)
+
+
+_KINDS = (
+    ("bool", pa.types.is_boolean),
+    ("int2", lambda of: of in (pa.int8(), pa.int16(), pa.uint8())),
+    ("int4", lambda of: of in (pa.int32(), pa.uint16())),
+    ("int8", lambda of: of in (pa.int64(), pa.uint32())),
+    ("numeric", lambda of: pa.types.is_uint64(of) or pa.types.is_decimal(of)),
+    ("float4", lambda of: of in (pa.float16(), pa.float32())),
+    ("float8", pa.types.is_float64),
+    (
+        "text",
+        lambda of: pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_null(of),
+    ),
+    ("bytea", lambda of: pa.types.is_binary(of) or pa.types.is_large_binary(of)),
+    ("date", pa.types.is_date),
+    ("time", pa.types.is_time),
+    ("timestamp", pa.types.is_timestamp),
+)
+
+
+def as_table(
+    rows: pa.Table, columns: Sequence[Column], there: Mapping[str, str], what: str
+) -> pa.Table:
+    """Rows in the types that the columns of a table are copied from.
+
+    Args:
+        rows: the rows.
+        columns: theirs.
+        there: of the table, names of types by names of columns.
+        what: names it in errors.
+
+    Raises:
+        SinkError: a column is not there, or of a type that does not take it.
+
+    >>> rows = pa.table({"n": pa.array([1], pa.int32())})
+    >>> as_table(rows, columns_of(rows.schema), {"n": "int8", "more": "text"}, "it").schema.types
+    [DataType(int64)]
+    >>> as_table(rows, columns_of(rows.schema), {"m": "int8"}, "it")
+    Traceback (most recent call last):
+    specstream.errors.SinkError: it has no column 'n' (it has m): ALTER TABLE ... ADD COLUMN "n" \
+integer, or leave it out of the rows
+    """
+    arrays = []
+    for column, array in zip(columns, rows.columns, strict=True):
+        kind = there.get(column.name)
+        if kind is None:
+            raise SinkError(
+                f"{what} has no column {column.name!r} (it has {', '.join(there)}): ALTER TABLE "
+                f'... ADD COLUMN "{column.name}" {column.type}, or leave it out of the rows'
+            )
+        if kind != column.kind and kind not in _WIDER.get(column.kind, ()):
+            raise SinkError(
+                f"{what}: column {column.name!r} is {_IN_WORDS.get(kind, kind)}, and the rows have "
+                f"{column.arrow}, which takes {column.type}: ALTER TABLE ... ALTER COLUMN "
+                f'"{column.name}" TYPE {column.type}, or give another table'
+            )
+        of = _COPIED.get(kind)
+        if kind == "numeric" and pa.types.is_integer(column.arrow):
+            of = pa.decimal128(20, 0)
+        if pa.types.is_dictionary(column.arrow):
+            array = array.cast(column.arrow.value_type)
+        arrays.append(array if of is None or array.type == of else array.cast(of))
+    return pa.table(arrays, names=rows.column_names)

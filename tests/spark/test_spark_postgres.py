@@ -1,0 +1,365 @@
+"""The sink of a PostgreSQL table, with a real server: exactly once, whatever is killed."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fed import Fed
+from postgres import PASSWORD, Server, programs
+
+import specstream as ss
+
+pytest.importorskip("pyspark")
+pytest.importorskip("adbc_driver_postgresql", reason='pip install "specstream[postgres]"')
+
+postgres_sink = ss.spark.postgres_sink
+NAMES = (f"table_{number}" for number in range(1000))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    bin = programs()
+    if bin is None:
+        pytest.skip("PostgreSQL is not installed, and .ci/ensure-postgres could not do it")
+    server = Server(bin)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def table(server: Server) -> str:
+    return next(NAMES)
+
+
+def counts(*of: int) -> pa.Table:
+    return pa.table({"count": pa.array(of, pa.int64())})
+
+
+def there(server: Server, table: str) -> list[int]:
+    return [row[0] for row in server.rows(f'SELECT "count" FROM {table} ORDER BY 1')]
+
+
+# ---- rows ----
+
+
+def test_a_batch_that_comes_again_is_in_the_table_once(server: Server, table: str) -> None:
+    sink = postgres_sink(server.uri, table)
+    sink(counts(), 0)
+    assert there(server, table) == []
+    for batch_id in (1, 1, 2, 3, 3):
+        sink(counts(batch_id, 10 * batch_id), batch_id)
+    # Another process, which knows nothing of the first.
+    postgres_sink(server.uri, table)(counts(3, 30), 3)
+    assert there(server, table) == [1, 2, 3, 10, 20, 30]
+    said = server.rows(
+        f"SELECT app_id, batch_id FROM specstream_batches WHERE table_name = '{table}'"
+    )
+    assert said == [("specstream", 3)]
+
+
+def test_rows_are_seen_when_they_are_committed(server: Server, table: str) -> None:
+    sink = postgres_sink(server.uri, table)
+    prepared = sink.prepare(counts(1), 0)
+    assert there(server, table) == []
+    prepared.abort()
+    assert there(server, table) == []
+    prepared = sink.prepare(counts(2), 0)
+    prepared.commit()
+    assert there(server, table) == [2]
+    sink.prepare(counts(2), 0).commit()
+    sink.prepare(counts(2), 0).abort()
+    assert there(server, table) == [2]
+
+
+def test_values_of_all_types_come_back(server: Server, table: str) -> None:
+    noon = datetime.datetime(2026, 1, 5, 12, 30, 1, 5)
+    rows = pa.table(
+        {
+            "ok": pa.array([True, None]),
+            "tiny": pa.array([-128, 127], pa.int8()),
+            "u8": pa.array([0, 255], pa.uint8()),
+            "u16": pa.array([0, 65535], pa.uint16()),
+            "i32": pa.array([-(2**31), 2**31 - 1], pa.int32()),
+            "u32": pa.array([0, 2**32 - 1], pa.uint32()),
+            "i64": pa.array([-(2**63), 2**63 - 1], pa.int64()),
+            "u64": pa.array([0, 2**64 - 1], pa.uint64()),
+            "f32": pa.array([1.5, None], pa.float32()),
+            "f64": pa.array([0.1, float("inf")]),
+            "text": pa.array(["Zürich 'x' \\ \"y\" ☕", ""]),
+            "large": pa.array(["a", None], pa.large_string()),
+            "coded": pa.array(["a", "b"]).dictionary_encode(),
+            "bytes": pa.array([b"\x00\xff", b""]),
+            "day": pa.array([noon.date(), None]),
+            "at": pa.array([noon, None], pa.timestamp("us")),
+            "zoned": pa.array([noon, None], pa.timestamp("ns", "Europe/Zurich")),
+            "seconds": pa.array([noon.replace(microsecond=0), None], pa.timestamp("s")),
+            "price": pa.array([decimal.Decimal("12.30"), None], pa.decimal128(9, 2)),
+            'odd "name"': pa.array([1, 2]),
+            "nothing": pa.nulls(2),
+        }
+    )
+    postgres_sink(server.uri, table)(rows, 0)
+    names = ", ".join('"' + name.replace('"', '""') + '"' for name in rows.column_names)
+    # The driver gives them as texts; how they are written is PostgreSQL's own.
+    for name in ("u64", "price"):
+        names = names.replace(f'"{name}"', f'"{name}"::text')
+    first, second = server.rows(f"SELECT {names} FROM {table} ORDER BY i64")
+    utc = noon.replace(tzinfo=datetime.UTC)
+    assert first == (
+        *(True, -128, 0, 0, -(2**31), 0, -(2**63), "0", 1.5, 0.1),
+        *("Zürich 'x' \\ \"y\" ☕", "a", "a", b"\x00\xff", noon.date(), noon, utc),
+        *(noon.replace(microsecond=0), "12.30", 1, None),
+    )
+    assert second == (
+        *(None, 127, 255, 65535, 2**31 - 1, 2**32 - 1, 2**63 - 1, str(2**64 - 1), None),
+        *(float("inf"), "", None, "b", b"", None, None, None, None, None, 2, None),
+    )
+    types = dict(
+        server.rows(
+            "SELECT column_name::text, data_type::text FROM information_schema.columns "
+            f"WHERE table_name = '{table}'"
+        )
+    )
+    assert [types[name] for name in ("tiny", "u32", "u64", "f64", "zoned", "nothing")] == [
+        "smallint",
+        "bigint",
+        "numeric",
+        "double precision",
+        "timestamp with time zone",
+        "text",
+    ]
+
+
+def test_a_table_that_is_there_may_have_more_and_wider_columns(server: Server, table: str) -> None:
+    server.execute(
+        "CREATE SCHEMA IF NOT EXISTS desk",
+        f"CREATE TABLE desk.{table} (id serial, note varchar(9) DEFAULT 'none', "
+        "n bigint, x double precision, s varchar)",
+    )
+    rows = pa.table(
+        {"s": ["a"], "x": pa.array([1.5], pa.float32()), "n": pa.array([7], pa.int16())}
+    )
+    postgres_sink(server.uri, f"desk.{table}")(rows, 0)
+    assert server.rows(f"SELECT * FROM desk.{table}") == [(1, "none", 7, 1.5, "a")]
+    assert server.rows("SELECT batch_id FROM desk.specstream_batches") == [(0,)]
+
+
+def test_two_queries_write_to_one_table(server: Server, table: str) -> None:
+    first, second = (postgres_sink(server.uri, table, app_id=name) for name in ("a", "b"))
+    # Both at once, as two sinks of a feed: neither waits for the other's commit.
+    prepared = [first.prepare(counts(1), 0), second.prepare(counts(2), 0)]
+    for one in prepared:
+        one.commit()
+    second(counts(2), 0)
+    assert there(server, table) == [1, 2]
+    assert first.place != second.place == postgres_sink(server.uri, table, app_id="b").place
+
+
+# ---- what is refused ----
+
+
+def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None:
+    server.execute(f"CREATE TABLE {table} (count integer, name text NOT NULL)")
+    sink = postgres_sink(server.uri, table)
+    for rows, match in (
+        (counts(1), r"column 'count' is integer, and the rows have int64, which takes bigint"),
+        (
+            pa.table({"more": [1]}),
+            r"no column 'more' \(it has count, name\): ALTER TABLE .* bigint",
+        ),
+        (pa.table({"name": [[1]]}), r"column 'name' is of type list<"),
+        (pa.table({"count": pa.array([1], pa.int32())}), r"null value in column .name.*default"),
+        (pa.table({"name": ["\0"]}), r"NUL|0x00"),
+    ):
+        with pytest.raises(ss.SinkError, match=rf"postgres_sink\(.*{table}'\), batch 0: .*{match}"):
+            sink(rows, 0)
+    late = pa.table({"name": ["a"], "at": pa.array([1], pa.timestamp("ns"))})
+    server.execute(f"ALTER TABLE {table} ADD COLUMN at timestamp")
+    with pytest.raises(ss.SinkError, match=r"batch 0: .*lose data"):
+        sink(late, 0)
+    sink(pa.table({"name": ["a"]}), 0)  # nothing was left of the batch
+    sink(pa.table({"name": ["a"]}), 3)
+    with pytest.raises(ss.SinkError, match="has batch 3 of app_id='specstream' already"):
+        sink(pa.table({"name": ["a"]}), 0)
+    assert server.rows(f"SELECT name FROM {table}") == [("a",), ("a",)]
+
+
+def test_options_are_looked_at(server: Server) -> None:
+    for uri in ("mysql://u:secret@h/db", "host=h password=secret", 3):
+        bad: Any = uri
+        with pytest.raises(
+            ss.ConfigurationError, match="expected one like postgresql://"
+        ) as caught:
+            postgres_sink(bad, "rows")
+        assert "secret" not in str(caught.value)
+    for given, match in (
+        ({"table": ""}, "table=''; expected the name of a table"),
+        ({"table": "a.b.c"}, "table='a.b.c'"),
+        ({"app_id": ""}, "app_id=''"),
+        ({"retry": -1}, "retry=-1"),
+    ):
+        options: Any = {"table": "rows", **given}
+        with pytest.raises(ss.ConfigurationError, match=match):
+            postgres_sink(server.uri, **options)
+
+
+def test_no_message_has_the_password(server: Server) -> None:
+    sinks = [
+        postgres_sink(uri, "rows", retry=0)
+        for uri in (
+            server.uri.replace("s3cr%2Fet", "wr0ng%2Fs3cr3t"),
+            server.uri + "x",  # no such database
+            server.uri + "?bad_option=1",
+            f"postgresql://127.0.0.1:{server.port}/postgres?user=postgres&password=wr0ng%2Fs3cr3t",
+            "postgresql://postgres:s3cr%2Fet%20pass@127.0.0.1:1/postgres",
+            "postgresql://postgres:s3cr%2Fet%20pass@no host:99999999/postgres",
+        )
+    ]
+    secrets = (PASSWORD, "s3cr%2Fet", "s3cr/et", "wr0ng%2Fs3cr3t", "wr0ng/s3cr3t")
+    for sink in sinks:
+        with pytest.raises(ss.SinkError) as caught:
+            sink(counts(1), 0)
+        said = "".join(traceback.format_exception(caught.value)) + repr(sink) + str(sink.place)
+        shown = [line for line in said.splitlines() if not line.startswith("    ")]
+        assert not any(secret in line for secret in secrets for line in shown), said
+        assert "***" in repr(sink)
+    with pytest.raises(ss.SinkError, match=r"authentication failed.*correct the URI"):
+        sinks[0](counts(1), 0)
+    with pytest.raises(ss.SinkError, match=r"could not be had for 0 s .*refused.*Start it"):
+        sinks[4](counts(1), 0)
+
+
+# ---- killed ----
+
+
+def test_a_server_killed_in_a_batch_has_it_once_when_it_is_back(server: Server, table: str) -> None:
+    sink = postgres_sink(server.uri, table)
+    sink(counts(0), 0)
+    # Killed with the rows in an open transaction.
+    prepared = sink.prepare(counts(*range(1, 1000)), 1)
+    server.kill()
+    back = threading.Timer(0.3, server.start)
+    back.start()
+    prepared.commit()
+    back.join()
+    assert there(server, table) == list(range(1000))
+    # Killed before a batch.
+    server.kill()
+    back = threading.Timer(0.3, server.start)
+    back.start()
+    sink(counts(1000), 2)
+    back.join()
+    sink(counts(1000), 2)
+    assert there(server, table) == list(range(1001))
+
+
+def test_a_commit_whose_answer_is_lost_is_not_repeated(server: Server, table: str) -> None:
+    sink = postgres_sink(server.uri, table)
+    prepared = sink.prepare(counts(1), 0)
+
+    class Lost:
+        """A connection that goes when the server has committed."""
+
+        def __init__(self, connection: Any) -> None:
+            self.connection = connection
+
+        def commit(self) -> None:
+            self.connection.commit()
+            server.kill()
+            server.start()
+            self.connection.commit()  # of nothing: the connection is gone
+            self.connection.cursor().execute("SELECT 1")
+
+        def close(self) -> None:
+            self.connection.close()
+
+    prepared._opened = Lost(prepared._opened)
+    prepared.commit()
+    assert there(server, table) == [1]
+
+
+def test_a_writer_killed_in_a_batch_leaves_a_table_to_go_on_from(
+    server: Server, table: str
+) -> None:
+    came, told = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads
+        process = os.fork()
+    if process == 0:
+        with contextlib.suppress(BaseException):
+            writing = postgres_sink(server.uri, table)
+            for batch_id in range(1000):
+                prepared = writing.prepare(counts(batch_id, -batch_id), batch_id)
+                os.write(told, b".")
+                prepared.commit()
+        os._exit(1)
+    os.close(told)
+    for _ in range(8):
+        assert os.read(came, 1) == b"."
+    os.kill(process, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
+    under_way = 7 + len(os.read(came, 1000))
+    os.close(came)
+    sink = postgres_sink(server.uri, table)
+    for batch_id in range(under_way, under_way + 3):
+        sink(counts(batch_id, -batch_id), batch_id)
+    expected = [sign * batch_id for batch_id in range(under_way + 3) for sign in (1, -1)]
+    assert there(server, table) == sorted(expected)
+
+
+# ---- in a feed ----
+
+
+class Count(ss.State):
+    seen = ss.scalar(int)
+
+
+@ss.operator(state=Count, event={"x": int}, emits={"count": int})
+def number(state, event, emit):
+    state.seen += 1
+    if event.x < 0:
+        raise ValueError("below zero")
+    emit(state.seen)
+
+
+def test_rows_and_failed_events_of_a_feed_go_to_tables(
+    server: Server, table: str, tmp_path: Any
+) -> None:
+    for start in range(2):
+        with ss.Engine(number, horizon=0, errors="side") as engine:
+            feed = Fed(
+                engine,
+                to=postgres_sink(server.uri, table),
+                errors_to=postgres_sink(server.uri, f"{table}_failed"),
+                checkpoint=tmp_path / "checkpoint",
+            )
+            for batch_id in range(2 * start, 2 * start + 2):
+                feed.send(batch_id, pa.table({"x": [1, -1 - batch_id, 1]}))
+            feed.close()
+    assert there(server, table) == list(range(1, 9))
+    failed = server.rows(f"SELECT x, error, message FROM {table}_failed ORDER BY x DESC")
+    assert failed == [(-1 - n, "ValueError", "below zero") for n in range(4)]
+
+
+def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
+    with pytest.raises(ss.ConfigurationError, match=r'pip install "specstream\[postgres\]"'):
+        postgres_sink("postgresql://host/db", "rows")
