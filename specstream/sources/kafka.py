@@ -139,12 +139,13 @@ class KafkaSource(Source):
         error = message.error()
         if error is None:
             return True
-        of: Any = message.topic(), message.partition()
+        topic: Any = message.topic()
+        partition: Any = message.partition()
         if error.code() in (
             self._kafka.KafkaError._AUTO_OFFSET_RESET,
             self._kafka.KafkaError.OFFSET_OUT_OF_RANGE,
         ):
-            raise self._are_gone(of[0], of[1], self._next.get(of), None)
+            raise self._are_gone(topic, partition, self._next.get((topic, partition)), None)
         passing = (
             self._kafka.KafkaError._PARTITION_EOF,
             self._kafka.KafkaError._ALL_BROKERS_DOWN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ async def slowly(rows: list[Any]) -> AsyncIterator[Any]:
 def test_what_an_iterator_gives_is_run_in_its_order(kind: str, max_wait: float) -> None:
     rows = events(0, 500)
     parts = [rows[at : at + 70] for at in range(0, 500, 70)]
-    made: dict[str, Any] = {
+    made: dict[str, Callable[[], Any]] = {
         "async": lambda: slowly(rows),
         "plain": lambda: iter(rows),
         "lists": lambda: slowly(parts),

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -168,7 +168,7 @@ def test_an_option_that_cannot_be_is_told(options: dict[str, Any], told: str) ->
         with pytest.raises(ss.ConfigurationError, match=told):
             ss.sources.run(engine, ss.sources.iterate([]), **{"to": print, **options})
         with pytest.raises(ss.ConfigurationError, match=r"events=.*; expected a source such as"):
-            ss.sources.run(engine, [], to=print)
+            ss.sources.run(engine, cast(Any, []), to=print)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
