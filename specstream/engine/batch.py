@@ -109,6 +109,7 @@ class Batch:
                 # end. The failing event keeps its own number.
                 parts.committed.next_sequence = self._behind
                 parts.flight.unheard = None
+            self._failure = None  # likewise: its traceback has this frame
             parts.lifetime.unsettled = None
             raise
 
@@ -124,7 +125,12 @@ class Batch:
                 row += outcome.fault.event - outcome.consumed
             failure = failure_of(self._parts, outcome, self._events, row, self._first, self.partial)
         self._parts.code.forget(failure)
-        return failure
+        try:
+            return failure
+        finally:
+            # This frame is behind one of its traceback: with it here, only the collector would
+            # take the two, and the engine with them.
+            del failure
 
     def _set_aside(self) -> bool:
         """Sets the event or the timer aside that has failed, and goes on behind it; False: none
