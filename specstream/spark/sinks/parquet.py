@@ -39,7 +39,8 @@ __all__ = ["ParquetSink", "PreparedFiles", "parquet_dataset", "parquet_sink"]
 
 
 class ParquetSink:
-    """Writes each batch's rows to ``part-<batch id>.parquet``; see :func:`parquet_sink`.
+    """Writes each batch's rows to ``part-<batch id>.parquet``; see :func:`parquet_sink`, which
+    explains ``path``.
 
     Attributes:
         partition_by: columns that directories inside of it are named after.

@@ -57,7 +57,8 @@ class _Away(Exception):
 
 
 class PostgresSink:
-    """Appends each batch to a table of PostgreSQL; see :func:`postgres_sink`.
+    """Appends each batch to a table of PostgreSQL; see :func:`postgres_sink`, which explains
+    ``uri`` and ``retry``.
 
     Attributes:
         table: its name.
