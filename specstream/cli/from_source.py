@@ -17,7 +17,7 @@ from specstream.monitoring.watch import Watch
 from specstream.sources.options import RunOptions
 from specstream.sources.running import SourceFeed, stopping_on
 
-__all__ = ["check_from", "feed_of", "from_option", "run_events", "source_of"]
+__all__ = ["check_from", "feed_of", "from_option", "run_events", "source_of", "url_and_column"]
 
 FROM = (
     "nats://HOST:PORT/STREAM[/SUBJECT], kafka://HOST:PORT/TOPIC[,TOPIC], tcp://HOST:PORT, or a "
@@ -97,8 +97,24 @@ from_option = click.option(
     "origin",
     metavar="URL",
     help=f"In place of --input: where events come from without Spark, {FROM}. Options stand behind "
-    "a question mark, like ?start=latest.",
+    "a question mark, like ?start=latest. A URL as --source says the same.",
 )
+
+
+def url_and_column(origin: str | None, source: str | None) -> tuple[str | None, str | None]:
+    """Where events come from, and the column of sources: a URL given as ``--source`` is no column.
+
+    Raises:
+        click.UsageError: both are URLs.
+
+    >>> url_and_column(None, "nats://127.0.0.1:4222/ORDERS"), url_and_column(None, "origin")
+    (('nats://127.0.0.1:4222/ORDERS', None), (None, 'origin'))
+    """
+    if source is None or "://" not in source:
+        return origin, source
+    if origin is not None:
+        raise click.UsageError("--from and --source both say where events come from: give one")
+    return source, None
 
 
 def check_from(

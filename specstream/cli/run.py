@@ -21,7 +21,14 @@ from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
 from specstream.cli.early_log import EarlyLog, check_early
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
-from specstream.cli.from_source import check_from, feed_of, from_option, run_events, source_of
+from specstream.cli.from_source import (
+    check_from,
+    feed_of,
+    from_option,
+    run_events,
+    source_of,
+    url_and_column,
+)
 from specstream.cli.options import engine_options, inputs_options
 from specstream.cli.run_directories import (
     directories_of,
@@ -148,6 +155,7 @@ def run(
     with reported_errors():
         if keep_batches is not None and checkpoint is None:
             raise click.UsageError("--keep-batches keeps rows in --checkpoint: give that as well")
+        origin, source = url_and_column(origin, source)
         check_from(origin, inputs, order_by, early_output, checkpoint, max_files_per_trigger)
         operator = load_operator(target, parse_arguments(arguments))
         input_: Path | dict[str, Path] = Path()

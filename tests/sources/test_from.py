@@ -128,6 +128,8 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
         (["--from", "tcp://host"], "--from tcp://host: expected nats://"),
         (["--from", "tcp://host:1?start=x"], "start= is none of the options format, listen"),
         (["--from", ".", "--input", "."], "--from and --input both say where"),
+        (["--source", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
+        (["--from", ".", "--source", "nats://h:1/S"], "--from and --source both say where"),
         (["--from", ".", "--max-files-per-trigger", "1"], "--max-files-per-trigger is about Spark"),
         ([], "Missing option '--order-by'"),
         (["--order-by", "x"], "Missing option '--input'"),
