@@ -50,6 +50,8 @@ def draw_cores(data: Mapping[str, Any]) -> Figure:
         own = [row for row in rows if row["kind"] == kind]
         cores = [row["cores"] for row in own]
         speed, shares = panels[0, column], panels[1, column]
+        speed.sharex(shares)
+        speed.tick_params(labelbottom=False)
         plot_line(speed, cores, cores, "one for each core", LOOKS["one for each core"])
         ideals = [row["ideal"] for row in own]
         plot_line(speed, cores, ideals, "as scheduled ideally", LOOKS["as scheduled ideally"])
@@ -68,7 +70,7 @@ def draw_cores(data: Mapping[str, Any]) -> Figure:
             axes.minorticks_off()
             axes.grid(axis="y")
         shares.set_xlabel("cores")
-    panels[0, 0].set_ylabel("speed, one core = 1")
+    panels[0, 0].set_ylabel("times as fast as one core")
     panels[1, 0].set_ylabel("time of the cores (%)")
     from_zero(panels[1])
     legend(figure, list(LOOKS), LOOKS)

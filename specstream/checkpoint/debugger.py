@@ -13,7 +13,7 @@ __all__ = ["Debugger"]
 _OURS = [
     *(f"specstream.{room}.*" for room in ("columns", "compiler", "declarations", "pipelines")),
     f"{__package__}.*",
-    *("dataclasses", "functools"),  # that they call
+    *("contextlib", "dataclasses", "functools"),  # that they call
 ]
 
 

@@ -307,6 +307,7 @@ def run(engine: Engine, events: Source, **options: Any) -> FeedStats:
         late: see there.
         late_to: see there.
         early_to: see there.
+        lease: see there.
 
     Returns:
         What was done.
@@ -339,7 +340,7 @@ async def arun(engine: Engine, events: Source, **options: Any) -> FeedStats:
         engine: as of :func:`run`, like all others: events, max_rows, max_wait, finish,
             at_most_once, signals, to, order_by, source, checkpoint, keep_batches, rejected_rows_to,
             errors_to, errors_limit, migrate, rename, prefetch, watermark, idle_timeout, sources,
-            late, late_to, early_to.
+            late, late_to, early_to, lease.
 
     Returns:
         What was done.

@@ -211,8 +211,7 @@ def test_ctrl_c_ends_an_endless_event_and_the_engine_goes_on(horizon: int) -> No
 @ss.operator(state=Pair, event={"number": int}, emits={"number": int}, interpreted=True)
 def exits(state, event, emit):
     state.left += 1
-    if event.number == 3 and not calls:
-        calls.append(3)
+    if event.number == 3 and calls:
         raise SystemExit("three")
     emit(event.number)
 
@@ -221,12 +220,16 @@ def exits(state, event, emit):
 @pytest.mark.parametrize("horizon", [0, 4])
 def test_what_is_no_exception_of_an_event_ends_the_call(horizon: int, errors: Any) -> None:
     """SystemExit is not set aside, and the engine goes on."""
+    calls.append(
+        3
+    )  # until it is taken out, whoever runs the event: the first run may be speculative
     with ss.Engine(exits, threads=2, horizon=horizon, chunk=1, errors=errors) as engine:
         with pytest.raises(SystemExit, match="three") as caught:
             engine.process({"number": np.arange(6)})
         done = vars(caught.value)["specstream_partial"].consumed
         assert done == engine.state.left == 3
         assert engine.failed_events() is None
+        calls.clear()
         assert engine.process({"number": np.arange(3, 6)})["number"].to_pylist() == [3, 4, 5]
 
 
