@@ -181,10 +181,18 @@ def _told(error: BaseException) -> dict[str, Any]:
     shown = traceback.TracebackException(type(error), error, lines)
     return {
         "error": type(error).__name__,
-        "message": _whole(str(error)),
+        "message": _whole(_text(error)),
         "traceback": _whole("".join(shown.format())),
         "vertex": getattr(error, "specstream_vertex", None),
     }
+
+
+def _text(error: BaseException) -> str:
+    """What an exception says, in the words of tracebacks where its own method fails."""
+    try:
+        return str(error)
+    except Exception:
+        return "<exception str() failed>"
 
 
 def _whole(text: str) -> str:

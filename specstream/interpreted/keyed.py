@@ -108,10 +108,15 @@ class Entries:
         run, number = self.run, self.number
         changes = run.keyed_changes(number)
         entries = run.keyed_entries(number)
-        for entry in reversed(entries) if backwards else entries:
+
+        def check() -> None:
             if run.keyed_changes(number) != changes:
                 raise RuntimeError(f"{what} changed size during iteration")
+
+        for entry in reversed(entries) if backwards else entries:
+            check()
             yield entry
+        check()  # Python notices what the last round has done as well
 
     def last(self, problem: str) -> int:
         entries = self.run.keyed_entries(self.number)

@@ -310,10 +310,15 @@ class StateDeque(StateList):
 
     def __iter__(self) -> Iterator[Any]:
         count = len(self)
-        for at in range(count):
+
+        def check() -> None:
             if len(self) != count:
                 raise RuntimeError("deque mutated during iteration")
+
+        for at in range(count):
+            check()
             yield self._held_at(at)
+        check()  # Python notices what the last round has done as well
 
 
 class StateQueue:

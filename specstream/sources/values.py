@@ -97,7 +97,8 @@ def _times(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array
             for one in values
         ]
         return pa.array(aware, pa.timestamp("us", "UTC")).cast(instants).cast(of)
-    parts = [_times([one], {type(one)}, of) if _is_time(one) else None for one in values]
+    none = {type(None)}
+    parts = [_times([one], {type(one)} - none, of) if _is_time(one) else None for one in values]
     if None in parts:
         raise Misfit(f"it is {shown(values[parts.index(None)])}")
     return pa.concat_arrays(parts)

@@ -435,3 +435,29 @@ def test_a_batch_with_ten_thousand_poison_events_passes() -> None:
         (failed,) = failed_by(engine)
         assert engine.state.n == rows.num_rows == 20_000
     assert xs([failed]) == list(range(2, 30_000, 3))
+
+
+class Speechless(ValueError):
+    def __str__(self) -> str:
+        raise KeyError("no words")
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_an_exception_that_cannot_say_what_it_is_is_set_aside(interpreted: bool) -> None:
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
+        if event.x == 2:
+            raise Speechless
+        emit(event.x)
+
+    class Nothing(ss.State):
+        n = ss.scalar(int)
+
+    operator = ss.operator(
+        state=Nothing, event={"x": int}, emits={"x": int}, interpreted=interpreted
+    )(process)
+    with ss.Engine(operator, errors="side") as engine:
+        assert engine.process({"x": [1, 2, 3]})["x"].to_pylist() == [1, 3]
+        failed = engine.failed_events()
+    assert failed is not None
+    assert failed["message"].to_pylist() == ["<exception str() failed>"]
+    assert failed["error"].to_pylist() == ["Speechless"]

@@ -236,3 +236,40 @@ def test_what_does_not_fit_its_field_raises_at_that_event(options: dict[str, Any
             engine.process({"x": [1, 18, 19, 2]})
         assert engine.state.total == 10**18
         assert engine.process({"x": [30 - 30]})["total"].to_pylist() == [1]
+
+
+class Sized(ss.State):
+    d = ss.dict(int, int, limit=50)
+    s = ss.set(int, limit=50)
+    q = ss.deque(int, limit=50)
+
+
+@ss.operator(state=Sized, event={"how": int}, emits={"done": int}, interpreted=True)
+def grows_in_the_last_round(state, event, emit):
+    walked = (
+        state.d, state.d.items(), state.d.values(), reversed(state.d), state.s, state.q,
+    )[event.how]  # fmt: skip
+    state.d[1], rounds = 1, 0
+    state.s.add(1)
+    state.q.append(1)
+    for _ in walked:
+        rounds += 1
+        if event.how < 4:
+            state.d[rounds + 1] = 1
+        elif event.how == 4:
+            state.s.add(2)
+        else:
+            state.q.append(2)
+        if rounds > 1:
+            break
+    emit(rounds)
+
+
+@pytest.mark.parametrize("how", range(6))
+def test_a_container_that_grows_in_the_last_round_of_its_loop_raises(how: int) -> None:
+    """As in Python, which looks once more behind the last one."""
+    with (
+        ss.Engine(grows_in_the_last_round) as engine,
+        pytest.raises(RuntimeError, match=r"changed size during iteration|mutated during"),
+    ):
+        engine.process({"how": [how]})

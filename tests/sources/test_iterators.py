@@ -222,3 +222,27 @@ def test_times_may_be_what_python_and_json_have_for_them() -> None:
     assert table["at"].to_pylist() == [1000, 1500, 2000, 3000, 4000, 86_400_000]
     assert table["paid"].to_pylist() == [150, 200, -25, 300, 400, 500]
     assert table["day"].to_pylist() == [2] * 6
+
+
+class Times(ss.State):
+    seen = ss.scalar(int)
+
+
+@ss.operator(
+    state=Times, event={"at": ss.nullable(datetime.datetime)}, emits={"seen": int}, name="times"
+)
+def times(state, event, emit):  # type: ignore[no-untyped-def]
+    if event.at is not None:
+        state.seen += 1
+    emit(state.seen)
+
+
+@pytest.mark.parametrize("wrong", [1.5, True, "no time", [1]])
+def test_times_of_several_kinds_and_none_are_one_column(wrong: Any) -> None:
+    right = [{"at": None}, {"at": "2026-01-01"}, {"at": 0}, {"at": datetime.datetime(2026, 1, 2)}]
+    tables, sink = collected()
+    with ss.Engine(times) as engine:
+        ss.sources.run(engine, ss.sources.iterate([right]), to=sink)
+        with pytest.raises(ss.InputError, match="column 'at' is"):
+            ss.sources.run(engine, ss.sources.iterate([[*right, {"at": wrong}]]), to=sink)
+    assert pa.concat_tables(tables)["seen"].to_pylist() == [0, 1, 2, 3]

@@ -191,11 +191,26 @@ def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None
     ):
         with pytest.raises(ss.SinkError, match=rf"postgres_sink\(.*{table}'\), batch 0: .*{match}"):
             sink(rows, 0)
+    server.execute(
+        f"ALTER TABLE {table} ADD COLUMN paid numeric(5,1), ADD COLUMN seen timestamp(3), "
+        "ADD COLUMN total numeric, ADD COLUMN k integer UNIQUE"
+    )
+    for rows, match in (
+        (pa.table({"name": ["a"], "paid": [decimal.Decimal("1.25")]}), r"'paid' is numeric\(5,1\)"),
+        (
+            pa.table({"name": ["a"], "seen": pa.array([1], pa.timestamp("us"))}),
+            r"'seen' is timestamp\(3\)",
+        ),
+        (pa.table({"name": ["a", "b"], "k": pa.array([1, 1], pa.int32())}), "duplicate key.*emit"),
+    ):
+        with pytest.raises(ss.SinkError, match=match):
+            sink(rows, 0)
     late = pa.table({"name": ["a"], "at": pa.array([1], pa.timestamp("ns"))})
     server.execute(f"ALTER TABLE {table} ADD COLUMN at timestamp")
     with pytest.raises(ss.SinkError, match=r"batch 0: .*lose data"):
         sink(late, 0)
-    sink(pa.table({"name": ["a"]}), 0)  # nothing was left of the batch
+    sink(pa.table({"name": ["a"], "total": [2**53 + 1]}), 0)  # nothing was left of the batch
+    assert server.rows(f"SELECT total FROM {table}") == [(str(2**53 + 1),)]
     sink(pa.table({"name": ["a"]}), 3)
     with pytest.raises(ss.SinkError, match="has batch 3 of app_id='specstream' already"):
         sink(pa.table({"name": ["a"]}), 0)

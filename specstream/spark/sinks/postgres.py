@@ -37,7 +37,9 @@ _COMES_AGAIN = (
 _PAUSES = 0.1, 2.0  # in seconds, the first and the longest one
 # By SQLSTATE, or its first letters: no connection, a server that ends or begins or has too many,
 # transactions that are in each other's way; and two that make one table at the same moment.
-_PASSES = ("08", "57P0", "53300", "40001", "40P01", "23505", "42P07")
+_PASSES = ("08", "57P0", "53300", "40001", "40P01", "42P07")
+# A key that is there already: it passes where two make one table, or record one batch.
+_UNIQUE, _OURS = "23505", re.compile(rf'constraint "(pg_|{BATCHES})\w*"')
 # What only a person can change, in the answer to a connection, which has no SQLSTATE.
 _STAYS = re.compile(
     "authentication failed|no password supplied|no pg_hba.conf entry|does not exist|"
@@ -47,6 +49,7 @@ _HINTS = {
     "42501": "give the role the right to it (GRANT), or make the table for it",
     "3F000": "make the schema, or name another",
     "22021": "PostgreSQL's texts have no NUL character: leave it out of what is emitted",
+    "23505": "emit rows whose key is not in the table yet, or drop the constraint",
     "23502": "give the column a default, allow nulls in it, or emit it",
     "53100": "make room on the server's disk",
 }
@@ -224,7 +227,8 @@ class PostgresSink:
     def _fitting(self, cursor: Any, columns: Sequence[Column], table: pa.Table) -> pa.Table:
         """The rows in the types of the columns of the table."""
         cursor.execute(
-            "SELECT a.attname::text, t.typname::text FROM pg_attribute a "
+            "SELECT a.attname::text, t.typname || coalesce(substring("
+            r"format_type(a.atttypid, a.atttypmod) from '\([0-9,]+\)'), '') FROM pg_attribute a "
             "JOIN pg_type t ON t.oid = a.atttypid "
             f"WHERE a.attrelid = to_regclass({_literal(self._quoted(self._name))}) "
             "AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
@@ -254,7 +258,9 @@ class PostgresSink:
             text = self._scrubbed(" ".join(str(error).split()))
             state = (error.sqlstate or "").strip("\0")
             is_lost = not state and error.status_code.name in ("IO", "UNKNOWN", "CANCELLED")
-            if state.startswith(_PASSES) or (is_lost and not (connecting and _STAYS.search(text))):
+            passes = state.startswith(_PASSES)
+            passes = passes or (state == _UNIQUE and _OURS.search(text) is not None)
+            if passes or (is_lost and not (connecting and _STAYS.search(text))):
                 raise _Away(text) from None
             hint = _HINTS.get(state, "correct the URI, or the server's settings")
             if not connecting and state not in _HINTS:
@@ -327,7 +333,8 @@ def postgres_sink(
     of ``pip install "specstream[postgres]"``; neither Spark nor Java is used.
 
     The table is made with the first batch, by the types of the rows, if it is not there. One that
-    is there may have more columns, if they have defaults or take nulls, and wider numbers.
+    is there may have more columns, if they have defaults or take nulls, and wider numbers; none of
+    less precision, as PostgreSQL would round.
 
     Args:
         uri: ``postgresql://user@host:5432/database``, as libpq takes it. A password is best in

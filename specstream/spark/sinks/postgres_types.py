@@ -29,6 +29,7 @@ _COPIED = {
 }
 # What else a column may be that takes all values of a type.
 _WIDER = {"int2": ("int4", "int8"), "int4": ("int8",), "float4": ("float8",), "text": ("varchar",)}
+_MICROSECONDS = 6  # digits of a second that rows have
 _IN_WORDS = {
     "bool": "boolean",
     "int2": "smallint",
@@ -105,6 +106,33 @@ _KINDS = (
 )
 
 
+def _takes(said: str, column: Column) -> bool:
+    """Whether a column of a type, with its precision, takes all values: PostgreSQL would round.
+
+    >>> amount, at = columns_of(pa.schema({"a": pa.decimal128(9, 2), "t": pa.timestamp("us")}))
+    >>> [_takes(said, amount) for said in ("numeric(9,2)", "numeric", "numeric(9,1)")]
+    [True, True, False]
+    >>> [_takes(said, at) for said in ("timestamp", "timestamp(6)", "timestamp(3)", "date")]
+    [True, True, False, False]
+    """
+    kind, _, within = said.partition("(")
+    if kind == "numeric" and not within:
+        return column.kind in ("int2", "int4", "int8", "numeric")
+    if kind != column.kind:
+        return kind in _WIDER.get(column.kind, ())
+    if kind == "numeric":
+        digits, scale = _digits(within)
+        own, own_scale = _digits(column.type.partition("(")[2])
+        return scale >= own_scale and digits - scale >= own - own_scale
+    if kind in ("time", "timestamp", "timestamptz") and within:
+        return _digits(within)[0] >= _MICROSECONDS
+    return True
+
+
+def _digits(within: str) -> list[int]:
+    return [int(one) for one in within.rstrip(")").split(",")]
+
+
 def as_table(
     rows: pa.Table, columns: Sequence[Column], there: Mapping[str, str], what: str
 ) -> pa.Table:
@@ -113,7 +141,8 @@ def as_table(
     Args:
         rows: the rows.
         columns: theirs.
-        there: of the table, names of types by names of columns.
+        there: of the table, names of types by names of columns, with their lengths or precisions
+            where they have some, like "numeric(9,2)".
         what: names it in errors.
 
     Raises:
@@ -129,15 +158,16 @@ integer, or leave it out of the rows
     """
     arrays = []
     for column, array in zip(columns, rows.columns, strict=True):
-        kind = there.get(column.name)
-        if kind is None:
+        said = there.get(column.name)
+        if said is None:
             raise SinkError(
                 f"{what} has no column {column.name!r} (it has {', '.join(there)}): ALTER TABLE "
                 f'... ADD COLUMN "{column.name}" {column.type}, or leave it out of the rows'
             )
-        if kind != column.kind and kind not in _WIDER.get(column.kind, ()):
+        kind = said.partition("(")[0]
+        if not _takes(said, column):
             raise SinkError(
-                f"{what}: column {column.name!r} is {_IN_WORDS.get(kind, kind)}, and the rows have "
+                f"{what}: column {column.name!r} is {_IN_WORDS.get(kind, said)}, and the rows have "
                 f"{column.arrow}, which takes {column.type}: ALTER TABLE ... ALTER COLUMN "
                 f'"{column.name}" TYPE {column.type}, or give another table'
             )
