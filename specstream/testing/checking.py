@@ -29,6 +29,10 @@ _OF_ARRIVAL = ("sequence", "random", "random_bits", "normal", "integer", "choice
 _TIME = "__specstream_time"
 
 
+# Options that a check gives all engines itself.
+_OF_CHECK = ("seed", "initial", "keys", "errors")
+
+
 @dataclass(frozen=True)
 class Setting:
     """One way to run an operator.
@@ -37,10 +41,24 @@ class Setting:
         options: of :class:`specstream.Engine`.
         batches: pieces that the table is cut into, one ``process`` for each; 0: the events are
             submitted out of order.
+
+    Raises:
+        ConfigurationError: an option is one that :func:`check` gives all engines, or ``batches`` is
+            no number of pieces.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     batches: int = 1
+
+    def __post_init__(self) -> None:
+        instance("options", self.options, Mapping, "a dict of options of ss.Engine")
+        integer("batches", self.batches, 0)
+        for name in _OF_CHECK:
+            if name in self.options:
+                raise ConfigurationError(
+                    f"Setting: the option {name} is the same for all engines of a check, and for "
+                    f"the sequential run: give it to check() instead, or leave it out"
+                )
 
     def __str__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
@@ -142,6 +160,7 @@ def check(
 
     Raises:
         AssertionError: an answer differs; says on which setting, and where it differs first.
+        ConfigurationError: an argument has a value that it cannot have.
         InputError: the table does not fit.
         CompileError: the operator's types do not fit.
 
@@ -158,6 +177,10 @@ def check(
     instance("operator", operator, Operator, "an operator, made with @ss.operator")
     seed = integer("seed", seed, 0, 2**64 - 1)
     tried = _all_settings() if settings is None else list(settings)
+    for setting in tried:
+        instance("settings", setting, Setting, "settings, as ss.testing.Setting makes them")
+    if not tried:
+        raise ConfigurationError("settings is empty: expected one at least, or None for all")
     events = operator.events_table(table, f"operator {operator.name!r}", (order_by, source))
     source = operator.source_column(source)
     order: dict[str, Any] = {"order_by": order_by, "source": source}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import families
 import numpy as np
@@ -327,6 +327,33 @@ def test_nothing_but_check_is_had_without_the_extra() -> None:
         'specstream.testing.streams needs hypothesis: pip install "specstream[testing]"',
         'specstream.testing.spark_session needs pytest: pip install "specstream[testing]"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: ss.testing.Setting(batches=-1), "batches=-1; expected an integer of at least 0"),
+        (lambda: ss.testing.Setting(batches=cast(Any, "2")), "batches='2'; expected an integer"),
+        (lambda: ss.testing.Setting({"seed": 5}), "the option seed is the same for all engines"),
+        (lambda: ss.testing.Setting(cast(Any, 3)), "options=3; expected a dict"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told(make: Callable[[], Any], told: str) -> None:
+    with pytest.raises(ss.ConfigurationError, match=told):
+        make()
+
+
+@pytest.mark.parametrize(("settings", "told"), [([], "settings is empty"), (["a"], "settings='a'")])
+def test_settings_are_looked_at(settings: Any, told: str) -> None:
+    class Nothing(ss.State):
+        n = ss.scalar(int)
+
+    @ss.operator(state=Nothing, event={"x": int}, emits={"x": int})
+    def copies(state, event, emit):  # type: ignore[no-untyped-def]
+        emit(event.x)
+
+    with pytest.raises(ss.ConfigurationError, match=told):
+        ss.testing.check(copies, {"x": [1]}, settings=settings)
 
 
 @pytest.mark.spark
