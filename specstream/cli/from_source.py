@@ -138,10 +138,11 @@ def check_from(
     Raises:
         click.UsageError: they do not.
     """
+    if origin is None and not inputs:
+        raise click.UsageError("Missing option '--input' or '--from': where do events come from?")
     if origin is None:
-        for option, given in (("--order-by", order_by), ("--input", inputs)):
-            if not given:
-                raise click.UsageError(f"Missing option '{option}'.")
+        if not order_by:
+            raise click.UsageError("Missing option '--order-by'.")
     elif inputs:
         raise click.UsageError("--from and --input both say where events come from: give one")
     elif files_per_trigger is not None:

@@ -200,7 +200,8 @@ def run(
         if early_output is not None:
             written += directories_of(operator, early_output).values()
         tops = [one for one in (output, early_output) if one is not None]
-        show, default = shown_by(operator.name, as_json)
+        first = "starting Spark" if events is None else f"waiting for {events.name}"
+        show, default = shown_by(operator.name, as_json, first)
         with (
             leaving_none_empty([*tops, *written]),
             ss.Engine(

@@ -77,11 +77,14 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
     Console().print(table)
 
 
-def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
-    """Who shows a run's statistics, and every how many seconds by default."""
+def shown_by(
+    operator: str, as_json: bool, first: str
+) -> tuple[JsonLines | LiveTable | PlainLines, float]:
+    """Who shows a run's statistics, and every how many seconds by default; ``first``: what takes
+    the first seconds."""
     console = Console(stderr=True)
     if as_json:
         return JsonLines(click.echo), 1.0
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveTable(console, operator), 1.0
-    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
+        return LiveTable(console, operator, first), 1.0
+    return PlainLines(lambda line: click.echo(line, err=True), operator, first), 10.0

@@ -66,13 +66,14 @@ class JsonLines:
 class PlainLines:
     """One line of text for each look, where there is no terminal."""
 
-    def __init__(self, write: Callable[[str], object], operator: str) -> None:
+    def __init__(self, write: Callable[[str], object], operator: str, first: str) -> None:
         self._write = write
         self._operator = operator
+        self._first = first
 
     def wait(self) -> None:
         """Says what takes the first seconds."""
-        self._write(f"{self._operator}: starting Spark")
+        self._write(f"{self._operator}: {self._first}")
 
     def begin(self) -> None:
         """Nothing is written before the first look."""
@@ -102,9 +103,10 @@ class PlainLines:
 class LiveTable:
     """A table that is drawn anew at each look, in a terminal."""
 
-    def __init__(self, console: Console, operator: str) -> None:
+    def __init__(self, console: Console, operator: str, first: str) -> None:
         self._console = console
         self._operator = operator
+        self._first = first
         self._live = Live(
             Text(f"{operator}: the first batch is on its way"),
             console=console,
@@ -114,7 +116,7 @@ class LiveTable:
 
     def wait(self) -> None:
         """Says what takes the first seconds; Spark writes to the terminal as well meanwhile."""
-        self._console.print(Text(f"{self._operator}: starting Spark"))
+        self._console.print(Text(f"{self._operator}: {self._first}"))
 
     def begin(self) -> None:
         """Takes the lines that it needs."""

@@ -204,7 +204,7 @@ def test_early_results_are_in_the_table(width: int) -> None:
 def test_early_results_that_lead_nobody_yet_have_none() -> None:
     written: list[str] = []
     early = {**EARLY, "lead_median": None, "lead_p99": None}
-    PlainLines(written.append, "top_k").show({**PROGRESS, "early": early})
+    PlainLines(written.append, "top_k", "").show({**PROGRESS, "early": early})
     assert written[0].endswith(
         "lag 1 day, 1:00:00, 12,345 not final, 17 revocations, 5,432 republished, 168 rerun, lead -"
     )
@@ -212,7 +212,7 @@ def test_early_results_that_lead_nobody_yet_have_none() -> None:
 
 def test_failed_events_show_where_there_are_some() -> None:
     written: list[str] = []
-    PlainLines(written.append, "top_k").show({**PROGRESS, "failed": 1234})
+    PlainLines(written.append, "top_k", "").show({**PROGRESS, "failed": 1234})
     assert "98,765,432 pending, 1,234 failed, 1,654,321/s" in written[0]
     console = Console(width=80, color_system=None, force_terminal=True)
     with console.capture() as capture:
@@ -222,7 +222,7 @@ def test_failed_events_show_where_there_are_some() -> None:
 
 def test_without_a_terminal_there_is_a_line_for_each_look() -> None:
     written: list[str] = []
-    PlainLines(written.append, "top_k").show(PROGRESS)
+    PlainLines(written.append, "top_k", "").show(PROGRESS)
     assert written == [
         "top_k: 1,234,567 events, 98,765,432 pending, 1,654,321/s, commit rate 98.8 %, aborts 967 "
         "(965 conflict, 2 runaway), horizon 16, chunk 64, wait queue 3, lag 1 day, 1:00:00"

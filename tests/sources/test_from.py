@@ -131,8 +131,8 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
         (["--source", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
         (["--from", ".", "--source", "nats://h:1/S"], "--from and --source both say where"),
         (["--from", ".", "--max-files-per-trigger", "1"], "--max-files-per-trigger is about Spark"),
-        ([], "Missing option '--order-by'"),
-        (["--order-by", "x"], "Missing option '--input'"),
+        ([], "Missing option '--input' or '--from'"),
+        (["--input", "."], "Missing option '--order-by'"),
     ],
 )
 def test_what_cannot_be_is_told(options: list[str], told: str, tmp_path: Path) -> None:
