@@ -444,7 +444,7 @@ class Speechless(ValueError):
 
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_an_exception_that_cannot_say_what_it_is_is_set_aside(interpreted: bool) -> None:
-    def process(state, event, emit):  # type: ignore[no-untyped-def]
+    def process(state, event, emit):
         if event.x == 2:
             raise Speechless
         emit(event.x)

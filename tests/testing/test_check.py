@@ -349,7 +349,7 @@ def test_settings_are_looked_at(settings: Any, told: str) -> None:
         n = ss.scalar(int)
 
     @ss.operator(state=Nothing, event={"x": int}, emits={"x": int})
-    def copies(state, event, emit):  # type: ignore[no-untyped-def]
+    def copies(state, event, emit):
         emit(event.x)
 
     with pytest.raises(ss.ConfigurationError, match=told):
