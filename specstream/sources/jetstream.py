@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from specstream.declarations.options import instance, items, one_of, refused, text
-from specstream.errors import SourceError
+from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.loop import LoopThread
@@ -69,6 +70,7 @@ class NatsSource(Source):
     ) -> None:
         try:
             import nats
+            import nats.aio.client
             import nats.js.errors
         except ImportError as missing:
             raise ImportError(
@@ -89,6 +91,13 @@ class NatsSource(Source):
         self._gone = one_of("gone", gone, ("error", "skip"))
         self._columns, self._decode = columns, decode
         self._options = {} if options is None else instance("options", options, Mapping, "a dict")
+        known = inspect.signature(nats.aio.client.Client.connect).parameters
+        for name in self._options:
+            if name not in known or name in ("self", "servers", "reconnected_cb"):
+                raise ConfigurationError(
+                    f"options: {name!r} is none that the NATS client takes here; expected some of "
+                    "those of nats.connect, like user, password, user_credentials or tls"
+                )
         of = "" if subject is None else f", subject {subject!r}"
         self.name = f"stream {stream!r} of NATS{of}"
         self._loop: LoopThread | None = None
@@ -153,9 +162,11 @@ class NatsSource(Source):
         loop.close()
 
     def _failed(self, error: BaseException) -> SourceError:
+        told = str(error) or type(error).__name__
+        if isinstance(error, TimeoutError | OSError | self._nats.errors.NoServersError):
+            told += ": no answer; start the server, or see that it can be reached at this address"
         return SourceError(
-            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: "
-            f"{str(error) or type(error).__name__}"
+            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: {told}"
         )
 
     # ---- in the event loop ----

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from specstream.declarations.options import instance, items, one_of, refused, text
-from specstream.errors import SourceError
+from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.source import Position, Rows, Source, Wanted
 from specstream.sources.values import Misfit
@@ -80,7 +80,12 @@ class KafkaSource(Source):
     def open(self, wanted: Wanted, position: Position | None) -> None:
         self._wanted = wanted
         self._decoder = Decoder(wanted, RECORD, self._columns, self._decode)
-        self._consumer = self._kafka.Consumer(self._config)
+        try:
+            self._consumer = self._kafka.Consumer(self._config)
+        except (self._kafka.KafkaException, ValueError, TypeError) as error:
+            raise ConfigurationError(
+                f"{wanted.what}: config= of {self.name} is refused by the client: {error}"
+            ) from error
         try:
             self._next = self._first_offsets(position)
             self._consumer.assign(

@@ -12,6 +12,10 @@ from specstream.declarations.options import flag, integer, items, number, refuse
 __all__ = ["RunOptions"]
 
 
+# No process can handle them.
+_UNHANDLED = {signal.SIGKILL, signal.SIGSTOP}
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(StreamOptions):
     """The options of :func:`specstream.sources.run`, which says what each of them means.
@@ -32,7 +36,7 @@ class RunOptions(StreamOptions):
             raise refused("prefetch", True, "False: sources read ahead by themselves")
         expected = "a list of signals, like [signal.SIGTERM]"
         numbers = items("signals", self.signals, expected)
-        if not all(whole(one) in set(signal.Signals) for one in numbers):
+        if not all(whole(one) in set(signal.Signals) - _UNHANDLED for one in numbers):
             raise refused("signals", numbers, expected)
         for name, value in (
             ("max_rows", integer("max_rows", self.max_rows, 1)),

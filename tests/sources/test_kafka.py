@@ -160,3 +160,11 @@ def test_a_topic_that_was_made_anew_or_is_not_there_is_told(
         Running(ss.sources.kafka(other.servers, stream), checkpoint=tmp_path).end()
     with pytest.raises(ss.SnapshotError, match=f"written for Kafka's topic.*{stream}, and this is"):
         Running(ss.sources.kafka(brokers.servers, f"{stream}x"), checkpoint=tmp_path).end()
+
+
+def test_a_setting_that_the_client_does_not_know_is_told(
+    brokers: KafkaCluster, stream: str
+) -> None:
+    source = ss.sources.kafka(brokers.servers, stream, config={"no.such.setting": 1})
+    with pytest.raises(ss.ConfigurationError, match=r"config= of .*no\.such\.setting"):
+        Running(source).end()

@@ -199,3 +199,8 @@ def test_what_cannot_be_a_source_is_told(nats_server: NatsServer, stream: str) -
         Running(ss.sources.nats(nats_server.url, stream)).end()
     with pytest.raises(ss.ConfigurationError, match="start='now'; expected one of earliest"):
         ss.sources.nats(nats_server.url, stream, start="now")
+    with pytest.raises(ss.ConfigurationError, match="options: 'usr' is none that the NATS client"):
+        ss.sources.nats(nats_server.url, stream, options={"usr": "me"})
+    nobody = ss.sources.nats("nats://127.0.0.1:1", stream, options={"connect_timeout": 0.1})
+    with pytest.raises(ss.SourceError, match=r"at nats://127\.0\.0\.1:1: .*start the server"):
+        Running(nobody).end()
