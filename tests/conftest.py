@@ -6,6 +6,7 @@ import collections
 import itertools
 import os
 import pathlib
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,10 @@ os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" 
 
 # The Sparks of tests live for seconds, and there are dozens.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options())
+
+# Started in the background of a script, the tests would ignore Ctrl-C, and those of it never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # It starts a Spark when it is imported, as the pages' examples do; looking for doctests would.
 collect_ignore = ["docs/session_of_pages.py"]
