@@ -17,7 +17,16 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import specstream as ss
-from specstream import early, operators, predictors, spark, structures, testing, windows
+from specstream import (
+    early,
+    operators,
+    predictors,
+    sources,
+    spark,
+    structures,
+    testing,
+    windows,
+)
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -148,6 +157,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
         "metrics",
         "operators",
         "predictors",
+        "sources",
         "spark",
         "structures",
         "testing",
@@ -156,7 +166,17 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     missing = {name for name in ss.__all__ if f"specstream.{name}" not in documented} - modules
     assert not missing
     groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-    for module in (early, operators, *groups, predictors, spark, structures, testing, windows):
+    for module in (
+        early,
+        operators,
+        *groups,
+        predictors,
+        sources,
+        spark,
+        structures,
+        testing,
+        windows,
+    ):
         every = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
         names = {f"{module.__name__}.{name}" for name in every}
         assert names <= documented, names - documented
