@@ -21,7 +21,6 @@ from specstream import (
     early,
     operators,
     predictors,
-    sources,
     spark,
     structures,
     testing,
