@@ -170,7 +170,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
         operators,
         *groups,
         predictors,
-        sources,
+        ss.sources,
         spark,
         structures,
         testing,
