@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -67,20 +66,16 @@ def _update(
         result = _combined(run.builder, operation, storage, own, given)
         run.store(space, variant, storage, at, result)
         return
-    number = _delta(operation, storage)
+    number, operand = _delta(operation, storage), run.to_bits(storage.number, given)
     if variant not in EAGER and not storage.is_narrow and storage.number != "float":
 
         def combined(own: Value, also: Value) -> Value:
             return _combined(run.builder, operation, storage, own, also)
 
-        run.update_transactional(at, number, run.to_bits(storage.number, given), combined)
+        run.update_transactional(at, number, operand, combined)
         return
     symbol = "ss_eager_delta" if variant in EAGER else "ss_delta"
-    size = I64(storage.size)
-    byte = run.builder.mul(at, size)
-    operand = run.to_bits(storage.number, given)
-    run.call(symbol, ir.VoidType(), run.pointer, byte, size, I64(number), operand)
-    run.leave_if_verdict()
+    run.update_in_c(symbol, at, storage.size, number, operand)
 
 
 class _Target:

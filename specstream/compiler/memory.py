@@ -469,10 +469,13 @@ class Run(Instructions):
             self.store_member("delta_count", builder.add(deltas, I64(1)))
 
         def in_c() -> None:
-            byte = builder.mul(word, I64(8))
-            symbol, result = "ss_delta", ir.VoidType()
-            self.call(symbol, result, self.pointer, byte, I64(8), I64(delta), operand)
-            self.leave_if_verdict()
+            self.update_in_c("ss_delta", word, 8, delta, operand)
 
         fresh = builder.and_(empty, room)
         self._branches([(pending, join), (fresh, append), (found, stored), (None, in_c)])
+
+    def update_in_c(self, symbol: str, at: Value, size: int, delta: int, operand: Value) -> None:
+        """An update (``enum ss_delta``) of element number ``at``, each of ``size`` bytes."""
+        byte = self.builder.mul(at, I64(size))
+        self.call(symbol, ir.VoidType(), self.pointer, byte, I64(size), I64(delta), operand)
+        self.leave_if_verdict()
