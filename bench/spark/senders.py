@@ -26,6 +26,7 @@ def events(pipe: Any, count: int, rate: int) -> Iterator[list[bytes]]:
         if rate:
             due = int((time.perf_counter() - began) * rate) + 1 - sent
             if due <= 0:
+                # Nothing is due yet; in steps short enough that an event is sent about on time.
                 time.sleep(min(1 / rate, 0.001))
                 continue
         due = min(due, count - sent)
@@ -56,8 +57,8 @@ def send_nats(pipe: Any, url: str, stream: str, count: int, rate: int) -> None:
             try:
                 client = await nats.connect(url, allow_reconnect=False)
                 break
-            except Exception:  # it is starting
-                await asyncio.sleep(0.05)
+            except Exception:
+                await asyncio.sleep(0.05)  # the server is starting, and says nowhere when it has
         api = client.jetstream()
         await api.add_stream(name=stream, subjects=[stream], storage=StorageType.MEMORY)
         pipe.send("ready")

@@ -372,6 +372,7 @@ def _emptied(beside: Path, grace: float, batch_id: int = -1) -> None:
     if any(beside.iterdir()):
         # A directory's own time of change is that of its last renaming, or later.
         left = grace - (time.time() - beside.stat().st_ctime)
+        # Nobody tells when a reader has done with a listing: it is given the time that is left.
         time.sleep(min(max(left, 0.0), grace))
     for one in sorted(beside.iterdir()):
         if one.is_dir() and not one.is_symlink():
@@ -398,7 +399,7 @@ def _in_place(tree: Tree, target_size: int, leave: int, grace: float) -> Compact
         failpoints.hit("before-publish", plan.batch_id)
         tree.publish([name])
         failpoints.hit("after-publish", plan.batch_id)
-    time.sleep(grace)
+    time.sleep(grace)  # for readers that have listed the old files, of whom nobody knows
     for part in plan.gone:
         tree.delete([part.name])
         failpoints.hit("between-removals", plan.batch_id)

@@ -177,7 +177,7 @@ class Lease:
         holder = last[1]
         until = _now() + holder.seconds
         while not holder.released and not holder.has_ended and _now() < until:
-            time.sleep(holder.seconds / _LOOKS)
+            time.sleep(holder.seconds / _LOOKS)  # a store tells of no change: it is looked at again
             now = self._newest()
             if now is not None and now != last and not (now[0] == last[0] and now[1].released):
                 raise ConfigurationError(
@@ -295,6 +295,7 @@ class Lease:
         self._filesystem.move(hidden, self._at(number))
         if not is_new:
             return True
+        # Another one may have written at the same moment; by then the last one of them is there.
         time.sleep(min(holder.seconds / _SETTLES[0], _SETTLES[1]))
         found = self._read(number)
         return found is not None and found.owner == holder.owner

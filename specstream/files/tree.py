@@ -337,7 +337,7 @@ class Lock:
             os.close(descriptor)
             if until is not None and time.monotonic() >= until:
                 raise TimeoutError(f"{str(path)!r} is locked")
-            time.sleep(_LOOK_AGAIN)
+            time.sleep(_LOOK_AGAIN)  # flock itself waits without an end, and may wait on an old one
 
     def release(self) -> None:
         """Gives it back; once more does nothing."""

@@ -76,7 +76,7 @@ class UnionSource(Source):
             if time.monotonic() >= until:
                 break
             if count == before:
-                time.sleep(_NAP)
+                time.sleep(_NAP)  # there is nothing that all of them would wake
         if not came:
             return Rows(pa.table({})) if self._open else None
         self._position = self._position | {name: parts[-1].position for name, parts in came.items()}
