@@ -95,6 +95,13 @@ class Buffer:
                 raise self._error
             return None
 
+    def refill(self, left: deque[Any], rows: int, wait: float, idle: float) -> bool:
+        """Takes items into ``left`` if that is empty, as :meth:`take` does; False: there are none
+        in either, and no other comes."""
+        taken = [] if left else self.take(rows, wait, idle)
+        left.extend(taken or ())
+        return taken is not None
+
     def end(self, error: BaseException | None = None) -> None:
         """No other item comes: because the source has ended, or because of an error."""
         with self._changed:

@@ -160,11 +160,8 @@ class TcpSource(Source):
             ) from error
 
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
-        if not self._left:
-            taken = self._buffer.take(rows, wait, idle)
-            if taken is None:
-                return None
-            self._left.extend(taken)
+        if not self._buffer.refill(self._left, rows, wait, idle):
+            return None
         if not self._left:
             return Rows(pa.table({}))
         if self._format == "json":
