@@ -38,7 +38,7 @@ from specstream.compiler.state_timers import TimerType
 from specstream.compiler.symbols import register
 from specstream.compiler.types import (
     BOOSTED,
-    SPECULATIVE,
+    EAGER,
     UNDOING,
     EmitType,
     EventType,
@@ -116,10 +116,10 @@ def _raises(typing_context: Any, process: Any, run: Any, state: Any, event: Any,
 
 @intrinsic
 def _asked_to_yield(typing_context: Any, run: Any) -> Any:
-    """Whether the runtime wants the turn back; only an entry that works in place is asked."""
+    """Whether the runtime wants the run to stop here; for ``eager`` it never does."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if run.variant in SPECULATIVE:
+        if run.variant in EAGER:
             return ir.IntType(1)(0)
         address = Run(context, builder, args[0]).member_address("yield", I32)
         return builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))

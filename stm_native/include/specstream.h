@@ -146,7 +146,7 @@ struct ss_run {
 
     uint32_t verdict;
     uint32_t kill;  /* atomic; polled in loops: enum ss_kill; not 0: call ss_poll */
-    uint32_t yield; /* atomic; polled between events of an in-place run: return to the runtime */
+    uint32_t yield; /* atomic; polled between events, but for `eager`: return to the runtime */
     uint32_t speculative;
     struct ss_worker *worker;
     uint16_t site; /* kept by a profiling variant: where in the operator the run is */

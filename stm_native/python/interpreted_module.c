@@ -318,7 +318,7 @@ static PyObject *run_end(PyObject *object, PyObject *raised)
     if (PyObject_IsTrue(raised) && run->verdict == SS_COMPLETED)
         run->verdict = SS_RAISED;
     /* Relaxed: a wish; seen late, one more event runs. */
-    bool yields = !run->speculative && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0;
+    bool yields = __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0;
     return PyBool_FromLong(run->verdict != SS_COMPLETED || yields);
 }
 

@@ -159,6 +159,17 @@ bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transactio
     return true;
 }
 
+bool ss_run_rest(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
+{
+    int64_t next = transaction->last;
+    ss_set_range(worker->engine, transaction, number);
+    if (next == transaction->last)
+        return true;
+    ss_set_status(transaction, number, SS_IN_PLACE); /* it may lend the turn, as below */
+    ss_call_for_help(worker);
+    return run_range_in_place(worker, transaction, number, &next, transaction->last);
+}
+
 enum ss_abort_reason ss_reason_of(uint32_t verdict)
 {
     switch (verdict) {
@@ -271,6 +282,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     if (reason == SS_ABORT_CONFLICT)
         ss_doubt_behind(worker, number);
     ss_call_for_help(worker);
+    if (engine->cuts_heads)
+        ss_set_range(engine, transaction, number); /* its run may have stopped before the end */
     bool done = ss_run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, SS_NOT, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;

@@ -38,6 +38,8 @@ static const int64_t patience_nanoseconds = 10000000;
 static const int64_t long_nanoseconds = 20000;
 /* Eight times what it takes to get the line of a finished run. */
 static const int64_t doubt_nanoseconds = 512;
+/* Ten times what it takes to ask a run to stop, and to commit once more. */
+static const int64_t cut_nanoseconds = 2000;
 /* A reference of protocol `eager` has 18 bits for the slot, and the ring is twice the horizon. */
 static const int64_t longest_eager_horizon = 1 << 16;
 
@@ -200,6 +202,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->patience_nanoseconds = patience_nanoseconds;
     engine->long_nanoseconds = long_nanoseconds;
     engine->doubt_nanoseconds = doubt_nanoseconds;
+    engine->cut_nanoseconds = cut_nanoseconds;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
     pthread_mutex_init(&engine->output, NULL);
@@ -386,6 +389,12 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->reach, engine->job.horizon, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->overstayed_nanoseconds, 0, memory_order_relaxed);
+    /* What is recorded, and foretold of counters, is that of whole chunks; and what boosted structures and
+     * timers are told of a transaction is told once. */
+    engine->cuts_heads = job->mode == SS_MODE_ORDERED && !engine->protocol->head_speculates &&
+                         engine->job.chunk > 1 && engine->recorder == NULL &&
+                         engine->timers == NULL && engine->boost == NULL &&
+                         !ss_predicts(engine->counters);
     engine->started_at = ss_now();
     ss_clock_in(engine);
     ss_pool_call(engine);

@@ -52,6 +52,8 @@ struct ss_engine {
     int64_t started_at;
     int64_t long_nanoseconds; /* a run of so long is worth waking somebody, and a longer horizon */
     int64_t doubt_nanoseconds; /* of the time of a run, for each that is looked at again; revalidation.c */
+    bool cuts_heads; /* a run stops between two events when it has become the head; scheduler.c */
+    int64_t cut_nanoseconds; /* where a run takes so long */
     _Atomic int64_t busy; /* time inside jobs with an end of their own; see statistics.c */
 
     /* Written with every commit, by whoever holds the turn: on lines that nobody else looks at. */
@@ -139,6 +141,17 @@ static inline struct ss_transaction *ss_slot_of(const struct ss_engine *engine, 
 static inline bool ss_is_open(const struct ss_engine *engine)
 {
     return engine->job.mode == SS_MODE_OPEN;
+}
+
+/* Of a job with an end: the events of the whole chunk. */
+static inline void ss_set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
+                                int64_t number)
+{
+    transaction->number = number;
+    transaction->first = number * engine->job.chunk;
+    transaction->last = transaction->first + engine->job.chunk;
+    if (transaction->last > engine->job.count)
+        transaction->last = engine->job.count;
 }
 
 /* In an open job the numbers do not tell the order; but a slot's number is its tenant's, and

@@ -73,16 +73,6 @@
 
 /* ---- the head ---- */
 
-static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
-                      int64_t number)
-{
-    transaction->number = number;
-    transaction->first = number * engine->job.chunk;
-    transaction->last = transaction->first + engine->job.chunk;
-    if (transaction->last > engine->job.count)
-        transaction->last = engine->job.count;
-}
-
 /* True when the slot of the head is FREE and nobody has claimed it. */
 static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
 {
@@ -120,6 +110,22 @@ static bool head_can_advance(struct ss_engine *engine)
            ss_has_finished(ss_slot_of(engine, head), head) || head_is_unclaimed(engine, head);
 }
 
+/* The head is still running: it stops between two events. What it has done so far commits, and the rest is
+ * run in place (ss_run_rest). There it needs no logs, and nothing can make it wrong any more; and others
+ * see what it has done so much sooner. Of two threads each so runs about half of its events as if it were
+ * alone. */
+static void ask_to_stop(const struct ss_worker *worker, struct ss_transaction *transaction,
+                        int64_t head)
+{
+    const struct ss_engine *engine = worker->engine;
+    if (!engine->cuts_heads || worker->run_nanoseconds < engine->cut_nanoseconds ||
+        !ss_has_status(transaction, head, SS_RUNNING))
+        return;
+    /* Relaxed, both: hints. Who has gone on to another one looks which is the head. */
+    struct ss_worker *owner = atomic_load_explicit(&transaction->owner, memory_order_relaxed);
+    __atomic_store_n(&owner->run.yield, 1, __ATOMIC_RELAXED);
+}
+
 /* With the turn held: everything that can be committed or run as the head. */
 static void advance(struct ss_worker *worker)
 {
@@ -148,16 +154,21 @@ static void advance(struct ss_worker *worker)
         if (win_finished(engine, transaction, head)) {
             ss_prefetch_behind(engine, head);
             progress = ss_commit(worker, transaction, head);
+            if (progress == SS_COMMITTED && SS_UNLIKELY(engine->cuts_heads) &&
+                !ss_run_rest(worker, transaction, head))
+                progress = SS_ENDED;
         } else {
             int64_t unclaimed = head;
             /* Relaxed: the number is all there is to win; the slot came with the turn. */
             if (!head_is_unclaimed(engine, head) ||
                 !atomic_compare_exchange_strong_explicit(&engine->next_start, &unclaimed, head + 1,
                                                          memory_order_relaxed,
-                                                         memory_order_relaxed))
+                                                         memory_order_relaxed)) {
+                ask_to_stop(worker, transaction, head);
                 return;
+            }
             ss_set_status(transaction, head, SS_IN_PLACE);
-            set_range(engine, transaction, head);
+            ss_set_range(engine, transaction, head);
             ss_count(&worker->statistics.head_runs, 1);
             ss_call_for_help(worker);
             progress = ss_run_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
@@ -289,6 +300,26 @@ void ss_call_for_help(const struct ss_worker *worker)
         ss_wake_one(engine);
 }
 
+/* Runs events [first, last) as part of a transaction; returns the first one that has not run, after a
+ * verdict or where it has become the head. */
+static int64_t run_events(struct ss_worker *worker, int64_t number, int64_t first, int64_t last)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    int64_t next = first;
+    for (;;) {
+        next = ss_call(worker, engine->protocol->variant, next, last);
+        if (run->verdict != SS_COMPLETED || next == last)
+            return next;
+        /* Relaxed, both: hints. Whoever wants the turn asks all workers to yield, and means the one who
+         * has it. */
+        __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+        if (engine->cuts_heads &&
+            atomic_load_explicit(&engine->next_commit, memory_order_relaxed) == number)
+            return next;
+    }
+}
+
 enum { MOST_RUNS = 2 };
 
 /* One speculative run. */
@@ -298,6 +329,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_run *run = &worker->run;
     const struct ss_protocol *protocol = engine->protocol;
     int64_t began = 0; /* 0: nobody wants to know */
+    int64_t whole = 0; /* events of the chunk */
 
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
@@ -321,12 +353,16 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         run->verdict = SS_KILLED;
     else if (!ss_is_open(engine)) {
         began = ss_time_run(worker);
-        ss_call(worker, protocol->variant, transaction->first, transaction->last);
+        ss_set_range(engine, transaction, number); /* again: the last run may have stopped before its end */
+        whole = transaction->last - transaction->first;
+        int64_t next = run_events(worker, number, transaction->first, transaction->last);
+        if (run->verdict == SS_COMPLETED)
+            transaction->last = next;
     } else
         for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
             const struct ss_span *span = &transaction->spans[i];
             ss_use_segment(run, span->segment);
-            ss_call(worker, protocol->variant, span->first, span->last);
+            run_events(worker, number, span->first, span->last);
         }
     /* Release: who sees that the run is over may free the indices that it looked at. */
     atomic_store_explicit(&worker->runs, runs + 2, memory_order_release);
@@ -337,7 +373,8 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     transaction->verdict = run->verdict;
     if (SS_UNLIKELY(began != 0)) {
         int64_t taken = ss_now() - began;
-        ss_sample(worker, taken);
+        int64_t events = transaction->last - transaction->first;
+        ss_sample(worker, events == whole ? taken : taken / events * whole);
         if (engine->recorder != NULL)
             ss_record_speculative(engine, transaction, taken);
     }
@@ -363,7 +400,7 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
 
     enum ss_status status = SS_FINISHED;
     if (!ss_is_open(engine))
-        set_range(engine, transaction, number);
+        ss_set_range(engine, transaction, number);
     /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a rerun
      * at most. Who stops the job looks at `speculative` behind its fence, and we look for its
      * wish behind ours. */

@@ -13,8 +13,7 @@
                              enum ss_variant variant)                                              \
     {                                                                                              \
         for (*next = first; *next < last; ++*next) {                                               \
-            /* Only in place: half of a chunk must not commit. */                                  \
-            if (variant == SS_PLAIN && *next != first &&                                           \
+            if (variant != SS_EAGER && *next != first &&                                           \
                 __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0)                               \
                 return 0;                                                                          \
             run->event = *next;                                                                    \

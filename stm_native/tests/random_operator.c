@@ -793,10 +793,9 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
                          enum ss_variant variant)
 {
     for (int64_t i = first; i < last; i++) {
-        /* Only in place: a speculative run that returned early would commit half a chunk. */
-        if (variant != SS_TRANSACTIONAL && variant != SS_EAGER && i != first &&
+        if (variant != SS_EAGER && i != first &&
             __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
-            see(&sightings.yields);
+            see(run->speculative ? &sightings.stops : &sightings.yields);
             *next = i;
             return 0;
         }
@@ -897,8 +896,8 @@ int64_t random_interpreter(void *context, struct ss_run *run, int32_t variant, i
 {
     (void)context;
     for (int64_t i = first; i < last; i++) {
-        if (!run->speculative && i != first && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
-            see(&sightings.yields);
+        if (variant != SS_EAGER && i != first && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+            see(run->speculative ? &sightings.stops : &sightings.yields);
             return i;
         }
         ss_interpreted_begin(run, i);

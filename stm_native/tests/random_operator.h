@@ -95,6 +95,7 @@ enum column {
 /* What the entries saw; so that a test which never went where it should does not pass. */
 struct sightings {
     _Atomic uint64_t yields;      /* in-place runs that returned between two events */
+    _Atomic uint64_t stops;       /* likewise speculative ones */
     _Atomic uint64_t plain_kills; /* events in flight at the head that were rolled back */
     _Atomic uint64_t undo_grown;
     _Atomic uint64_t output_grown;

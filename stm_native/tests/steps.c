@@ -393,7 +393,7 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     int32_t status = 0;
     see_begin(first);
     for (*next = first; *next < last; ++*next) {
-        if (variant == SS_PLAIN && *next != first &&
+        if (variant != SS_EAGER && *next != first &&
             __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0)
             break;
         run->event = *next;

@@ -630,6 +630,8 @@ static void run_world(uint64_t number)
         world.engine->doubt_nanoseconds = 1; /* any run is worth being looked at again */
     if (chance(&dice, 2))
         world.engine->long_nanoseconds = 0; /* any run is long enough for a longer horizon */
+    if (chance(&dice, 2))
+        world.engine->cut_nanoseconds = 0; /* and to be stopped when it is the head */
     for (int variant = 0; variant < SS_VARIANTS; variant++)
         ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);
     struct dice own = dice_for(world.seed, 1);
@@ -733,6 +735,7 @@ static bool summarize(void)
         {"keys looked at without the turn", totals.keys_seen},
         {"looks ahead", atomic_load(&sightings.looks_ahead)},
         {"yields in place", atomic_load(&sightings.yields)},
+        {"speculative runs that stopped between two events", atomic_load(&sightings.stops)},
         {"kills in place", atomic_load(&sightings.plain_kills)},
         {"undo logs grown", atomic_load(&sightings.undo_grown)},
         {"outputs grown", atomic_load(&sightings.output_grown)},
