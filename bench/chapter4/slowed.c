@@ -111,8 +111,7 @@ static int32_t paced(enum ss_variant variant, int64_t *next, void **fault, struc
         if (variant == SS_LOCKED && row < pace->rows)
             atomic_store_explicit(&pace->committed[row], now(), memory_order_relaxed);
         row++;
-        if (__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0 && variant != SS_TRANSACTIONAL &&
-            variant != SS_EAGER)
+        if (__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0 && variant != SS_EAGER)
             break;
     }
     look(pace);

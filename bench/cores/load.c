@@ -113,7 +113,7 @@ INLINE int32_t process_range(int64_t *next, struct ss_run *run, int64_t first, i
             run->undo_top = run->undo_base;
         if (!process(&fixed, run, row, plain))
             break;
-        if (plain && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+        if (__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
             row++;
             break;
         }

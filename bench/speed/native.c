@@ -96,7 +96,7 @@ INLINE int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
             break;
         row++;
         /* Relaxed: only a hint to return to the runtime, which looks again. */
-        if (in_place(variant) && UNLIKELY(__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0))
+        if (variant != SS_EAGER && UNLIKELY(__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0))
             break;
     }
     *next = row;

@@ -123,7 +123,7 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
             run->undo_top = run->undo_base;
         if (!process(run, row, variant))
             break;
-        if (variant == IN_PLACE && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+        if (variant != EAGER && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
             row++;
             break;
         }

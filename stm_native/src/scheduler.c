@@ -465,10 +465,15 @@ void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *
     ss_park(worker, has_work, nanoseconds);
 }
 
+/* Who runs something in place wakes nobody for short events, and who sleeps would miss hundreds of them: the
+ * first nap is short, and each that was in vain is followed by one twice as long. */
+enum { FIRST_NAP = 62500, LONGEST_NAP = 1000000 }; /* nanoseconds */
+
 void ss_run_ordered(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
+    int64_t nap = FIRST_NAP;
     /* Acquire: who sees the end of the job sees what it has left. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         if (head_can_advance(engine) && ss_try_turn(engine)) {
@@ -484,8 +489,11 @@ void ss_run_ordered(struct ss_worker *worker)
             ss_call_for_help(worker);
             ss_run_speculatively(worker, number);
         } else if (!lengthens(worker)) {
-            ss_await_work(worker, has_work, 1000000);
+            ss_await_work(worker, has_work, nap);
+            nap = nap < LONGEST_NAP ? 2 * nap : nap;
+            continue;
         }
+        nap = FIRST_NAP;
     }
 }
 
