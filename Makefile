@@ -26,6 +26,7 @@ BENCH_PIPELINES_ARGS ?= --plot
 BENCH_TRANSACTIONAL_ARGS ?= --plot
 BENCH_EARLY_ARGS ?= --plot
 BENCH_LATENCY_ARGS ?= --plot
+BENCH_INTERPRETED_ARGS ?= --plot
 CORES_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
@@ -37,7 +38,7 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency cores speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency bench-interpreted cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -59,6 +60,7 @@ help:
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
 	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
 	@echo "make bench-latency  from an event's arrival to its committed row, at 10, 50, 90 % of capacity; writes the page: about 4 minutes"
+	@echo "make bench-interpreted  interpreted operators: what an event and an access cost, and what several threads make of it; writes the page: about 3 minutes"
 	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
 	@echo "make cores   the scheduler on up to 64 cores: its own code on a virtual machine, beside real threads; writes the page: about 5 minutes"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
@@ -235,6 +237,10 @@ bench-early: $(VENV)/installed-test
 bench-latency: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.latency $(BENCH_LATENCY_ARGS)
+
+bench-interpreted: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.interpreted $(BENCH_INTERPRETED_ARGS)
 
 cores: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -20,6 +20,7 @@ from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
 from bench.cores.plot import draw_cores
 from bench.early.plot import draw_early
+from bench.interpreted.plot import draw_interpreted
 from bench.late_event import late_event
 from bench.latency.plot import draw_latency
 from bench.pipelines.plot import draw_pipelines
@@ -84,6 +85,7 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/transactional": draw_transactional,
     "speed/early": draw_early,
     "speed/latency": draw_latency,
+    "speed/interpreted": draw_interpreted,
     "speed/cores": draw_cores,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,

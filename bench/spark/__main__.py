@@ -24,6 +24,8 @@ from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 PLOT = Path("docs/speed/spark.png")
+# What was measured so far, if the rest fails; for --from.
+KEPT = Path("build/bench-spark.json")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
 QUICK = Effort((2_000, 5_000), rounds=1, batches=1, warm=1, python_seconds=0.1)
 
@@ -84,7 +86,7 @@ def main() -> int:
     measured = (
         _joined([json.loads(path.read_text()) for path in arguments.earlier])
         if arguments.earlier
-        else _measured(effort, wanted, arguments.json)
+        else _measured(effort, wanted, arguments.json or KEPT)
     )
     rows = [_row(row) for row in measured["rows"]]
     print("\n" + ", ".join(f"{name} {value}" for name, value in measured["machine"].items()))
@@ -154,6 +156,7 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
 
 def _write(measured: dict[str, Any], path: Path | None) -> None:
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(to_text(measured))
 
 

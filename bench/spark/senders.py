@@ -80,8 +80,9 @@ def send_kafka(pipe: Any, topic: str, count: int, rate: int) -> None:
     producer.list_topics(topic, timeout=10)  # which makes it
     pipe.send(f"{broker.host}:{broker.port}")
     for some in events(pipe, count, rate):
-        for content in some:
-            producer.produce(topic, content, partition=0)
+        # Such a cluster keeps 100,000 messages of each partition, of which it makes four.
+        for at, content in enumerate(some):
+            producer.produce(topic, content, partition=at % 4)
         producer.poll(0)
     producer.flush()
     pipe.recv()

@@ -71,6 +71,21 @@
 #include "watchdog.h"
 #include "worker.h"
 
+/* ---- claims ---- */
+
+static bool can_claim(struct ss_engine *engine, int64_t *number)
+{
+    int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
+    /* Acquire: a slot freed by the commit that moved the head is seen as free. */
+    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
+    *number = next;
+    /* Without a horizon there is no speculation at all, not even of the head itself while a reader
+     * has the turn: such an engine may have no code for it. */
+    if (engine->job.horizon == 0 && engine->job.mode == SS_MODE_ORDERED)
+        return false;
+    return next < engine->transactions && next <= head + ss_reach(engine);
+}
+
 /* ---- the head ---- */
 
 /* True when the slot of the head is FREE and nobody has claimed it. */
@@ -126,6 +141,18 @@ static void ask_to_stop(const struct ss_worker *worker, struct ss_transaction *t
     __atomic_store_n(&owner->run.yield, 1, __ATOMIC_RELAXED);
 }
 
+/* There is nothing to claim before the head has ended. So whoever has nothing to do may as well look at those
+ * behind it: what the last commits have made wrong runs again beside the head, and not as the head. */
+static void doubt_while_idle(const struct ss_worker *worker, int64_t head)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t number;
+    if (can_claim(engine, &number) || ss_has_doubtful(engine))
+        return;
+    ss_doubt_behind(worker, head);
+    ss_call_for_help(worker);
+}
+
 /* With the turn held: everything that can be committed or run as the head. */
 static void advance(struct ss_worker *worker)
 {
@@ -165,6 +192,7 @@ static void advance(struct ss_worker *worker)
                                                          memory_order_relaxed,
                                                          memory_order_relaxed)) {
                 ask_to_stop(worker, transaction, head);
+                doubt_while_idle(worker, head);
                 return;
             }
             ss_set_status(transaction, head, SS_IN_PLACE);
@@ -259,19 +287,6 @@ static bool lengthens(const struct ss_worker *worker)
     return engine->job.horizon > 0 && next < engine->transactions &&
            next > head + ss_reach(engine) &&
            ss_lengthen(engine, worker->run_nanoseconds);
-}
-
-static bool can_claim(struct ss_engine *engine, int64_t *number)
-{
-    int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
-    /* Acquire: a slot freed by the commit that moved the head is seen as free. */
-    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-    *number = next;
-    /* Without a horizon there is no speculation at all, not even of the head itself while a reader
-     * has the turn: such an engine may have no code for it. */
-    if (engine->job.horizon == 0 && engine->job.mode == SS_MODE_ORDERED)
-        return false;
-    return next < engine->transactions && next <= head + ss_reach(engine);
 }
 
 static bool claim(struct ss_engine *engine, int64_t *number)

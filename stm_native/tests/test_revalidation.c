@@ -78,6 +78,25 @@ static void by_nobody(const char *name, const row *events, uint64_t runs)
     stage_close();
 }
 
+/* The head is still running, and nobody can claim anything. */
+static void while_others_are_idle(void)
+{
+    static const row events[] = {{STOP(0), WRITE(X, 7)}, {STOP(0), ADD(A, 1)}, {READ(X), STOP(0), EMIT}};
+    open_stage("with nothing to claim, finished runs are looked at", 3, LONG);
+    stage_start(events, 3, 0);
+    for (int64_t event = 0; event < 3; event++)
+        await_stop(event, 0, 1);
+    let_go(2, 0);
+    await_status(2, SS_FINISHED);
+    await_idle(1);
+    let_go(0, 0);
+    await_stop(2, 0, 2);
+    CHECK(has(1, SS_RUNNING) && has(2, SS_RUNNING));
+    stage_end();
+    CHECK(runs_of(2) == 2 && aborts(SS_ABORT_CONFLICT) == 1 && all_aborts() == 1);
+    stage_close();
+}
+
 static void where_runs_are_short(void)
 {
     static const row events[] = {{STOP(0), WRITE(X, 7)}, {READ(X), STOP(0), EMIT}, {READ(X), EMIT}};
@@ -125,6 +144,7 @@ int main(void)
     beside_the_head();
     by_nobody("a doubtful run that holds commits", holds, 1);
     by_nobody("a doubtful run that does not is run again", changed, 2);
+    while_others_are_idle();
     where_runs_are_short();
     at_its_end();
     patience_stop();

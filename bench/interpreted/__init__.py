@@ -1,0 +1,1 @@
+"""Interpreted operators: what they cost, and what several threads make of them."""
