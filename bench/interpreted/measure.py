@@ -64,8 +64,10 @@ class _Turns:
         # NumPy's own threads would take the cores away from the engine's.
         self._stack.enter_context(threadpool_limits(1))
         self.engines = [self._stack.enter_context(ss.Engine(operator, **one)) for one in options]
-        first = self._taken(0, events(50)) / 50
-        self.count = max(50, int(seconds / first))
+        self.count = 50
+        while (taken := self._taken(0, events(self.count))) < seconds / 8:
+            self.count *= 2
+        self.count = max(50, int(self.count * seconds / taken))
         self.given = events(self.count)
         for at in range(len(self.engines)):  # "auto" finds out
             self._taken(at, self.given)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.chapter4.margin import MARGIN, shown
-from bench.interpreted.measure import LOOK_UP, NUMPY, PURE
+from bench.interpreted.measure import LOOK_UP, NUMPY
 from bench.pages import Expectation, disturbed, expected, measured_on, table, wrapped
 
 __all__ = [
@@ -92,16 +92,19 @@ def page(data: Mapping[str, Any]) -> str:
         data: as ``--json`` writes it, of all parts.
     """
     parts = data["parts"]
-    ahead, in_place = parts["costs"]["ahead"], parts["costs"]["in place"]
+
+    def span(what: str) -> str:
+        taken = sorted(one[what] for one in parts["costs"].values())
+        return f"{taken[0]:.2f} to {taken[-1]:.2f}"
+
     two = parts["threads"][NUMPY]["speed"]["2"][1]
     sixteen = parts["threads"][LOOK_UP]["speed"]["16"][1]
     blocks = [
         "# Interpreted operators",
         wrapped(
             f"**Two threads run an event of NumPy {two:.2f} times as fast, and 16 threads a look-up "
-            f"of 1 ms {sixteen:.1f} times. An event costs {in_place['event']:.1f} to "
-            f"{ahead['event']:.1f} µs, and an access of the state {in_place['read']:.2f} to "
-            f"{ahead['write']:.2f} µs.**"
+            f"of 1 ms {sixteen:.1f} times. An event costs {span('event')} µs, a read of the state "
+            f"{span('read')} and a write {span('write')}.**"
         ),
         *disturbed(data["machine"]),
         wrapped(
@@ -122,7 +125,7 @@ def page(data: Mapping[str, Any]) -> str:
         "## Shorter and longer events",
         wrapped(
             "NumPy releases the interpreter lock for as long as a product takes, pure Python never. "
-            f"*Auto* is what you get if you choose nothing. With {PURE.lower()} it runs one event "
+            "*Auto* is what you get if you choose nothing. With pure Python it runs one event "
             "after the other, and so it does where products are too short."
         ),
         table(LENGTHS_HEAD, *lengths_rows(parts["lengths"])),

@@ -40,8 +40,10 @@ __all__ = ["NatsSource", "nats"]
 SECONDS = 10.0
 # What a message has beside its content.
 MESSAGE = ("subject", "sequence", "timestamp")
-# The server ends a request for messages after so long; then it is made again.
+# The server ends a request for messages after so long. It says so, but not always: where messages come
+# just then, now and then it does not. So there is another one before that.
 _REQUEST_SECONDS = 5.0
+_AGAIN_SECONDS = 3.0
 # Between two tries to make a consumer, where the server does not answer.
 _PAUSE = 0.2
 
@@ -263,10 +265,11 @@ class NatsSource(Source):
         self._consumer = (await self._api.add_consumer(self._stream, config)).name
         self._broken.clear()
         self._generation += 1
-        self._number, self._asked = 0, 0
+        self._number, self._asked, self._requests = 0, 0, 0
+        self._heard = asyncio.get_running_loop().time()
         self._inbox = self._client.new_inbox()
         self._subscription = await self._client.subscribe(
-            self._inbox, cb=partial(self._came, self._generation)
+            f"{self._inbox}.*", cb=partial(self._came, self._generation)
         )
         await self._ask()
 
@@ -283,18 +286,26 @@ class NatsSource(Source):
                 'read. Keep it longer (max_age, max_msgs); gone="skip" goes on with what is there'
             )
 
-    async def _ask(self) -> None:
-        """Asks for as many messages as there is room for, unless others are on their way."""
+    async def _ask(self, again: bool = False) -> None:
+        """Asks for as many messages as there is room for, unless others are on their way.
+
+        Args:
+            again: also then, as what was asked for is about to end. Until it has, both are answered,
+                and twice as many may come.
+        """
         room = self._room - self._buffer.rows
-        if self._asked or room <= 0 or self._broken.is_set() or self._client is None:
+        if self._asked and not again:
+            return
+        if room <= 0 or self._broken.is_set() or self._client is None:
             return
         self._asked = room
-        self._heard = asyncio.get_running_loop().time()
+        self._asked_at = asyncio.get_running_loop().time()
+        self._requests += 1
         request = {"batch": room, "expires": int(_REQUEST_SECONDS * 1e9)}
         await self._client.publish(
             f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}",
             json.dumps(request).encode(),
-            reply=self._inbox,
+            reply=f"{self._inbox}.{self._requests}",
         )
 
     async def _came(self, generation: int, message: Msg) -> None:
@@ -306,8 +317,9 @@ class NatsSource(Source):
         if tokens[:2] != ["$JS", "ACK"]:
             status = (message.headers or {}).get("Status", "")
             if status in ("404", "408"):
-                self._asked = 0
-                await self._ask()
+                if message.subject == f"{self._inbox}.{self._requests}":
+                    self._asked = 0
+                    await self._ask()
             elif status != "100":
                 self._broken.set()
             return
@@ -318,7 +330,7 @@ class NatsSource(Source):
             self._broken.set()
             return
         self._number = number
-        self._asked -= 1
+        self._asked = max(0, self._asked - 1)
         if self._keeps_until_acknowledged:
             self._replies[sequence] = message.reply
         if sequence > self._last:
@@ -348,10 +360,11 @@ class NatsSource(Source):
             while True:
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(self._broken.wait(), 1.0)
-                silent = asyncio.get_running_loop().time() - self._heard
-                if not self._broken.is_set() and not (
-                    self._asked and silent > 2 * _REQUEST_SECONDS
-                ):
+                now = asyncio.get_running_loop().time()
+                silent = self._asked and now - self._heard > 2 * _REQUEST_SECONDS
+                if not self._broken.is_set() and not silent:
+                    if self._asked and now - self._asked_at > _AGAIN_SECONDS:
+                        await self._ask(again=True)
                     continue
                 self._broken.set()
                 try:

@@ -78,6 +78,30 @@ def test_requests_that_are_over_and_a_consumer_that_is_gone_are_made_again(
     assert running.end().equals(expected(30))
 
 
+def test_a_request_that_is_over_without_a_word_is_made_again(
+    nats_server: NatsServer, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came = jetstream.NatsSource._came
+
+    async def came_but_for_ends(self: Any, generation: int, message: Any) -> None:
+        # As a server does now and then, when messages come just as a request ends.
+        if (message.headers or {}).get("Status") != "408":
+            await came(self, generation, message)
+
+    monkeypatch.setattr(jetstream.NatsSource, "_came", came_but_for_ends)
+    monkeypatch.setattr(jetstream, "_REQUEST_SECONDS", 2.0)
+    monkeypatch.setattr(jetstream, "_AGAIN_SECONDS", 0.5)
+    nats_server.make_stream(stream, [stream])
+    running = Running(ss.sources.nats(nats_server.url, stream))
+    for at in range(0, 100, 10):  # for longer than two requests last
+        nats_server.publish(stream, events(at, 10))
+        running.wait_for(at + 10)
+        time.sleep(0.5)
+    (consumer,) = nats_server.call(lambda api: api.consumers_info(stream))
+    assert consumer.delivered.consumer_seq == 100  # the first one: it was not taken for lost
+    assert running.end().equals(expected(100))
+
+
 def test_a_work_queue_has_one_run(
     nats_server: NatsServer, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
