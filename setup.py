@@ -106,7 +106,11 @@ class BuildNative(build_ext):
 if __name__ == "__main__":
     if not sys.platform.startswith("linux"):
         sys.exit(f"specstream runs on Linux only, and this is {sys.platform!r}")
+    # The extension uses the limited API only: one wheel serves every Python from 3.11 on. A Python
+    # without the interpreter's lock has no such API, and a wheel built there is for it alone.
+    has_lock = not sysconfig.get_config_var("Py_GIL_DISABLED")
     setup(
+        options={"bdist_wheel": {"py_limited_api": "cp311"}} if has_lock else {},
         cffi_modules=["stm_native/build.py:ffibuilder", "stm_native/build.py:forecast"],
         cmdclass={"build_ext": BuildNative},
         long_description=for_pypi((Path(__file__).parent / "README.md").read_text()),

@@ -22,6 +22,7 @@ from specstream.compiler.state_fields import field_of, run_and_start
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
 from specstream.compiler.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import Storage
+from specstream.declarations.updates import misfit
 
 __all__ = ["UPDATES"]
 
@@ -108,6 +109,11 @@ class _Target:
     def storage(self) -> Storage:
         return self.place[2]
 
+    def check(self, name: str) -> None:
+        found = misfit(name, self.what, self.storage)
+        if found is not None:
+            raise refuse(str(found))
+
     def locate(self, context: Any, builder: Any, container: Value, key: Value) -> tuple[Run, Value]:
         """The run, and the number of the element; its index is checked."""
         if isinstance(self.container, StateType):
@@ -130,11 +136,7 @@ def _update_function(operation: str) -> Any:
             return None
         target = _Target(operation, container, key)
         storage = target.storage
-        if storage.number in ("bool", "str"):
-            raise refuse(
-                f"{operation} works on numbers, and {target.what} is declared {storage.name}: "
-                "assign to it"
-            )
+        target.check(operation)
         check_kind(present(value), storage.number, target.what, storage.name)
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -162,11 +164,7 @@ def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
     if _is_second_try(container, key):
         return None
     target = _Target("increment", container, key)
-    if target.storage.name != "int":
-        raise refuse(
-            f"increment counts in {target.what}, which is declared {target.storage.name}: declare "
-            "it int"
-        )
+    target.check("increment")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run, at = target.locate(context, builder, args[0], args[1])

@@ -37,14 +37,16 @@ from specstream.compiler.oracle_view import View
 from specstream.compiler.program import Beside, CompiledOperation, Program
 from specstream.compiler.refusals import TIMER_NAMES
 from specstream.compiler.reserved import RESERVED_COLUMNS
-from specstream.compiler.text import Text
+from specstream.compiler.text import Text, refuse
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
+from specstream.declarations.updates import misfit_of_field
 
 __all__ = [
-    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OraclePhase", "OracleTimer", "field_of"),
+    *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase", "OracleTimer"),
+    "field_of",
     "beside_of",
     "seed_of",
     "strings_of",
@@ -117,6 +119,11 @@ class OracleState:
             return self._container(name) if record is None else record[0]()
         words, offset, load, _ = scalar
         return load(words[offset])
+
+    def __ss_check_update__(self, name: str, key: Any) -> None:
+        found = misfit_of_field(name, self._layout, key)
+        if found is not None:
+            refuse(*found)
 
     def _container(self, name: str) -> Any:
         field = self._layout.field(name)
@@ -462,7 +469,7 @@ class OracleEmit:
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema
         if named or len(values) != len(schema):
-            values = self._completed(values, named)
+            values = schema.row(values, named)
         if schema.forms:
             values = tuple(map(self._told, values))
         nulls = [0] * self._null_words
@@ -485,15 +492,6 @@ class OracleEmit:
         text = form.function(*map(as_told, value.parts))
         assert self._strings is not None
         return Text(self._strings.add(text), text)
-
-    def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The values in the order of the columns; a nullable one that is not given is null."""
-        schema = self._schema
-        given = dict(zip(schema.names, values, strict=False)) | named
-        missing = set(schema.names) - set(schema.nullable) - set(given)
-        if len(given) != len(values) + len(named) or set(given) - set(schema.names) or missing:
-            raise TypeError(f"expected emit({', '.join(schema.names)})")
-        return tuple(given.get(name) for name in schema.names)
 
 
 class Oracle:

@@ -23,6 +23,7 @@ from specstream.compiler.oracle_reductions import Reductions
 from specstream.compiler.text import Text, refusal, refuse
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
+from specstream.declarations.updates import Misfit, misfit
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
 
@@ -131,6 +132,16 @@ class View(Reductions):
                 at += stride * int(part)
             return at
         return -1
+
+    def _misfit(self, name: str, index: Any) -> Misfit | None:
+        """Why what is there has no such update."""
+        shape = () if self._element(index) >= 0 else self._select(index)[1]
+        return misfit(name, f"state.{self._name}", self._storage, shape)
+
+    def __ss_check_update__(self, name: str, index: Any) -> None:
+        found = self._misfit(name, index)
+        if found is not None:
+            refuse(*found)
 
     def __getitem__(self, index: Any) -> Any:
         at = self._element(index)

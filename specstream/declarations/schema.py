@@ -14,7 +14,7 @@ import datetime
 import decimal as decimals
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -405,6 +405,31 @@ class Schema:
         own = self.derived[number]
         values = raised + 1 + own.tells + sum(len(part.dtypes) for part in own.parts[:at])
         return Place(number, raised, own.parts[at], values, own.tells)
+
+    def row(self, values: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What ``emit(*values, **named)`` gives, in the order of the columns; a nullable one that
+        is not given is None.
+
+        Raises:
+            TypeError: it gives too many values, or too few; or one that is of no column.
+        """
+        names = self.names
+        given = dict(zip(names, values, strict=False))
+        problem = ""
+        if len(values) > len(names):
+            problem = f"emit takes {len(names)} values, got {len(values)}"
+        for name in named:
+            if name not in names:
+                problem = problem or f"emit has no column {name!r}"
+            elif name in given:
+                problem = problem or f"emit gets column {name!r} twice"
+        given |= named
+        missing = [name for name, of in self if name not in given and not of.nullable]
+        if missing:
+            problem = problem or f"emit lacks {', '.join(map(repr, missing))}"
+        if problem:
+            raise TypeError(f"{problem}; expected emit({', '.join(names)})")
+        return tuple(given.get(name) for name in names)
 
     def kind(self, name: str) -> Kind | None:
         """Kind of a column, or None where there is no such column."""

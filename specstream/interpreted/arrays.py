@@ -8,6 +8,7 @@ read. What is stored to an index, a row or a slice is stored in the state.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -18,11 +19,31 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from specstream.compiler.oracle_view import View
 from specstream.declarations.element_types import Storage
+from specstream.declarations.options import shown
 from specstream.interpreted.values import stored
 
-__all__ = ["Array"]
+__all__ = ["Array", "strides_of"]
 
 _WIDE = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
+
+
+# Arrays of these kinds have no value that would have to be looked at by itself, but for its bounds.
+_FITTING = {"int": "biu", "uint": "biu", "float": "biuf", "bool": "b"}
+
+
+def _is_within(values: npt.NDArray[Any], storage: Storage) -> bool:
+    bounds = storage.bounds
+    if bounds is None or values.size == 0:
+        return True
+    return bounds[0] <= int(values.min()) and int(values.max()) <= bounds[1]
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an array that lies densely, in elements."""
+    strides = [1]
+    for length in reversed(shape[1:]):
+        strides.insert(0, strides[0] * length)
+    return tuple(strides)
 
 
 def _plain(value: Any) -> Any:
@@ -36,6 +57,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     return value
+
+
+# They change their first argument, and give nothing.
+_CHANGING = (np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+
+
+def _changing(function: Any, target: Any, *given: Any, **named: Any) -> None:
+    """Changes an array, of the state or not, by a function that does that to one of NumPy's."""
+    made = target.copy() if isinstance(target, Array) else target
+    function(made, *map(_plain, given), **_plain(named))
+    if made is not target:
+        target[...] = made
 
 
 class Array(NDArrayOperatorsMixin, View):
@@ -69,9 +102,8 @@ class Array(NDArrayOperatorsMixin, View):
             index = operator.index(index)
         except TypeError:
             raise TypeError(
-                f"state.{self._name} is indexed with {index!r} ({type(index).__name__}); expected "
-                "an int or a slice, or for other ways of NumPy's a copy: state."
-                f"{self._name}.copy()[...]"
+                f"state.{self._name} is indexed with {shown(index)} ({type(index).__name__}); "
+                f"expected an int or a slice: {self._other_ways(index)}"
             ) from None
         at: int = index + length if index < 0 else index
         if not 0 <= at < length:
@@ -80,6 +112,18 @@ class Array(NDArrayOperatorsMixin, View):
                 f"which has length {length}"
             )
         return at
+
+    def __ss_check_update__(self, name: str, index: Any) -> None:
+        found = self._misfit(name, index)
+        if found is not None:
+            raise TypeError(str(found))
+
+    def _other_ways(self, index: Any) -> str:
+        """What to write where one of NumPy's other indices stands."""
+        if isinstance(index, float | np.floating):
+            return "write int(x)"
+        whole = f"state.{self._name}"
+        return f"read {whole}.copy()[...]; store x = {whole}.copy(), x[...] = value, {whole}[:] = x"
 
     def _element(self, index: Any) -> int:
         lengths = self._shape
@@ -128,21 +172,33 @@ class Array(NDArrayOperatorsMixin, View):
                 return  # state.row[1] += x, which has stored
             value = value.__array__()
         given = value if isinstance(value, np.ndarray) else self._given(value)
-        what, convert = f"state.{self._name}", self._converted
         try:
             spread = np.broadcast_to(given, self._shape)
         except ValueError:
             raise ValueError(
-                f"could not broadcast elements of shape {given.shape} into those of {what} of "
-                f"shape {self._shape}: the lengths of each axis must be equal, or 1"
+                f"could not broadcast elements of shape {given.shape} into those of state."
+                f"{self._name} of shape {self._shape}: the lengths of each axis must be equal, or 1"
             ) from None
-        values = [convert(one, what) for one in spread.ravel().tolist()]
+        values = self._held(spread)
         first = self._contiguous()
         if first < 0 or self._storage.number == "str":
-            for at, one in zip(self._elements(), values, strict=True):
+            for at, one in zip(self._elements(), values.tolist(), strict=True):
                 self._words[at] = one
         else:
-            self._words.write(first, np.array(values, self._storage.dtype).tobytes())
+            self._words.write(first, values.tobytes())
+
+    def _held(self, given: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the elements hold for these values, one behind the other; all are checked."""
+        storage = self._storage
+        if given.dtype.kind in _FITTING.get(storage.number, "") and _is_within(given, storage):
+            with np.errstate(over="ignore"):  # a float32 that is too large is infinite
+                made = given.astype(storage.dtype).ravel()
+            if storage.number == "float":
+                made[np.isnan(made)] = np.nan
+            return made
+        what, convert = f"state.{self._name}", self._converted
+        values = [convert(one, what) for one in given.ravel().tolist()]
+        return np.array(values, object if storage.number == "str" else storage.dtype)
 
     def _given(self, value: Any) -> npt.NDArray[Any]:
         """Python's own values as an array that keeps them: a great int stays one."""
@@ -183,27 +239,41 @@ class Array(NDArrayOperatorsMixin, View):
             made = np.empty(self._shape, object)
             made.ravel()[:] = [words[at] for at in self._elements()]
         elif first >= 0:
-            size = int(np.prod(self._shape))
-            made = np.frombuffer(words.read(first, size), self._storage.dtype)
-            made = made.astype(_WIDE[number], copy=False).reshape(self._shape)
+            made = np.frombuffer(words.read(first, self.size), self._storage.dtype)
+            made = made.astype(self.dtype, copy=False).reshape(self._shape)
         else:
             values = [words[at] for at in self._elements()]
-            made = np.array(values, _WIDE[number]).reshape(self._shape)
+            made = np.array(values, self.dtype).reshape(self._shape)
         made.flags.writeable = False
         return made
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **named: Any
     ) -> Any:
-        made = getattr(ufunc, method)(*map(_plain, inputs), **_plain(named))
+        function = getattr(ufunc, method)
+        if method == "at":
+            return _changing(function, *inputs)
         if out is None:
-            return made
-        (target,) = out
-        target[...] = made
-        return target
+            return function(*map(_plain, inputs), **_plain(named))
+        if "where" in named:  # what it leaves out stays
+            named["out"] = tuple([one.copy() if isinstance(one, Array) else one for one in out])
+        found = function(*map(_plain, inputs), **_plain(named))
+        made = found if isinstance(found, tuple) else (found,)
+        for target, one in zip(out, made, strict=True):
+            if target is not None:
+                target[...] = one
+        given = [one if into is None else into for into, one in zip(out, made, strict=True)]
+        return tuple(given) if isinstance(found, tuple) else given[0]
 
     def __array_function__(self, function: Any, kinds: Any, given: Any, named: Any) -> Any:
-        return function(*_plain(given), **_plain(named))
+        if function in _CHANGING:
+            return _changing(function, *given, **named)
+        out = named.pop("out", None)
+        made = function(*_plain(given), **_plain(named))
+        if out is None:
+            return made
+        out[...] = made
+        return out
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -220,6 +290,15 @@ class Array(NDArrayOperatorsMixin, View):
     @property
     def ndim(self) -> int:  # type: ignore[override]
         return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self._shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the copies."""
+        return np.dtype(_WIDE.get(self._storage.number, object))
 
     def copy(self) -> npt.NDArray[Any]:  # type: ignore[override]
         return self.__array__().copy()
@@ -241,5 +320,15 @@ def _as_numpy_does(name: str) -> Any:
     return method
 
 
+def _as_numpy_changes(name: str) -> Any:
+    def method(self: Array, *given: Any, **named: Any) -> None:
+        _changing(getattr(np.ndarray, name), self, *given, **named)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("partition", "put", "sort"):
+    setattr(Array, _name, _as_numpy_changes(_name))
 for _name in ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all"):
     setattr(Array, _name, _as_numpy_does(_name))

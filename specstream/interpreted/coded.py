@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from specstream.declarations.containers import Container, Shape
+from specstream.declarations.options import shown
 from specstream.interpreted.values import Texts, stored
 
 __all__ = ["Begin", "Coded", "ElementsOf", "full"]
@@ -28,7 +29,10 @@ class Coded:
         if not self.shape.is_tuple:
             return (convert[0](value, what),)
         if not isinstance(value, tuple) or len(value) != len(convert):
-            raise TypeError(f"{what} is declared {self.shape} and gets {value!r}")
+            raise TypeError(
+                f"{what} is declared {self.shape} and gets {shown(value)} "
+                f"({type(value).__name__}): give a tuple of {len(convert)}"
+            )
         return tuple([one(part, what) for one, part in zip(convert, value, strict=True)])
 
     def codes(self, parts: tuple[Any, ...]) -> tuple[int, ...]:

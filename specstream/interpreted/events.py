@@ -13,18 +13,40 @@ from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.refusals import TIMER_NAMES
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Shape
+from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
 from specstream.interpreted.values import Texts, emitted
 
-__all__ = ["Drawing", "Emit", "make_event", "make_timer"]
+__all__ = ["Drawing", "Emit", "OnlyRead", "check_returned", "make_event", "make_timer"]
 
 _FORMS = {"int": (ord("i"), 8), "str": (ord("i"), 8), "float": (ord("d"), 8), "bool": (ord("?"), 1)}
 _KEY = len(RESERVED_COLUMNS) + 1  # of a timer's columns, the first word of its key
 
 
-class Drawing:
+class OnlyRead:
+    """What an operator reads and cannot change; ``__ss_name__`` is what it calls it."""
+
+    __slots__ = ()
+    __ss_name__ = "event"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise _only_read(type(self).__ss_name__, name, "assigned")
+
+    def __delattr__(self, name: str) -> None:
+        raise _only_read(type(self).__ss_name__, name, "deleted")
+
+
+def _only_read(own: str, name: str, done: str) -> AttributeError:
+    return AttributeError(
+        f"{own}.{name} cannot be {done}: what {own} has is only read; keep a value under a local "
+        "name, or in the state"
+    )
+
+
+class Drawing(OnlyRead):
     """Order key and random numbers, as compiled operators have them.
 
     Args:
@@ -32,41 +54,45 @@ class Drawing:
         seed: of the random numbers.
     """
 
-    __slots__ = ("_run", "_seed", "_texts")
+    # Columns may have any other names.
+    __slots__ = ("__ss_run__", "__ss_seed__")
+    __ss_run__: Any
+    __ss_seed__: int
 
-    def __init__(self, run: Any, seed: int, texts: Texts) -> None:
-        self._run, self._seed, self._texts = run, seed, texts
+    def __init__(self, run: Any, seed: int) -> None:
+        object.__setattr__(self, "__ss_run__", run)
+        object.__setattr__(self, "__ss_seed__", seed)
 
     @property
     def timestamp(self) -> int:
-        found: int = self._run.column(0, *_FORMS["int"])
+        found: int = self.__ss_run__.column(0, *_FORMS["int"])
         return found
 
     @property
     def source(self) -> int:
-        found: int = self._run.column(1, *_FORMS["int"])
+        found: int = self.__ss_run__.column(1, *_FORMS["int"])
         return found
 
     @property
     def sequence(self) -> int:
-        found: int = self._run.sequence()
+        found: int = self.__ss_run__.sequence()
         return found
 
-    def _key(self, draw: int) -> tuple[int, ...]:
-        return self._seed, self.timestamp, self.source, self.sequence, int(draw)
+    def __ss_key__(self, draw: int) -> tuple[int, ...]:
+        return self.__ss_seed__, self.timestamp, self.source, self.sequence, int(draw)
 
     def random_bits(self, draw: int) -> int:
-        return int(lib.ss_random_bits(*self._key(draw)))
+        return int(lib.ss_random_bits(*self.__ss_key__(draw)))
 
     def random(self, draw: int) -> float:
         return (self.random_bits(draw) >> 11) * 2.0**-53
 
     def normal(self, draw: int) -> float:
-        return float(lib.ss_random_normal(*self._key(draw)))
+        return float(lib.ss_random_normal(*self.__ss_key__(draw)))
 
     def integer(self, low: int, high: int, draw: int) -> int:
         drawn = ffi.new("int64_t *")
-        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
+        if lib.ss_random_integer(*self.__ss_key__(draw), int(low), int(high), drawn):
             raise ValueError(f"event.integer({low}, {high}, i): the range is empty")
         return int(drawn[0])
 
@@ -76,24 +102,25 @@ class Drawing:
         return self.integer(0, count, draw)
 
 
-def _reader(number: int, kind: str, null: int | None) -> Callable[[Any], Any]:
-    form = _FORMS[kind]
-    bit = _FORMS["bool"]
+def _reader(
+    run: Any, texts: Texts, number: int, kind: str, null: int | None
+) -> Callable[[Any], Any]:
+    column, form, bit = run.column, _FORMS[kind], _FORMS["bool"]
     if kind == "str":
 
         def text(self: Any) -> Any:
-            if null is not None and self._run.column(null, *bit):
+            if null is not None and column(null, *bit):
                 return None
-            code = self._run.column(number, *form)
-            return "" if code == EMPTY else self._texts.text(code)
+            code = column(number, *form)
+            return "" if code == EMPTY else texts.text(code)
 
         return text
     code, size = form
     if null is None:
-        return lambda self: self._run.column(number, code, size)
+        return lambda self: column(number, code, size)
 
     def value(self: Any) -> Any:
-        return None if self._run.column(null, *bit) else self._run.column(number, code, size)
+        return None if column(null, *bit) else column(number, code, size)
 
     return value
 
@@ -103,19 +130,21 @@ def make_event(schema: Schema, run: Any, seed: int, texts: Texts) -> Any:
     first = len(RESERVED_COLUMNS)
     nulls = {name: first + len(schema) + at for at, name in enumerate(schema.nullable)}
     members: dict[str, Any] = {
-        name: property(_reader(first + at, column.kind, nulls.get(name)))
+        name: property(_reader(run, texts, first + at, column.kind, nulls.get(name)))
         for at, (name, column) in enumerate(schema)
     }
-    known = ", ".join((*schema.names, *RESERVED_COLUMNS, "sequence"))
-
-    def is_null(self: Any, name: str) -> bool:
-        return name in nulls and bool(self._run.column(nulls[name], *_FORMS["bool"]))
+    known = (*schema.names, *RESERVED_COLUMNS, "sequence")
 
     def lacks(self: Any, name: str) -> Any:
-        raise AttributeError(f"the event has no column {name!r}; it has {known}")
+        raise AttributeError(f"the event has no column {name!r}; {names_it_has(name, known)}")
+
+    def is_null(self: Any, name: str) -> bool:
+        if name not in schema.names:
+            lacks(self, name)
+        return name in nulls and bool(run.column(nulls[name], *_FORMS["bool"]))
 
     members |= {"__slots__": (), "is_null": is_null, "__getattr__": lacks}
-    return type("Event", (Drawing,), members)(run, seed, texts)
+    return type("Event", (Drawing,), members)(run, seed)
 
 
 def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
@@ -123,13 +152,13 @@ def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
 
     def of(self: Any) -> Any:
         parts = [
-            self._texts.text(word)
+            texts.text(word)
             if part.number == "str"
             else bool(word)
             if part.number == "bool"
             else word
             for at, part in enumerate(key.parts)
-            for word in [self._run.column(_KEY + at, *_FORMS["int"])]
+            for word in [run.column(_KEY + at, *_FORMS["int"])]
         ]
         return key.made(parts)
 
@@ -138,11 +167,18 @@ def make_timer(key: Shape, run: Any, seed: int, texts: Texts) -> Any:
 
     members: dict[str, Any] = {
         "__slots__": (),
+        "__ss_name__": "timer",
         "key": property(of),
-        "at": property(lambda self: self._run.column(len(RESERVED_COLUMNS), *_FORMS["int"])),
+        "at": property(lambda self: run.column(len(RESERVED_COLUMNS), *_FORMS["int"])),
         "__getattr__": lacks,
     }
-    return type("Timer", (Drawing,), members)(run, seed, texts)
+    return type("Timer", (Drawing,), members)(run, seed)
+
+
+def check_returned(value: object) -> None:
+    """What an operator's function returns goes nowhere."""
+    if value is not None:
+        raise TypeError(f"the operator returns {shown(value)}; expected nothing: emit(...) it")
 
 
 class Emit:
@@ -167,7 +203,7 @@ class Emit:
     def __call__(self, *values: Any, **named: Any) -> None:
         words = self._words
         if named or len(values) != len(words):
-            values = self._completed(values, named)
+            values = self._schema.row(values, named)
         if not self._null_words:
             self._put(tuple([make(value) for make, value in zip(words, values, strict=True)]))
             return
@@ -181,12 +217,3 @@ class Emit:
             else:
                 row.append(make(value))
         self._put((*row, *nulls))
-
-    def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """In the order of the columns; a nullable one that is not given is null."""
-        schema = self._schema
-        given = dict(zip(schema.names, values, strict=False)) | named
-        missing = set(schema.names) - set(schema.nullable) - set(given)
-        if len(given) != len(values) + len(named) or set(given) - set(schema.names) or missing:
-            raise TypeError(f"expected emit({', '.join(schema.names)})")
-        return tuple(given.get(name) for name in schema.names)

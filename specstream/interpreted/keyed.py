@@ -6,7 +6,17 @@ through them in the order of insertion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping, MutableSet
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    MappingView,
+    MutableMapping,
+    MutableSet,
+    ValuesView,
+)
 from typing import Any
 
 from specstream._native import lib
@@ -103,6 +113,9 @@ class Entries:
     def key_of(self, entry: int) -> Any:
         return self.key.of_codes(self.run.keyed_key(self.number, entry, self.of.key.words))
 
+    def item(self, entry: int) -> tuple[Any, Any]:
+        return self.key_of(entry), self.has(entry)
+
     def walk(self, what: str, backwards: bool = False) -> Iterator[int]:
         """The entries in the order of their insertion."""
         run, number = self.run, self.number
@@ -124,6 +137,32 @@ class Entries:
             raise KeyError(problem)
         last: int = entries[-1]
         return last
+
+
+class _Walked(MappingView):
+    """A view of a dict: what is made of each entry, both ways."""
+
+    def __init__(self, of: StateDict, made: Callable[[int], Any]) -> None:
+        super().__init__(of)
+        self._walk, self._made = of._entries.walk, made
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._made, self._walk("dictionary"))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(self._made, self._walk("dictionary", backwards=True))
+
+
+class _Keys(_Walked, KeysView[Any]):
+    pass
+
+
+class _Values(_Walked, ValuesView[Any]):
+    pass
+
+
+class _Items(_Walked, ItemsView[Any, Any]):
+    pass
 
 
 class StateDict(MutableMapping[Any, Any]):
@@ -166,6 +205,15 @@ class StateDict(MutableMapping[Any, Any]):
     def __reversed__(self) -> Iterator[Any]:
         return map(self._entries.key_of, self._entries.walk("dictionary", backwards=True))
 
+    def keys(self) -> KeysView[Any]:
+        return _Keys(self, self._entries.key_of)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self, self._entries.has)
+
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self, self._entries.item)
+
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:
             self[key] = default
@@ -173,7 +221,7 @@ class StateDict(MutableMapping[Any, Any]):
 
     def popitem(self) -> tuple[Any, Any]:
         entry = self._entries.last("popitem(): dictionary is empty")
-        pair = self._entries.key_of(entry), self._entries.has(entry)
+        pair = self._entries.item(entry)
         self._entries.remove(entry)
         return pair
 
@@ -189,6 +237,9 @@ class StateDict(MutableMapping[Any, Any]):
             if isinstance(other, MutableMapping | dict)
             else NotImplemented
         )
+
+    def __ror__(self, other: Any) -> Any:
+        return dict(other) | self.copy() if isinstance(other, dict) else NotImplemented
 
     def __ior__(self, other: Any) -> StateDict:
         self.update(other)

@@ -3,6 +3,7 @@ everything."""
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,16 +33,20 @@ def interpreted_program(
         site: number of its first line, see :mod:`specstream.compiler.sites`.
 
     Raises:
-        DeclarationError: the function is not one of (state, event, emit), there are timers and
-            nothing to run or the other way round, or a field has operations, which are compiled.
+        DeclarationError: the function is not one of (state, event, emit), or is a generator or
+            async; there are timers and nothing to run or the other way round; or a field has
+            operations, which are compiled.
     """
     if layout.operations:
         names = ", ".join(dict.fromkeys(field.name for field, _ in layout.operations))
         raise DeclarationError(
             f"operator {operator!r} is interpreted, and its state has boosted fields ({names}), "
-            "whose operations are compiled; expected fields without operations="
+            "whose operations only compiled code can call; expected fields without boosted(...), "
+            "whose functions are called on them, like sorted_insert(state.users, key)"
         )
     checked, fired = checked_functions(function, operator, layout, on_timer)
+    for one in (checked, fired):
+        _check_runs(one, operator)
     written = _written(checked, site)
     program = _program(checked, operator, frozenset((*event.names, *EVENT_ATTRIBUTES)), written)
     program.strings = tuple(layout.strings)
@@ -50,6 +55,19 @@ def interpreted_program(
         program.on_timer = _program(fired, operator, frozenset(), _written(fired, site))
         program.on_timer.is_on_timer, program.on_timer.event = True, TIMER
     return program
+
+
+def _check_runs(function: types.FunctionType | None, operator: str) -> None:
+    """A call of a function runs it."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        what, way_out = "is a generator, which nobody would run", "emit(...) what it yields"
+    elif inspect.iscoroutinefunction(function):
+        what, way_out = "is an async function, which nobody would await", "leave async out"
+    else:
+        return
+    raise DeclarationError(
+        f"operator {operator!r}: {function.__name__!r} {what}; expected a plain function: {way_out}"
+    )
 
 
 def _written(function: types.FunctionType, site: int) -> dict[types.FunctionType, Written]:

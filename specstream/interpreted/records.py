@@ -15,21 +15,28 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.containers import Shape
+from specstream.declarations.records import Record
 from specstream.declarations.state import Field
-from specstream.interpreted.arrays import Array
+from specstream.interpreted.arrays import Array, strides_of
+from specstream.interpreted.coded import Begin, ElementsOf
 from specstream.interpreted.values import stored
 
-__all__ = ["Records", "make_records"]
+__all__ = ["Member", "Records", "record_array", "scalar_record"]
+
+Member = tuple[property, Callable[[Any], None]]
+"""A field of the state: what reads it, and what is called when it is assigned."""
 
 _WORD = "_specstream_word"
 
 
-def _property(name: str, at: int, words: Any, convert: Callable[[Any, str], Any], what: str) -> Any:
-    def put(self: Any, value: Any) -> None:
-        words[self.__dict__[_WORD]() + at] = convert(value, what)
+def _property(at: int, words: Any) -> property:
+    return property(lambda self: words[self.__dict__[_WORD]() + at])
 
-    return property(lambda self: words[self.__dict__[_WORD]() + at], put)
+
+def _blank(record: Any) -> Any:
+    return object.__new__(record)
 
 
 class Records:
@@ -46,8 +53,8 @@ class Records:
         self,
         what: str,
         shape: Shape,
-        elements_of: Callable[[str, Any], Any],
-        begin: list[Callable[[], None]],
+        elements_of: ElementsOf,
+        begin: Begin,
     ) -> None:
         record: Any = shape.record
         self.record, self._what, self._names = record, what, shape.names
@@ -56,18 +63,52 @@ class Records:
             for name, part in zip(shape.names, shape.parts, strict=True)
         ]
         self._words = [elements_of("state", part) for part in shape.parts]
-        members: dict[str, Any] = {
-            name: _property(name, at, words, *convert)
-            for at, (name, words, convert) in enumerate(
-                zip(shape.names, self._words, self._convert, strict=True)
-            )
-        }
-        members["__eq__"] = lambda own, other: _values(own, shape) == _values(other, shape)
-        members["__hash__"] = None
         # Made without the checks of a declaration: it declares nothing.
-        self._bound: Any = type.__new__(type(record), record.__name__, (record,), members)
+        self._bound: Any = type.__new__(type(record), record.__name__, (record,), self._members())
         self.objects: dict[Hashable, Any] = {}
         begin.append(self.objects.clear)
+
+    def _members(self) -> dict[str, Any]:
+        """Of the class whose objects are in the state. A copy of one, and what its class makes when
+        it is called, is a record by itself."""
+        record, names = self.record, self._names
+        places = {
+            name: (words, at, *convert)
+            for at, (name, words, convert) in enumerate(
+                zip(names, self._words, self._convert, strict=True)
+            )
+        }
+
+        def assign(own: Any, name: str, value: Any) -> None:
+            place = places.get(name)
+            if place is not None:
+                words, at, convert, what = place
+                words[own.__dict__[_WORD]() + at] = convert(value, what)
+            elif hasattr(getattr(record, name, None), "__set__"):  # a property of the user's
+                object.__setattr__(own, name, value)
+            else:
+                raise AttributeError(
+                    f"record {record.__name__} has no field {name!r}; {names_it_has(name, names)}"
+                )
+
+        def delete(own: Any, name: str) -> None:
+            raise AttributeError(
+                f"field {name!r} of {record.__name__} cannot be deleted: assign another value to it"
+            )
+
+        def reduced(own: Any) -> Any:
+            return _blank, (record,), {name: getattr(own, name) for name in names}
+
+        members: dict[str, Any] = {
+            name: _property(at, words) for name, (words, at, *_) in places.items()
+        }
+        members |= {one: getattr(record, one) for one in ("__doc__", "__module__", "__qualname__")}
+        members |= {"__setattr__": assign, "__delattr__": delete, "__reduce__": reduced}
+        members["__new__"] = lambda cls, *given, **named: record(*given, **named)
+        if record.__eq__ is Record.__eq__:
+            members["__eq__"] = lambda own, other: _values(own, record) == _values(other, record)
+            members["__hash__"] = None
+        return members
 
     def values(self, value: Any) -> list[Any]:
         """What a record has, checked."""
@@ -123,10 +164,8 @@ class Records:
             one.__dict__.update(zip(self._names, values, strict=True))
 
 
-def _values(record: Any, shape: Shape) -> Any:
-    if not isinstance(record, shape.record):  # type: ignore[arg-type]
-        return NotImplemented
-    return [getattr(record, name) for name in shape.names]
+def _values(one: Any, record: Any) -> Any:
+    return [getattr(one, name) for name in record._names()] if isinstance(one, record) else None
 
 
 def _release(one: Any, record: Any) -> None:
@@ -161,6 +200,9 @@ class RecordArray(Array):
     def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
         return RecordArray(self._name, self._storage, self._words, offset, shape, strides)
 
+    def _other_ways(self, index: Any) -> str:
+        return f"take a list, list(state.{self._name})"
+
     def _put(self, value: Any) -> None:
         values = list(value) if isinstance(value, list | tuple | Array) else None
         places = list(self._elements())
@@ -174,8 +216,8 @@ class RecordArray(Array):
 
     def _copied(self) -> Any:
         raise TypeError(
-            f"state.{self._name} is an array of records, which NumPy has not; expected "
-            "[one.field for one in state.field]"
+            f"state.{self._name} is an array of records, which NumPy has not; take a field of "
+            f"each, [one.x for one in state.{self._name}], or a list, list(state.{self._name})"
         )
 
 
@@ -183,29 +225,24 @@ def _as_it_is(value: Any, what: str) -> Any:
     return value
 
 
-def make_records(
-    field: Field, elements_of: Callable[[str, Any], Any], begin: list[Callable[[], None]]
-) -> property:
-    """A field of records: a scalar or an array."""
+def _places(field: Field, elements_of: ElementsOf, begin: Begin) -> _Places:
     assert field.record is not None
-    records = Records(f"state.{field.name}", field.record, elements_of, begin)
-    places = _Places(records)
-    if len(field.shape) == 1:
-        first = field.offset
+    return _Places(Records(f"state.{field.name}", field.record, elements_of, begin))
 
-        def put(self: Any, value: Any) -> None:
-            places[first] = value
 
-        return property(lambda self: places[first], put)
-    strides = [1]
-    for length in reversed(field.shape[1:]):
-        strides.insert(0, strides[0] * length)
-    array = RecordArray(
-        field.name, field.storage, places, field.offset, field.shape[:-1], tuple(strides[:-1])
+def scalar_record(field: Field, elements_of: ElementsOf, begin: Begin) -> Member:
+    """A field that is one record."""
+    places, first = _places(field, elements_of, begin), field.offset
+
+    def put(value: Any) -> None:
+        places[first] = value
+
+    return property(lambda self: places[first]), put
+
+
+def record_array(field: Field, elements_of: ElementsOf, begin: Begin) -> RecordArray:
+    """A field that is an array of them."""
+    places, strides = _places(field, elements_of, begin), strides_of(field.shape)
+    return RecordArray(
+        field.name, field.storage, places, field.offset, field.dimensions, strides[:-1]
     )
-
-    def same(self: Any, value: Any) -> None:
-        if value is not array:
-            raise AttributeError(f"state.{field.name} is an array and cannot be replaced")
-
-    return property(lambda self: array, same)

@@ -15,7 +15,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
-from specstream.interpreted.events import Emit, make_event, make_timer
+from specstream.interpreted.events import Emit, check_returned, make_event, make_timer
 from specstream.interpreted.polling import polled
 from specstream.interpreted.runtime import RunEnded, make_run
 from specstream.interpreted.state import Elements, make_state
@@ -121,7 +121,7 @@ class Interpreter:
                 begin()
             raised = False
             try:
-                function(state, given, emit)
+                check_returned(function(state, given, emit))
             except RunEnded:
                 raised = True
             except BaseException as error:

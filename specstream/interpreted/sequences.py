@@ -8,10 +8,12 @@ Each does what a few primitives of a backend do: insert and delete elements, and
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import Any
 
 from specstream.compiler import standard_library
+from specstream.declarations.options import shown
 from specstream.declarations.state import Field
 from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
 from specstream.interpreted.records import Records
@@ -116,7 +118,13 @@ class StateList(MutableSequence[Any]):
 
     def _index(self, index: Any, problem: str) -> int:
         count = len(self)
-        at: int = index.__index__() if not isinstance(index, int) else index
+        try:
+            at = operator.index(index)
+        except TypeError:
+            raise TypeError(
+                f"state.{self._name} is a {self._of.kind} and is indexed with {shown(index)} "
+                f"({type(index).__name__}); expected an int: write int(x)"
+            ) from None
         if not -count <= at < count:
             raise IndexError(problem)
         return at % count

@@ -17,7 +17,7 @@ from specstream.compiler.oracle_timers import timer_key, timer_text
 from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
-from specstream.interpreted.events import Emit, make_event, make_timer
+from specstream.interpreted.events import Emit, check_returned, make_event, make_timer
 from specstream.interpreted.memory import Memory
 from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
@@ -102,14 +102,14 @@ class Sequential:
         if self._layout.timers is not None:
             memory.clock = max(memory.clock, time)
 
-    def _run(self, function: Callable[[], None], row: int) -> None:
+    def _run(self, function: Callable[[], object], row: int) -> None:
         memory, emitted = self._memory, len(self.rows)
         memory.begin()
         for begin in self._begin:
             begin()
         self._row = row
         try:
-            function()
+            check_returned(function())
         except BaseException:
             memory.undo()
             del self.rows[emitted:]

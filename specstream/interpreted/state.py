@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from specstream.columns.strings import StringTable
+from specstream.compiler.oracle import OracleLocks
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state import Field, Layout
-from specstream.interpreted.arrays import Array
+from specstream.declarations.updates import misfit_of_field
+from specstream.interpreted.arrays import Array, strides_of
 from specstream.interpreted.containers import make_container
-from specstream.interpreted.records import make_records
+from specstream.interpreted.records import Member, record_array, scalar_record
 from specstream.interpreted.values import Texts, layout_of, stored
 
 __all__ = ["Elements", "make_state"]
@@ -38,50 +41,52 @@ class Elements:
         return found
 
 
-def _scalar(field: Field, words: Any) -> property:
+def _scalar(field: Field, words: Any) -> Member:
     at, convert, what = field.start, stored(field.storage), f"state.{field.name}"
 
-    def put(self: Any, value: Any) -> None:
+    def put(value: Any) -> None:
         words[at] = convert(value, what)
 
-    return property(lambda self: words[at], put)
+    return property(lambda self: words[at]), put
 
 
-def _whole(field: Field, held: Any) -> property:
+def _whole(field: Field, held: Any) -> Member:
     """A field that cannot be replaced; ``state.x |= other`` gives it back."""
 
-    def put(self: Any, value: Any) -> None:
+    def put(value: Any) -> None:
         if value is not held:
-            is_array = field.container is None
-            what = "an array" if is_array else f"a {field.container.kind}"  # type: ignore[union-attr]
-            way_out = "state.x[:] = values" if is_array else "its methods, like update"
             raise AttributeError(
-                f"state.{field.name} is {what} and cannot be replaced; expected {way_out}"
+                f"state.{field.name} {_is(field)} and cannot be replaced; {_way_in(field)}"
             )
 
-    return property(lambda self: held, put)
+    return property(lambda self: held), put
 
 
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides = [1]
-    for length in reversed(shape[1:]):
-        strides.insert(0, strides[0] * length)
-    return tuple(strides)
+def _is(field: Field) -> str:
+    if field.space == "locks":
+        return "holds locks"
+    if field.container is None:
+        return "is an array"
+    return "holds timers" if field.is_timers else f"is a {field.container.kind.replace('_', ' ')}"
 
 
-class _Locks:
-    """A field of locks: transactions need none."""
+_WAYS_IN = {
+    "array": "state.{0}[:] = values, or state.{0}[i] = value",
+    "dict": "state.{0}.clear(), and state.{0}.update(values)",
+    "set": "state.{0}.clear(), and state.{0}.update(values)",
+    "list": "state.{0}[:] = values",
+    "deque": "state.{0}.clear(), and state.{0}.extend(values)",
+    "priority_queue": "state.{0}.clear(), and state.{0}.push(value)",
+    "timers": "state.{0}.clear(), and state.{0}.set(key, at)",
+}
 
-    def __getitem__(self, index: Any) -> _Locks:
-        return self
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    acquire = release = __enter__
+def _way_in(field: Field) -> str:
+    """How what a field holds is changed."""
+    if field.space == "locks":
+        return f"take one by with state.{field.name}[i]:"
+    kind = "array" if field.container is None else field.container.kind
+    return f"change what it holds, by {_WAYS_IN[kind].format(field.name)}"
 
 
 def make_state(
@@ -89,31 +94,51 @@ def make_state(
 ) -> tuple[Any, list[Callable[[], None]]]:
     """The state over a backend; and what is to be called when an event begins."""
     begin: list[Callable[[], None]] = []
-    members: dict[str, Any] = {}
+    found: dict[str, Member] = {}
     for field in layout.fields:
-        held: Any
         if field.space == "locks":
-            held = _Locks()
+            found[field.name] = _whole(field, OracleLocks(field.name, field.size))
         elif field.container is not None:
-            held = make_container(field, layout, run, elements.of, begin)
+            made = make_container(field, layout, run, elements.of, begin)
+            found[field.name] = _whole(field, made)
+        elif field.record is not None and len(field.shape) == 1:
+            found[field.name] = scalar_record(field, elements.of, begin)
         elif field.record is not None:
-            members[field.name] = make_records(field, elements.of, begin)
-            continue
+            found[field.name] = _whole(field, record_array(field, elements.of, begin))
         else:
             words = elements.of(field.space, field.storage)
             if field.shape == ():
-                members[field.name] = _scalar(field, words)
+                found[field.name] = _scalar(field, words)
                 continue
-            held = Array(
-                field.name, field.storage, words, field.start, field.shape, _strides(field.shape)
-            )
-        members[field.name] = _whole(field, held)
+            strides = strides_of(field.shape)
+            array = Array(field.name, field.storage, words, field.start, field.shape, strides)
+            found[field.name] = _whole(field, array)
+    puts = {name: put for name, (_, put) in found.items()}
 
-    def lacks(self: Any, name: str) -> Any:
-        raise AttributeError(
-            f"state {layout.name!r} has no field {name!r}; it has "
-            f"{', '.join(one.name for one in layout.fields) or 'none'}"
-        )
+    def lacks(self: Any, name: str) -> NoReturn:
+        has = names_it_has(name, puts) if puts else "it has none"
+        raise AttributeError(f"state {layout.name!r} has no field {name!r}; {has}")
 
-    members |= {"__slots__": (), "__getattr__": lacks}
+    def assign(self: Any, name: str, value: Any) -> None:
+        put = puts.get(name)
+        if put is None:
+            lacks(self, name)
+        put(value)
+
+    def delete(self: Any, name: str) -> None:
+        field = layout.field(name)
+        if field is None:
+            lacks(self, name)
+        is_scalar = field.container is None and field.dimensions == ()
+        way = f"assign another value, state.{name} = value" if is_scalar else _way_in(field)
+        raise AttributeError(f"state.{name} cannot be deleted: the fields of a state stay; {way}")
+
+    def check_update(self: Any, name: str, key: Any) -> None:
+        misfit = misfit_of_field(name, layout, key)
+        if misfit is not None:
+            raise TypeError(str(misfit))
+
+    members: dict[str, Any] = {name: of for name, (of, _) in found.items()}
+    members |= {"__slots__": (), "__getattr__": lacks, "__setattr__": assign}
+    members |= {"__delattr__": delete, "__ss_check_update__": check_update}
     return type("State", (), members)(), begin

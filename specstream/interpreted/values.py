@@ -16,6 +16,7 @@ import numpy as np
 
 from specstream.columns.strings import StringTable
 from specstream.declarations.element_types import Storage
+from specstream.declarations.options import shown
 from specstream.declarations.schema import Column
 
 __all__ = ["Texts", "emitted", "layout_of", "stored"]
@@ -34,8 +35,21 @@ def layout_of(storage: Storage) -> tuple[int, int]:
     return ord("u" if is_unsigned else _CODES[storage.number]), storage.size
 
 
-def mismatch(what: str, declared: str, value: Any) -> TypeError:
-    return TypeError(f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})")
+def mismatch(what: str, declared: str, value: Any, conversion: str) -> TypeError:
+    """What is raised for a value of another type.
+
+    Args:
+        conversion: what makes a value of the right type of most others.
+    """
+    way_out = f"write {conversion}"
+    if value is None:
+        way_out = "test it for None before"
+        if what.startswith("emitted"):
+            way_out += f", or declare the column as ss.nullable({declared})"
+    elif isinstance(value, list | tuple | dict | set) or getattr(value, "shape", ()) != ():
+        way_out = "give one element at a time, like x[0]"
+    found = f"{shown(value)} ({type(value).__name__})"
+    return TypeError(f"{what} is declared {declared} and gets {found}: {way_out}")
 
 
 def whole(value: Any, what: str, declared: str, low: int, high: int) -> int:
@@ -46,7 +60,7 @@ def whole(value: Any, what: str, declared: str, low: int, high: int) -> int:
             if isinstance(value, np.bool_):
                 value = int(value)
             else:
-                raise mismatch(what, declared, value) from None
+                raise mismatch(what, declared, value, "int(x)") from None
     if not low <= value <= high:
         raise OverflowError(
             f"{what} is declared {declared}, which holds {low} to {high}, and gets {value}: "
@@ -58,21 +72,27 @@ def whole(value: Any, what: str, declared: str, low: int, high: int) -> int:
 def real(value: Any, what: str, declared: str) -> float:
     if value.__class__ is not float:
         if not isinstance(value, float | int | np.floating | np.integer | np.bool_):
-            raise mismatch(what, declared, value)
-        value = float(value)
+            raise mismatch(what, declared, value, "float(x)")
+        try:
+            value = float(value)
+        except OverflowError:
+            raise OverflowError(
+                f"{what} is declared {declared} and gets an int that no float holds: test the "
+                "value before it is stored"
+            ) from None
     return value if value == value else _NAN
 
 
 def truth(value: Any, what: str, declared: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise mismatch(what, declared, value)
+    raise mismatch(what, declared, value, "x != 0")
 
 
 def text(value: Any, what: str, declared: str) -> str:
     if isinstance(value, str):
         return value if value.__class__ is str else str(value)
-    raise mismatch(what, declared, value)
+    raise mismatch(what, declared, value, "str(x)")
 
 
 @functools.cache

@@ -12,11 +12,12 @@ from typing import Any
 
 from specstream.compiler.inputs import ASKED
 from specstream.compiler.interpreted_vertex import KEY, Input, InterpretedVertex
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.schema import Column
 from specstream.declarations.state import Field
 from specstream.interpreted.coded import ElementsOf
-from specstream.interpreted.events import Drawing
+from specstream.interpreted.events import Drawing, OnlyRead
 from specstream.interpreted.values import Texts
 
 __all__ = ["make_vertex_event"]
@@ -33,21 +34,21 @@ class _OfVertex(Drawing):
 
     @property
     def timestamp(self) -> int:
-        found: int = self._run.given(0, _INT)
+        found: int = self.__ss_run__.given(0, _INT)
         return found
 
     @property
     def source(self) -> int:
-        found: int = self._run.given(1, _INT)
+        found: int = self.__ss_run__.given(1, _INT)
         return found
 
     @property
     def sequence(self) -> int:
-        found: int = self._run.given(2, _INT)
+        found: int = self.__ss_run__.given(2, _INT)
         return found
 
-    def _key(self, draw: int) -> tuple[int, ...]:
-        seed = self._run.given(3, _INT) % 2**64
+    def __ss_key__(self, draw: int) -> tuple[int, ...]:
+        seed = self.__ss_run__.given(3, _INT) % 2**64
         return seed, self.timestamp, self.source, self.sequence, int(draw)
 
 
@@ -123,14 +124,23 @@ def _members(reader: _Reader, lacks: str) -> dict[str, Any]:
         value = values[name]
         return property(lambda self: value())
 
-    def is_null(self: Any, name: str) -> bool:
-        return name in nulls and nulls[name]()
-
     def missing(self: Any, name: str) -> Any:
-        raise AttributeError(f"{lacks} {name!r}; it has {', '.join(names)}")
+        raise AttributeError(f"{lacks} {name!r}; {names_it_has(name, names)}")
+
+    def is_null(self: Any, name: str) -> bool:
+        if name not in nulls:
+            missing(self, name)
+        return nulls[name]()
 
     members: dict[str, Any] = {name: made(name) for name in names}
     return members | {"__slots__": (), "is_null": is_null, "__getattr__": missing}
+
+
+def _input(reader: _Reader) -> Any:
+    """One input, as an object."""
+    name = reader.of.name
+    members = _members(reader, f"input {name!r} has no column")
+    return type("Input", (OnlyRead,), members | {"__ss_name__": f"event.{name}"})()
 
 
 def make_vertex_event(
@@ -142,21 +152,18 @@ def make_vertex_event(
     ]
     if not readers[0].of.name:
         members = _members(readers[0], "the event has no column")
-        return type("Event", (_OfVertex,), members)(run, 0, texts)
-    inputs = {
-        one.of.name: type("Input", (), _members(one, f"input {one.of.name!r} has no column"))()
-        for one in readers
-    }
+        return type("Event", (_OfVertex,), members)(run, 0)
+    inputs = {one.of.name: _input(one) for one in readers}
     by_name = {one.of.name: one for one in readers}
-    known = ", ".join((*inputs, *KEY[:3]))
+    known = (*inputs, *KEY[:3])
 
     def reader_of(name: str) -> _Reader:
         if name not in by_name:
-            raise AttributeError(f"the event has no input {name!r}; it has {', '.join(by_name)}")
+            raise AttributeError(f"the event has no input {name!r}; {names_it_has(name, by_name)}")
         return by_name[name]
 
     def lacks(self: Any, name: str) -> Any:
-        raise AttributeError(f"the event has no input {name!r}; it has {known}")
+        raise AttributeError(f"the event has no input {name!r}; {names_it_has(name, known)}")
 
     def input_of(name: str) -> property:
         one = inputs[name]
@@ -169,4 +176,4 @@ def make_vertex_event(
     assert set(asked) == set(ASKED)
     every: dict[str, Any] = {name: input_of(name) for name in inputs}
     every |= {"__slots__": (), "__getattr__": lacks, **asked}
-    return type("Event", (_OfVertex,), every)(run, 0, texts)
+    return type("Event", (_OfVertex,), every)(run, 0)

@@ -20,7 +20,7 @@ from specstream.compiler.interpreted_vertex import (
     shown_path,
 )
 from specstream.declarations.state import Layout
-from specstream.interpreted.events import Emit, make_timer
+from specstream.interpreted.events import Emit, check_returned, make_timer
 from specstream.interpreted.polling import Sites, polled
 from specstream.interpreted.runtime import RunEnded, make_run
 from specstream.interpreted.state import Elements, make_state
@@ -64,11 +64,12 @@ class _Vertex:
         for begin in self.begin:
             begin()
         if fires:
-            self.on_timer(self.state, self.timer, self.emit)
+            returned = self.on_timer(self.state, self.timer, self.emit)
         elif self.of.layout.fields:
-            self.process(self.state, self.event, self.emit)
+            returned = self.process(self.state, self.event, self.emit)
         else:
-            self.process(self.event, self.emit)
+            returned = self.process(self.event, self.emit)
+        check_returned(returned)
 
     def note(self, error: BaseException, path: list[int]) -> None:
         of = self.of

@@ -8,7 +8,7 @@ they are not run: their rows are those that they have sent there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.state import Field, Layout
 from specstream.errors import SpecstreamError
-from specstream.interpreted.events import Emit, make_timer
+from specstream.interpreted.events import Emit, check_returned, make_timer
 from specstream.interpreted.memory import Memory
 from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
@@ -62,14 +62,12 @@ class _Vertex:
         self.rows = []
         for begin in self.begin:
             begin()
-        program = self.of.program
+        program, given = self.of.program, (self.event, self.emit)
+        function: Callable[..., object] = program.oracle
         if fires:
             assert program.on_timer is not None
-            program.on_timer.oracle(self.state, self.timer, self.emit)
-        elif self.of.layout.fields:
-            program.oracle(self.state, self.event, self.emit)
-        else:
-            program.oracle(self.event, self.emit)
+            function, given = program.on_timer.oracle, (self.timer, self.emit)
+        check_returned(function(self.state, *given) if self.of.layout.fields else function(*given))
         return self.rows
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.updates import update
+from specstream.declarations.updates import check_update, update
 
 __all__ = ["add", "maximum", "minimum"]
 
@@ -57,6 +57,7 @@ def add(container: Any, key: Any, value: Any) -> None:
     >>> prices
     [2.5, 2.0]
     """
+    check_update("add", container, key)
     own = _get(container, key)
     _set(container, key, own + _like(own, value))
 
@@ -72,6 +73,7 @@ def minimum(container: Any, key: Any, value: Any) -> None:
     >>> prices
     [1.5, 0.5]
     """
+    check_update("minimum", container, key)
     own = _get(container, key)
     given = _like(own, value)
     _set(container, key, given if given < own else own)
@@ -86,6 +88,7 @@ def maximum(container: Any, key: Any, value: Any) -> None:
     >>> prices
     [3.0, 2.0]
     """
+    check_update("maximum", container, key)
     own = _get(container, key)
     given = _like(own, value)
     _set(container, key, given if given > own else own)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 from specstream.declarations.state import array
-from specstream.declarations.updates import update
+from specstream.declarations.updates import check_update, update
 from specstream.structures.commutative import add
 
 __all__ = ["approximate_count", "approximate_counter", "increment", "unique_id"]
@@ -87,6 +87,7 @@ def increment(container: Any, key: Any) -> Any:
 
     Raises:
         IndexError: the index is out of bounds.
+        TypeError: the element is not declared ``int``; compiled operators are refused for that.
 
     >>> import specstream as ss
     >>> from specstream.structures import increment
@@ -101,6 +102,7 @@ def increment(container: Any, key: Any) -> Any:
     ...     engine.process({"x": [0] * 10})["nth"].to_pylist()
     [3, 6, 9]
     """
+    check_update("increment", container, key)
     if isinstance(key, str):
         value = getattr(container, key) + 1
         setattr(container, key, value)

@@ -22,6 +22,60 @@ static const struct replay_event *events; /* of the job */
 
 _Static_assert(sizeof(struct ss_region) == 2 * sizeof(uint64_t), "see replay.h");
 
+/* The interpreter's lock. Whoever runs a range of events holds it, but for a stretch in the middle of each,
+ * as where an event calls what does not need it. */
+static _Alignas(64) pthread_mutex_t interpreter;
+
+/* How far an event is, by what its core has been at work. */
+struct course {
+    int64_t began;
+    int64_t release, take; /* when the lock is; INT64_MAX: not (any more) */
+    bool holds;
+};
+
+static void take_lock(struct course *course)
+{
+    if (load->held == 0)
+        return;
+    int64_t before = machine_busy();
+    pthread_mutex_lock(&interpreter);
+    course->began += machine_busy() - before; /* going to sleep for it is no work of the event */
+    course->holds = true;
+}
+
+static void release_lock(struct course *course)
+{
+    if (course->holds)
+        pthread_mutex_unlock(&interpreter);
+    course->holds = false;
+}
+
+static void begin_event(struct course *course, int64_t time)
+{
+    course->began = machine_busy();
+    course->release = course->take = INT64_MAX;
+    if (load->held > 0 && load->held < 1000) {
+        course->release = time / 2 * load->held / 1000;
+        course->take = time - course->release;
+    }
+}
+
+/* Until the event has taken so much. */
+static void work_until(struct course *course, int64_t at)
+{
+    if (at > course->release) {
+        machine_work_until(course->began + course->release);
+        release_lock(course);
+        course->release = INT64_MAX;
+    }
+    if (at >= course->take) {
+        machine_work_until(course->began + course->take);
+        take_lock(course);
+        course->take = INT64_MAX;
+    }
+    machine_work_until(course->began + at);
+}
+
 static bool store_undo(struct ss_run *run, uint64_t *word)
 {
     if (run->undo_top == run->undo_end && !ss_undo_grow(run))
@@ -89,14 +143,15 @@ static bool emit(struct ss_run *run, int64_t words)
     return true;
 }
 
-static bool process(struct ss_run *run, int64_t row, enum variant variant)
+static bool process(struct ss_run *run, int64_t row, enum variant variant, struct course *course)
 {
     const struct replay_event *event = &events[row];
     int64_t time = 1000 * (variant == IN_PLACE ? event->plain : event->speculative);
-    int64_t parts = event->last - event->first + 1, began = machine_busy();
+    int64_t parts = event->last - event->first + 1;
+    begin_event(course, time);
     for (int64_t part = 1; part < parts; part++) {
         const struct replay_access *access = &load->accesses[event->first + part - 1];
-        machine_work_until(began + time * part / parts);
+        work_until(course, time * part / parts);
         if (!(variant == IN_PLACE  ? in_place(run, access)
               : variant == BY_VALUE ? by_value(run, access)
                                     : eagerly(run, access)))
@@ -106,7 +161,7 @@ static bool process(struct ss_run *run, int64_t row, enum variant variant)
     }
     if (!emit(run, event->row_words))
         return false;
-    machine_work_until(began + time);
+    work_until(course, time);
     if (variant != IN_PLACE && event->is_dropped)
         run->verdict = SS_LOG_FULL;
     return run->verdict == SS_COMPLETED;
@@ -116,18 +171,21 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
                          enum variant variant)
 {
     int64_t row = first;
+    struct course course = {0};
+    take_lock(&course);
     for (; row < last; row++) {
         run->event = row;
         run->emit_mark = run->emit_top;
         if (variant == IN_PLACE)
             run->undo_top = run->undo_base;
-        if (!process(run, row, variant))
+        if (!process(run, row, variant, &course))
             break;
         if (variant != EAGER && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
             row++;
             break;
         }
     }
+    release_lock(&course);
     *next = row;
     return 0;
 }
@@ -215,6 +273,7 @@ struct replay_result replay_run(const struct replay_load *what)
     struct costs costs;
     memcpy(&costs, what->costs, sizeof costs);
     load = what;
+    interpreter = (pthread_mutex_t){0};
     if (machine_run(&costs, measure, &result) != 0)
         result.nanoseconds = -1;
     result.transfers = machine_transfers();

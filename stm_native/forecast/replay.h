@@ -32,6 +32,7 @@ struct replay_load {
     int64_t threads, horizon, chunk;
     bool is_eager; /* which protocol */
     bool is_forced; /* the head is never run in place at its first try */
+    int64_t held; /* of 1000 parts of an event those with the interpreter's lock; 0: there is none */
     int64_t count; /* events */
     int64_t warm;  /* so many of them run before it is measured */
     uint64_t read_limit, redo_limit, row_limit; /* of a speculative run, in words */

@@ -580,6 +580,10 @@ void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder);
 /* Nanoseconds of reading the clock, which each record does twice: half of it is in its time. */
 int64_t ss_clock_nanoseconds(void);
 
+/* Sleeps for so long, and reads the clock then (CLOCK_MONOTONIC): for a thread of Python's, which has no
+ * lock of the interpreter meanwhile, and learns from the clock behind this call how long it waited for it. */
+int64_t ss_sleep(int64_t nanoseconds);
+
 /* Nanoseconds that a cache line takes from core to core: alone, and as one of many. */
 struct ss_transfer {
     double latency;

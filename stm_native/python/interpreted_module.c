@@ -6,13 +6,17 @@
  * thread, keep it. They are a module of their own in the library of `specstream._native`; see
  * specstream/interpreted/runtime.py.
  *
- * A `Run` stands for what a worker runs, as long as that is an event; behind it every access raises. A run
+ * A `Run` stands for what a worker runs, as long as that is an event; behind it every access raises, and so
+ * does one by another thread: so no two threads are ever in one, with the lock or without. A run
  * that has to end (aborted, killed, at a limit) says so in its verdict: the access then raises what the
  * module was given by `set_ended`, and so does every later access of the run, whoever catches what.
  *
  * The file is long and one piece: a table of short methods, each of which takes its arguments, calls one
  * function of the runtime and looks at the verdict. */
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED /* a Python without the lock has no stable ABI */
 #define Py_LIMITED_API 0x030B0000
+#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -30,7 +34,8 @@ static PyTypeObject *elements_type;
 
 struct run_object {
     PyObject_HEAD
-    struct ss_run *run; /* NULL: between two events */
+    struct ss_run *run;   /* NULL: between two events */
+    unsigned long thread; /* that runs it */
 };
 
 struct elements_object {
@@ -60,9 +65,29 @@ static bool goes_on(struct ss_run *run)
     return true;
 }
 
+/* Relaxed, also where it is stored: a thread finds its own number there only if it has put it there. */
+static bool is_own(const struct run_object *self)
+{
+    return __atomic_load_n(&self->thread, __ATOMIC_RELAXED) == PyThread_get_thread_ident();
+}
+
+/* NULL: between two events, or in another thread. */
+static struct ss_run *attached(PyObject *object)
+{
+    const struct run_object *self = (const struct run_object *)object;
+    return is_own(self) ? self->run : NULL;
+}
+
+static void attach(PyObject *object, struct ss_run *run)
+{
+    struct run_object *self = (struct run_object *)object;
+    self->run = run;
+    __atomic_store_n(&self->thread, PyThread_get_thread_ident(), __ATOMIC_RELAXED);
+}
+
 static struct ss_run *begin(struct run_object *self)
 {
-    struct ss_run *run = self->run;
+    struct ss_run *run = attached((PyObject *)self);
     if (!goes_on(run))
         return NULL;
     /* Relaxed: it is polled. */
@@ -291,11 +316,6 @@ static PyObject *run_elements(PyObject *object, PyObject *const *given, Py_ssize
     return (PyObject *)made;
 }
 
-static struct ss_run *attached(PyObject *object)
-{
-    return ((struct run_object *)object)->run;
-}
-
 /* From here on it stands for this `struct ss_run`, in its event `row`. */
 static PyObject *run_begin(PyObject *object, PyObject *const *given, Py_ssize_t count)
 {
@@ -305,7 +325,7 @@ static PyObject *run_begin(PyObject *object, PyObject *const *given, Py_ssize_t 
     int64_t row = PyLong_AsLongLong(given[1]);
     if (PyErr_Occurred() != NULL)
         return NULL;
-    ((struct run_object *)object)->run = run;
+    attach(object, run);
     ss_interpreted_begin(run, row);
     Py_RETURN_NONE;
 }
@@ -314,7 +334,7 @@ static PyObject *run_begin(PyObject *object, PyObject *const *given, Py_ssize_t 
 static PyObject *run_end(PyObject *object, PyObject *raised)
 {
     struct ss_run *run = attached(object);
-    ((struct run_object *)object)->run = NULL;
+    attach(object, NULL);
     if (PyObject_IsTrue(raised) && run->verdict == SS_COMPLETED)
         run->verdict = SS_RAISED;
     /* Relaxed: a wish; seen late, one more event runs. */
@@ -328,7 +348,7 @@ static PyObject *run_enter(PyObject *object, PyObject *address)
     struct ss_run *run = (struct ss_run *)(uintptr_t)PyLong_AsUnsignedLongLong(address);
     if (PyErr_Occurred() != NULL)
         return NULL;
-    ((struct run_object *)object)->run = run;
+    attach(object, run);
     Py_RETURN_NONE;
 }
 
@@ -336,17 +356,18 @@ static PyObject *run_enter(PyObject *object, PyObject *address)
 static PyObject *run_leave(PyObject *object, PyObject *raised)
 {
     struct ss_run *run = attached(object);
-    ((struct run_object *)object)->run = NULL;
+    attach(object, NULL);
     if (PyObject_IsTrue(raised) && run->verdict == SS_COMPLETED)
         run->verdict = SS_RAISED;
     Py_RETURN_NONE;
 }
 
-/* None, or raises: at each turn of the user's loops. */
+/* None, or raises: at each turn of the user's loops, also of a function that runs in another thread or behind
+ * the event, which is no matter of the run's. */
 static PyObject *run_poll(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    if (begin((struct run_object *)object) == NULL)
+    if (attached(object) != NULL && begin((struct run_object *)object) == NULL)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -770,6 +791,9 @@ PyMODINIT_FUNC PyInit__interpreted(void)
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL)
         return NULL;
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#endif
     run_type = (PyTypeObject *)PyType_FromSpec(&run_spec);
     elements_type = (PyTypeObject *)PyType_FromSpec(&elements_spec);
     if (run_type == NULL || elements_type == NULL ||

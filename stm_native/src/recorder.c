@@ -172,3 +172,10 @@ int64_t ss_clock_nanoseconds(void)
         ss_now();
     return (ss_now() - began) / READINGS;
 }
+
+int64_t ss_sleep(int64_t nanoseconds)
+{
+    struct timespec time = {.tv_nsec = nanoseconds};
+    nanosleep(&time, NULL);
+    return ss_now();
+}

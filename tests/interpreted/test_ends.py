@@ -296,6 +296,31 @@ def test_a_state_that_was_kept_is_refused_between_events() -> None:
         assert engine.process({"number": [2]})["number"].to_pylist() == [2]
 
 
+@pytest.mark.parametrize("horizon", [0, 4])
+def test_another_thread_is_refused_while_the_event_runs(horizon: int) -> None:
+    @ss.operator(state=Pair, event={"number": int}, emits={"number": int}, interpreted=True)
+    def asks_a_thread(state, event, emit):
+        state.left += 1
+        told = []
+
+        def other():
+            for read in (lambda: state.left, lambda: event.number, lambda: emit(1)):
+                try:
+                    read()
+                except RuntimeError as error:
+                    told.append("in another thread" in str(error))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        emit(sum(told))
+
+    with ss.Engine(asks_a_thread, threads=2, horizon=horizon, chunk=1) as engine:
+        output = engine.process({"number": [1, 2, 3]})
+        assert output["number"].to_pylist() == [3, 3, 3]
+        assert engine.state.left == 3
+
+
 def test_a_fork_during_a_batch_of_another_thread() -> None:
     """The child's engine of the parent is refused, and another one works; the parent goes on."""
     with ss.Engine(waits, threads=3, horizon=4, chunk=1) as engine:

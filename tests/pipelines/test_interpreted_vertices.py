@@ -150,10 +150,23 @@ def test_an_input_or_column_that_is_not_there_is_named() -> None:
         "the event has no input 'trade'; it has tick, news, timestamp, source, sequence"
     )
     assert asks(lambda event: event.tick.prize) == (
-        "input 'tick' has no column 'prize'; it has name, price, size"
+        "input 'tick' has no column 'prize'; it has name, price, size: did you mean 'price'?"
     )
     assert asks(lambda event: event.changed("ticks")) == (
-        "the event has no input 'ticks'; it has tick, news"
+        "the event has no input 'ticks'; it has tick, news: did you mean 'tick'?"
+    )
+    assert asks(lambda event: event.tick.is_null("sise")) == (
+        "input 'tick' has no column 'sise'; it has name, price, size: did you mean 'size'?"
+    )
+    assert asks(lambda event: setattr(event, "tick", 1)) == (
+        "event.tick cannot be assigned: what event has is only read; keep a value under a local "
+        "name, or in the state"
+    )
+    assert asks(lambda event: setattr(event.tick, "price", 1.0)).startswith(
+        "event.tick.price cannot be assigned: what event.tick has is only read"
+    )
+    assert asks(lambda event: delattr(event.tick, "price")).startswith(
+        "event.tick.price cannot be deleted"
     )
 
 

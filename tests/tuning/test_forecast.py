@@ -3,6 +3,7 @@
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -324,6 +325,75 @@ def test_a_recording_times_long_events_apart_from_short_ones() -> None:
     long = np.median([event.plain for event in found.events[::10]])
     short = np.median([event.plain for n, event in enumerate(found.events) if n % 10])
     assert long > 20 * short
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_the_lock_of_the_interpreter_bounds_the_speed(protocol: str, chunk: int) -> None:
+    """By one over the share of the events' time that holds it, and nearly so much is reached."""
+    events = apart(600 * chunk, 10 * LONG / chunk)
+    for held, bound in ((0.0, 8.0), (0.1, 8.0), (0.25, 4.0), (0.5, 2.0), (1.0, 1.0)):
+        speed, outcome = ran(events, 8, 32, chunk=chunk, protocol=protocol, held=held)
+        assert 0.7 * bound < speed < 1.02 * bound, held
+        assert outcome.aborts == 0
+    assert ran(events, 2, 8, chunk=chunk, protocol=protocol, held=0.25)[0] > 1.7
+
+
+def test_runs_that_end_early_give_the_lock_back() -> None:
+    for protocol in PROTOCOLS:
+        for held in (0.3, 1.0):
+            speed, outcome = ran(in_one_word(300), 4, 8, protocol=protocol, held=held)
+            assert outcome.aborts > 0
+            # A run that is dropped has kept the others from the lock.
+            assert 0.15 < speed < 1.1
+
+
+class Held(ss.State):
+    turns = ss.array(int, 64)
+
+
+@ss.operator(state=Held, event={"x": int}, emits={}, interpreted=True)
+def waits(state, event, emit):
+    state.turns[event.x % 64] += 1
+    time.sleep(0.0005)  # without the lock
+
+
+@ss.operator(state=Held, event={"x": int}, emits={}, interpreted=True)
+def computes(state, event, emit):
+    busy = event.x
+    for _ in range(4000):
+        busy = busy * 5 % 1000003
+    state.turns[event.x % 64] += busy
+
+
+def test_how_long_the_lock_is_held_is_measured() -> None:
+    from specstream.tuning.forecast.held import share_held
+
+    table = pa.table({"x": np.arange(100)})
+    order = {"order_by": "x", "source": None}
+    low, high = (
+        share_held(one, table.slice(0, 20), table.slice(20), order) for one in (waits, computes)
+    )
+    assert low < 0.5 < high
+
+
+def test_an_operator_that_waits_without_the_lock_is_foretold_to_gain_and_one_of_python_is_not() -> (
+    None
+):
+    from specstream.tuning.forecast.forecast import forecast_cores
+    from specstream.tuning.forecast.report import forecast_text, forecast_to_dict
+    from specstream.tuning.stream import Stream
+
+    stream = Stream(pa.table({"x": np.arange(200)}), "x", None)
+    gains, stays = (
+        forecast_cores(one, stream, 8, 1, 0.05, protocols=["value"]) for one in (waits, computes)
+    )
+    assert gains.held is not None
+    assert stays.held is not None
+    assert max(one.speed for one in gains.best) > 2.0
+    assert max(one.speed for one in stays.best) < 1.5
+    assert f"{stays.held:.0%} of their time held the lock" in forecast_text(stays)
+    assert forecast_to_dict(stays)["held"] == stays.held
 
 
 def test_costs_are_measured() -> None:

@@ -3,7 +3,8 @@
 ``recording`` runs the events on one thread and takes down how long each took and what it read and
 wrote; ``trace`` is what they do, as the machine reads it. ``machine`` replays them: the runtime's
 own C code, compiled for a virtual machine (``stm_native/forecast/``), schedules, validates, commits
-and parks on cores with clocks of their own. ``costs`` says what lines and waking cost there.
+and parks on cores with clocks of their own. ``costs`` says what lines and waking cost there, and
+``held`` how long events that Python runs hold the lock of the interpreter.
 ``forecast`` puts them together and compares itself with real runs.
 
 What it leaves out is listed in ``report``, and with every answer.

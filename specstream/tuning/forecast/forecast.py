@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from specstream.errors import ConfigurationError, InputError
+from specstream.errors import InputError
 from specstream.operator.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
-from specstream.tuning.contest import Arena, EngineContestant
+from specstream.tuning.contest import Arena, EngineContestant, time_per_event
 from specstream.tuning.forecast.costs import Costs, measured_costs
+from specstream.tuning.forecast.events import Event
+from specstream.tuning.forecast.held import share_held
 from specstream.tuning.forecast.machine import Outcome, replay
 from specstream.tuning.forecast.recording import record, under_eager
 from specstream.tuning.forecast.trace import Trace
@@ -23,6 +25,8 @@ __all__ = ["Check", "Expected", "Forecast", "forecast_cores"]
 # Events that are recorded, and those before them.
 MOST_EVENTS = 10_000
 LEAST_EVENTS = 200
+# They are run some dozens of times, each of which takes no longer than this, as far as that goes.
+RUN_SECONDS = 0.25
 MOST_TRANSACTIONS = 5_000
 # So many are replayed in any case; more where all of them take no more accesses than this, which is
 # a second or two.
@@ -82,6 +86,7 @@ class Forecast:
         checks: against real runs.
         costs: of the machine.
         events: that were recorded.
+        held: share of their time that held the lock of the interpreter; None: they are compiled.
     """
 
     best: list[Expected]
@@ -89,6 +94,7 @@ class Forecast:
     checks: list[Check]
     costs: Costs
     events: int
+    held: float | None = None
 
     @property
     def worst(self) -> float:
@@ -103,6 +109,7 @@ class _Replay:
     protocol: str
     trace: Trace
     costs: Costs
+    held: float
 
     def expected(self, threads: int, horizon: int, chunk: int, forced: bool = False) -> Expected:
         """One setting on so many cores, relative to plain there."""
@@ -116,6 +123,7 @@ class _Replay:
                 protocol=self.protocol,
                 most=most,
                 forced=forced,
+                held=self.held,
                 costs=self.costs,
             )
 
@@ -154,14 +162,7 @@ def forecast_cores(
 
     Raises:
         InputError: there are too few events, or they come in phases by time.
-        ConfigurationError: the operator is interpreted.
     """
-    if operator.calls_python:
-        raise ConfigurationError(
-            f"operator {operator.name!r} runs functions as Python, and a forecast takes every "
-            "event for one that needs nothing but a core: how much of it runs without the "
-            "interpreter lock is not known. Leave --cores out, and try on the machine in question"
-        )
     if operator.event.phases:
         raise InputError(
             f"pipeline {operator.name!r} has phases by time, and what is replayed on more cores is "
@@ -173,20 +174,28 @@ def forecast_cores(
             f"cores: give at least {LEAST_EVENTS}"
         )
     say("recording on one thread")
-    before = min(stream.count // 2, MOST_EVENTS)
+    most = _most_events(operator, stream)
+    before = min(stream.count // 2, most)
     warm_up = stream.table.slice(0, before)
-    batch = stream.slice(before, min(stream.count - before, MOST_EVENTS))
+    batch = stream.slice(before, min(stream.count - before, most))
     recording = record(operator, warm_up, batch.table, batch.order)
     batch = batch.slice(0, len(recording.events))
-    costs = measured_costs()
+    costs, held = measured_costs(), None
+    if operator.calls_python:
+        say("looking how long events hold the lock of the interpreter")
+        held = share_held(operator, warm_up, batch.table, batch.order)
     words, regions = operator.layout.state_words, operator.layout.regions(0)
+
+    def replayed(protocol: str, events: list[Event]) -> _Replay:
+        return _Replay(protocol, Trace(events, words, regions), costs, held or 0.0)
+
     replays = []
     if "value" in protocols:
-        replays.append(_Replay("value", Trace(recording.events, words, regions), costs))
+        replays.append(replayed("value", recording.events))
     if "eager" in protocols:
         say("recording once more, under eager")
         found = under_eager(recording, operator, warm_up, batch.table, batch.order)
-        replays.append(_Replay("eager", Trace(found.events, words, regions), costs))
+        replays.append(replayed("eager", found.events))
     say("comparing the forecast with real runs")
     checks = _checks(operator, warm_up, batch, replays, real_cores, seconds)
     every = []
@@ -203,7 +212,17 @@ def forecast_cores(
         )
         for group in groups
     ]
-    return Forecast(best, every, checks, costs, len(recording.events))
+    return Forecast(best, every, checks, costs, len(recording.events), held)
+
+
+def _most_events(operator: Operator, stream: Stream) -> int:
+    """So many that recording them does not last."""
+    contestant = EngineContestant("plain", operator, stream.order, threads=1, horizon=0)
+    try:
+        seconds = time_per_event(contestant, stream.first)
+    finally:
+        contestant.close()
+    return min(MOST_EVENTS, max(LEAST_EVENTS // 2, int(RUN_SECONDS / seconds)))
 
 
 def _settings(trace: Trace, threads: int) -> list[tuple[int, int]]:

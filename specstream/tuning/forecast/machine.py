@@ -50,6 +50,7 @@ def replay(
     protocol: str = "value",
     most: int | None = None,
     forced: bool = False,
+    held: float = 0.0,
     costs: Costs | None = None,
 ) -> Outcome:
     """Replays events on a machine of as many cores as threads. The same each time.
@@ -62,6 +63,7 @@ def replay(
         protocol: "value" or "eager".
         most: transactions that are replayed, at most.
         forced: the head is never run in place at its first try.
+        held: share of an event's time that holds the lock of the interpreter; 0: of compiled ones.
         costs: of the machine.
 
     Raises:
@@ -99,6 +101,7 @@ def replay(
             "chunk": chunk,
             "is_eager": protocol == "eager",
             "is_forced": forced,
+            "held": round(1000 * held),
             "count": count,
             "warm": warm,
             "read_limit": limits.reads,

@@ -21,6 +21,7 @@ LEFT_OUT = (
     "that rows and slices are logged as a whole: here word by word",
     "what waking takes here: that of an idle server is taken",
     "operations on boosted fields: their locks, and that one of them runs at a time",
+    "where an event of Python's gives the lock of the interpreter back: once, in its middle",
     "other processes",
 )
 
@@ -66,6 +67,11 @@ def forecast_text(forecast: Forecast, capacity: float | None = None) -> str:
         f"{forecast.events:,} events were recorded on one thread and replayed; speed is relative "
         "to plain."
     ]
+    if forecast.held is not None:
+        lines.append(
+            f"{forecast.held:.0%} of their time held the lock of the interpreter, which one thread "
+            "has at a time, whatever the cores."
+        )
     if best.speed < 1.0:
         lines.append("By the forecast, plain is the answer with more cores as well.")
     else:
