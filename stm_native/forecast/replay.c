@@ -167,6 +167,24 @@ static bool run_events(struct ss_engine *engine, int64_t first, int64_t count)
     return starts && ss_engine_outcome(engine).consumed == count;
 }
 
+/* With these the machine would stand still, or leave its arrays; 0: it will not. */
+static int64_t refusal(const struct replay_load *what, int64_t *bad_event)
+{
+    bool has_costs = true;
+    for (size_t i = 0; i < sizeof(struct costs) / sizeof(int64_t); i++)
+        has_costs = has_costs && what->costs[i] >= 0;
+    if (what->threads < 1 || what->threads >= MACHINE_CORES || what->horizon < 0 ||
+        what->chunk < 1 || what->warm < 0 || what->warm > what->count || !has_costs)
+        return REPLAY_BAD_SETTING;
+    for (*bad_event = 0; *bad_event < what->count; ++*bad_event) {
+        const struct replay_event *event = &what->events[*bad_event];
+        if (event->plain < 0 || event->speculative < 0 || event->row_words < 0 ||
+            event->first < 0 || event->last < event->first)
+            return REPLAY_BAD_EVENT;
+    }
+    return 0;
+}
+
 static void measure(void *into)
 {
     struct replay_result *result = into;
@@ -211,12 +229,16 @@ static void measure(void *into)
 
 struct replay_result replay_run(const struct replay_load *what)
 {
-    struct replay_result result = {.nanoseconds = -1};
+    struct replay_result result = {0};
     struct costs costs;
+    result.nanoseconds = refusal(what, &result.bad_event);
+    if (result.nanoseconds < 0)
+        return result;
+    result.nanoseconds = REPLAY_NO_MEMORY;
     memcpy(&costs, what->costs, sizeof costs);
     load = what;
     if (machine_run(&costs, measure, &result) != 0)
-        result.nanoseconds = -1;
+        result.nanoseconds = REPLAY_NO_MEMORY;
     result.transfers = machine_transfers();
     result.accesses = machine_accesses();
     return result;
