@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entries.h"
 #include "machine.h"
 #include "specstream.h"
 
-enum variant { IN_PLACE, BY_VALUE, EAGER };
 enum { UNSIGNED_ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_UNSIGNED };
 
 static const struct replay_load *load;
@@ -89,69 +89,33 @@ static bool emit(struct ss_run *run, int64_t words)
     return true;
 }
 
-static bool process(struct ss_run *run, int64_t row, enum variant variant)
+static bool process(struct ss_run *run, enum ss_variant variant, int64_t row)
 {
     const struct replay_event *event = &events[row];
-    int64_t time = 1000 * (variant == IN_PLACE ? event->plain : event->speculative);
+    int64_t time = 1000 * (variant == SS_PLAIN ? event->plain : event->speculative);
     int64_t parts = event->last - event->first + 1, began = machine_busy();
     for (int64_t part = 1; part < parts; part++) {
         const struct replay_access *access = &load->accesses[event->first + part - 1];
         machine_work_until(began + time * part / parts);
-        if (!(variant == IN_PLACE  ? in_place(run, access)
-              : variant == BY_VALUE ? by_value(run, access)
-                                    : eagerly(run, access)))
+        if (!(variant == SS_PLAIN           ? in_place(run, access)
+              : variant == SS_TRANSACTIONAL ? by_value(run, access)
+                                            : eagerly(run, access)))
             return false;
-        if (variant != IN_PLACE && __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 && ss_poll(run))
+        if (variant != SS_PLAIN && __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 && ss_poll(run))
             return false;
     }
     if (!emit(run, event->row_words))
         return false;
     machine_work_until(began + time);
-    if (variant != IN_PLACE && event->is_dropped)
+    if (variant != SS_PLAIN && event->is_dropped)
         run->verdict = SS_LOG_FULL;
     return run->verdict == SS_COMPLETED;
 }
 
-static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
-                         enum variant variant)
-{
-    int64_t row = first;
-    for (; row < last; row++) {
-        run->event = row;
-        run->emit_mark = run->emit_top;
-        if (variant == IN_PLACE)
-            run->undo_top = run->undo_base;
-        if (!process(run, row, variant))
-            break;
-        if (variant == IN_PLACE && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
-            row++;
-            break;
-        }
-    }
-    *next = row;
-    return 0;
-}
-
-static int32_t plain_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                           int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, IN_PLACE);
-}
-
-static int32_t transactional_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                                   int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, BY_VALUE);
-}
-
-static int32_t eager_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                           int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, EAGER);
-}
+RUN_EACH_EVENT(process)
+ENTRY(plain_entry, SS_PLAIN)
+ENTRY(transactional_entry, SS_TRANSACTIONAL)
+ENTRY(eager_entry, SS_EAGER)
 
 /* Runs events [first, first + count). False: out of memory. */
 static bool run_events(struct ss_engine *engine, int64_t first, int64_t count)
