@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
@@ -15,10 +16,14 @@ from bench.report import progress_bar
 from bench.stored import to_text
 from specstream.tuning.machine import describe
 
-__all__ = ["Measure", "Say", "draws", "earlier", "measure_parts", "page_command", "pages_of"]
+__all__ = [
+    *("Measure", "Say", "draws", "earlier"),
+    *("measure_amount", "measure_parts", "page_command", "pages_of"),
+]
 
 Say = Callable[[str], None]
 Measure = Callable[[Say], Any]
+Amount = TypeVar("Amount")
 
 
 def draws(
@@ -133,6 +138,26 @@ def page_command(
     if arguments.plot:
         write_page(arguments.plot, name, text, draw(kept), page(kept))
     return 0
+
+
+def measure_amount(
+    arguments: argparse.Namespace,
+    parts: Mapping[str, Callable[[Amount, Say], Any]],
+    full: Amount,
+    quick: Amount,
+) -> dict[str, Any]:
+    """What is to be kept of a command of :func:`pages_of` whose parts are told how much to measure.
+
+    Args:
+        arguments: of the command.
+        parts: by their names.
+        full: how much.
+        quick: how much with ``--quick``.
+    """
+    amount = quick if arguments.quick else full
+    measures = {name: partial(measure, amount) for name, measure in parts.items()}
+    machine, found = measure_parts(measures, arguments.only)
+    return {"machine": machine, "quick": arguments.quick, "parts": found}
 
 
 def measure_parts(

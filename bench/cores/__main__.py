@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from bench.cores import page as pages
 from bench.cores.native import COSTS, measured_costs
 from bench.cores.plot import draw_cores
 from bench.cores.table import FULL, QUICK, Amount, asleep, busy, more_cores, reach
-from bench.options import Say, measure_parts, page_command, pages_of
+from bench.options import Say, measure_amount, page_command, pages_of
 from bench.report import print_table
 
 FOLDER = Path("docs/speed")
@@ -43,16 +42,8 @@ def main() -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    amount = QUICK if arguments.quick else FULL
-    parts = {name: partial(measure, amount) for name, measure in PARTS.items()}
-    machine, found = measure_parts(parts, arguments.only)
-    return {
-        "machine": machine,
-        "quick": arguments.quick,
-        "costs": COSTS,
-        "measured costs": measured_costs(),
-        "parts": found,
-    }
+    found = measure_amount(arguments, PARTS, FULL, QUICK)
+    return found | {"costs": COSTS, "measured costs": measured_costs()}
 
 
 def _print(measured: dict[str, Any]) -> None:

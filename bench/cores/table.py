@@ -132,11 +132,13 @@ def ideal(times: Numbers, threads: int, horizon: int) -> float:
 
     >>> round(ideal(np.full(100, 5), 4, 16), 2)
     4.0
+    >>> round(ideal(np.full(100, 5), 4, 1), 2)
+    2.0
     """
     free = [0] * threads
     committed: list[int] = []
     for number, taken in enumerate(times.tolist()):
-        opens = committed[number - horizon] if number >= horizon else 0
+        opens = committed[number - horizon - 1] if number > horizon else 0
         end = max(heapq.heappop(free), opens) + taken
         heapq.heappush(free, end)
         committed.append(max(end, committed[-1] if committed else 0))

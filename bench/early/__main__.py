@@ -8,14 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.early.measure import FULL, QUICK, Amount, delays, rates
 from bench.early.page import DELAYS_HEAD, RATES_HEAD, delays_rows, expectations, page, rates_rows
 from bench.early.plot import draw_early
-from bench.options import Say, measure_parts, page_command, pages_of
+from bench.options import Say, measure_amount, page_command, pages_of
 from bench.pages import print_expected
 from bench.report import print_table
 
@@ -30,10 +29,7 @@ def main() -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    amount = QUICK if arguments.quick else FULL
-    parts = {name: partial(measure, amount) for name, measure in PARTS.items()}
-    machine, found = measure_parts(parts, arguments.only)
-    return {"machine": machine, "quick": arguments.quick, "parts": found}
+    return measure_amount(arguments, PARTS, FULL, QUICK)
 
 
 def _print(measured: dict[str, Any]) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.latency.measure import FULL, QUICK, Amount, calls, load
 from bench.latency.page import CALLS_HEAD, LOAD_HEAD, calls_rows, expectations, load_rows, page
 from bench.latency.plot import draw_latency
-from bench.options import Say, measure_parts, page_command, pages_of
+from bench.options import Say, measure_amount, page_command, pages_of
 from bench.pages import print_expected
 from bench.report import print_table
 
@@ -30,10 +29,7 @@ def main() -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    amount = QUICK if arguments.quick else FULL
-    parts = {name: partial(measure, amount) for name, measure in PARTS.items()}
-    machine, found = measure_parts(parts, arguments.only)
-    return {"machine": machine, "quick": arguments.quick, "parts": found}
+    return measure_amount(arguments, PARTS, FULL, QUICK)
 
 
 def _print(measured: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@
 #define MACHINE_ITSELF
 #include "machine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -28,7 +27,9 @@ static const size_t memory_bytes = (size_t)1 << 38;
 
 /* A core waits for so many lines at one time. */
 enum { FILLS = 10 };
-enum { MOST_CORES = 128, STACK_BYTES = 1 << 20, LINE_SHIFT = 6, TABLE_BITS = 20 };
+enum { STACK_BYTES = 1 << 20, LINE_SHIFT = 6, TABLE_BITS = 20 };
+/* A bit for each core. */
+enum { READER_WORDS = (MACHINE_CORES + 63) / 64 };
 
 enum state { RUNNABLE, ASLEEP, OVER };
 
@@ -59,12 +60,12 @@ struct core {
 
 struct line {
     uint64_t tag;
-    int32_t writer; /* the core that has it as it wrote it; -1: none */
-    uint64_t readers[2];
+    int32_t writer; /* the core that has it as it wrote it, and that nobody has read since; -1: none */
+    uint64_t readers[READER_WORDS]; /* the cores that have it as it was written last */
 };
 
-static struct core cores[MOST_CORES];
-static int64_t ready[MOST_CORES]; /* when each can go on; of the running one an old time */
+static struct core cores[MACHINE_CORES];
+static int64_t ready[MACHINE_CORES]; /* when each can go on; of the running one an old time */
 static int count, current;
 static struct costs cost;
 static int64_t limit; /* the running core's clock must not pass it */
@@ -179,9 +180,22 @@ static struct line *line_of(uintptr_t address)
     }
 }
 
+static uint64_t bit_of(int core)
+{
+    return UINT64_C(1) << (core & 63);
+}
+
 static bool has(const struct line *line, int core)
 {
-    return line->readers[core >> 6] >> (core & 63) & 1;
+    return (line->readers[core >> 6] & bit_of(core)) != 0;
+}
+
+static bool has_any_but(const struct line *line, int core)
+{
+    uint64_t others = line->readers[core >> 6] & ~bit_of(core);
+    for (int word = 0; word < READER_WORDS; word++)
+        others |= word == core >> 6 ? 0 : line->readers[word];
+    return others != 0;
 }
 
 /* Until a line is there that was asked for ahead. */
@@ -204,14 +218,11 @@ static int64_t cost_of(uintptr_t address, enum access access)
     int me = current;
     accesses++;
     if (writes) {
-        if (line->writer == me && line->readers[0] == 0 && line->readers[1] == 0)
+        if (line->writer == me)
             return cost.access;
-        bool alone = line->writer == me || line->writer < 0;
-        uint64_t others[2] = {line->readers[0], line->readers[1]};
-        others[me >> 6] &= ~(UINT64_C(1) << (me & 63));
-        bool is_ours = alone && others[0] == 0 && others[1] == 0;
+        bool is_ours = line->writer < 0 && !has_any_but(line, me);
         line->writer = me;
-        line->readers[0] = line->readers[1] = 0;
+        memset(line->readers, 0, sizeof line->readers);
         if (is_ours)
             return cost.access;
         transfers++;
@@ -227,10 +238,10 @@ static int64_t cost_of(uintptr_t address, enum access access)
         core->arrived = core->clock + taken + cost.transfer;
     transfers += line->writer >= 0;
     if (line->writer >= 0) {
-        line->readers[line->writer >> 6] |= UINT64_C(1) << (line->writer & 63);
+        line->readers[line->writer >> 6] |= bit_of(line->writer);
         line->writer = -1;
     }
-    line->readers[me >> 6] |= UINT64_C(1) << (me & 63);
+    line->readers[me >> 6] |= bit_of(me);
     return cost.access + taken;
 }
 
@@ -267,28 +278,34 @@ struct machine_mutex {
 };
 _Static_assert(sizeof(struct machine_mutex) <= sizeof(pthread_mutex_t), "it lies in there");
 
+/* Its number; -1: there is no other core, or no memory for its stack. */
 static int add(void *(*entry)(void *), void *argument, int64_t clock)
 {
-    assert(count < MOST_CORES);
-    int number = count;
-    struct core *core = &cores[number];
+    void *stack = MAP_FAILED;
+    if (count < MACHINE_CORES)
+        stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED)
+        return -1;
+    struct core *core = &cores[count];
     *core = (struct core){.entry = entry, .argument = argument, .clock = clock, .alarm = INT64_MAX};
-    core->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    core->stack = stack;
     getcontext(&core->begin);
     core->begin.uc_stack.ss_sp = core->stack;
     core->begin.uc_stack.ss_size = STACK_BYTES;
     core->begin.uc_link = NULL;
     makecontext(&core->begin, run_entry, 0);
-    count++;
     set_ready(core);
-    return number;
+    return count++;
 }
 
 int machine_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *),
                    void *argument)
 {
     (void)attributes;
-    *thread = (pthread_t)add(entry, argument, cores[current].clock);
+    int number = add(entry, argument, cores[current].clock);
+    if (number < 0)
+        return EAGAIN;
+    *thread = (pthread_t)number;
     limit = cores[current].clock;
     return 0;
 }
@@ -421,7 +438,7 @@ int machine_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 
 int machine_cond_broadcast(pthread_cond_t *condition)
 {
-    wake(condition, MOST_CORES);
+    wake(condition, MACHINE_CORES);
     return 0;
 }
 
@@ -641,23 +658,25 @@ int machine_run(const struct costs *costs, void (*main)(void *), void *argument)
     table = calloc(1 << TABLE_BITS, sizeof *table);
     memory_end = mmap(memory_begin, memory_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (table == NULL || memory_end != memory_begin)
-        return -1;
+    const bool has_memory = memory_end == memory_begin;
     count = current = 0;
     transfers = accesses = 0;
     times = (struct machine_times){0};
-    add(main_entry, both, 1000000);
     limit = INT64_MAX;
-    if (_setjmp(outside) == 0) {
-        cores[0].has_begun = true;
-        setcontext(&cores[0].begin);
+    const bool runs = table != NULL && has_memory && add(main_entry, both, 1000000) == 0;
+    if (runs) {
+        if (_setjmp(outside) == 0) {
+            cores[0].has_begun = true;
+            setcontext(&cores[0].begin);
+        }
     }
     for (int i = 0; i < count; i++)
         munmap(cores[i].stack, STACK_BYTES);
-    munmap(memory_begin, memory_bytes);
+    if (has_memory)
+        munmap(memory_begin, memory_bytes);
     free(table);
     table = NULL;
-    return 0;
+    return runs ? 0 : -1;
 }
 
 /* ---- what the compiler calls ---- */

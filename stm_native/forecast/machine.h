@@ -28,6 +28,9 @@ struct costs { /* of one core, in picoseconds */
     int64_t sleep;    /* going to sleep */
 };
 
+/* So many at most, with that of `main`: an engine has up to 256 threads. */
+enum { MACHINE_CORES = 257 };
+
 /* Runs `main` outside of the cores: what it creates as threads are cores, each with a clock of its own.
  * Returns when it does; -1: no memory. */
 int machine_run(const struct costs *costs, void (*main)(void *), void *argument);

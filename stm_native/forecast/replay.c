@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entries.h"
 #include "machine.h"
 #include "specstream.h"
 
-enum variant { IN_PLACE, BY_VALUE, EAGER };
 enum { UNSIGNED_ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_UNSIGNED };
 
 static const struct replay_load *load;
@@ -143,32 +143,32 @@ static bool emit(struct ss_run *run, int64_t words)
     return true;
 }
 
-static bool process(struct ss_run *run, int64_t row, enum variant variant, struct course *course)
+static bool process(struct ss_run *run, int64_t row, enum ss_variant variant, struct course *course)
 {
     const struct replay_event *event = &events[row];
-    int64_t time = 1000 * (variant == IN_PLACE ? event->plain : event->speculative);
+    int64_t time = 1000 * (variant == SS_PLAIN ? event->plain : event->speculative);
     int64_t parts = event->last - event->first + 1;
     begin_event(course, time);
     for (int64_t part = 1; part < parts; part++) {
         const struct replay_access *access = &load->accesses[event->first + part - 1];
         work_until(course, time * part / parts);
-        if (!(variant == IN_PLACE  ? in_place(run, access)
-              : variant == BY_VALUE ? by_value(run, access)
-                                    : eagerly(run, access)))
+        if (!(variant == SS_PLAIN           ? in_place(run, access)
+              : variant == SS_TRANSACTIONAL ? by_value(run, access)
+                                            : eagerly(run, access)))
             return false;
-        if (variant != IN_PLACE && __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 && ss_poll(run))
+        if (variant != SS_PLAIN && __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 && ss_poll(run))
             return false;
     }
     if (!emit(run, event->row_words))
         return false;
     work_until(course, time);
-    if (variant != IN_PLACE && event->is_dropped)
+    if (variant != SS_PLAIN && event->is_dropped)
         run->verdict = SS_LOG_FULL;
     return run->verdict == SS_COMPLETED;
 }
 
 static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
-                         enum variant variant)
+                         enum ss_variant variant)
 {
     int64_t row = first;
     struct course course = {0};
@@ -176,11 +176,11 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     for (; row < last; row++) {
         run->event = row;
         run->emit_mark = run->emit_top;
-        if (variant == IN_PLACE)
+        if (variant == SS_PLAIN)
             run->undo_top = run->undo_base;
         if (!process(run, row, variant, &course))
             break;
-        if (variant != EAGER && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+        if (variant != SS_EAGER && __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
             row++;
             break;
         }
@@ -190,26 +190,9 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     return 0;
 }
 
-static int32_t plain_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                           int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, IN_PLACE);
-}
-
-static int32_t transactional_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                                   int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, BY_VALUE);
-}
-
-static int32_t eager_entry(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                           int64_t last)
-{
-    (void)fault;
-    return run_range(next, run, first, last, EAGER);
-}
+ENTRY(plain_entry, SS_PLAIN)
+ENTRY(transactional_entry, SS_TRANSACTIONAL)
+ENTRY(eager_entry, SS_EAGER)
 
 /* Runs events [first, first + count). False: out of memory. */
 static bool run_events(struct ss_engine *engine, int64_t first, int64_t count)
@@ -223,6 +206,24 @@ static bool run_events(struct ss_engine *engine, int64_t first, int64_t count)
     while (starts && !ss_engine_wait(engine, 50))
         continue;
     return starts && ss_engine_outcome(engine).consumed == count;
+}
+
+/* With these the machine would stand still, or leave its arrays; 0: it will not. */
+static int64_t refusal(const struct replay_load *what, int64_t *bad_event)
+{
+    bool has_costs = true;
+    for (size_t i = 0; i < sizeof(struct costs) / sizeof(int64_t); i++)
+        has_costs = has_costs && what->costs[i] >= 0;
+    if (what->threads < 1 || what->threads >= MACHINE_CORES || what->horizon < 0 ||
+        what->chunk < 1 || what->warm < 0 || what->warm > what->count || !has_costs)
+        return REPLAY_BAD_SETTING;
+    for (*bad_event = 0; *bad_event < what->count; ++*bad_event) {
+        const struct replay_event *event = &what->events[*bad_event];
+        if (event->plain < 0 || event->speculative < 0 || event->row_words < 0 ||
+            event->first < 0 || event->last < event->first)
+            return REPLAY_BAD_EVENT;
+    }
+    return 0;
 }
 
 static void measure(void *into)
@@ -269,13 +270,17 @@ static void measure(void *into)
 
 struct replay_result replay_run(const struct replay_load *what)
 {
-    struct replay_result result = {.nanoseconds = -1};
+    struct replay_result result = {0};
     struct costs costs;
+    result.nanoseconds = refusal(what, &result.bad_event);
+    if (result.nanoseconds < 0)
+        return result;
+    result.nanoseconds = REPLAY_NO_MEMORY;
     memcpy(&costs, what->costs, sizeof costs);
     load = what;
     interpreter = (pthread_mutex_t){0};
     if (machine_run(&costs, measure, &result) != 0)
-        result.nanoseconds = -1;
+        result.nanoseconds = REPLAY_NO_MEMORY;
     result.transfers = machine_transfers();
     result.accesses = machine_accesses();
     return result;

@@ -49,8 +49,16 @@ struct replay_load {
     const int64_t *costs; /* the machine's: struct costs, as machine.h has them */
 };
 
+/* Why nothing was replayed; negative, where nanoseconds are expected. */
+enum replay_failure {
+    REPLAY_NO_MEMORY = -1,
+    REPLAY_BAD_SETTING = -2, /* no threads or more than there are cores, no chunk, a negative number */
+    REPLAY_BAD_EVENT = -3    /* it takes less than no time, or ends before it begins */
+};
+
 struct replay_result {
-    int64_t nanoseconds; /* -1: out of memory */
+    int64_t nanoseconds; /* or enum replay_failure */
+    int64_t bad_event;   /* of REPLAY_BAD_EVENT */
     int64_t transfers;   /* lines that went from core to core */
     int64_t accesses;    /* all, by which what it took to compute can be foretold */
     int64_t wrong;       /* words that are not `behind` in the end */

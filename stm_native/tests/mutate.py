@@ -2,8 +2,9 @@
 
 Each entry of ``mutants.toml`` is a small change of one source file. It is made in a copy of
 ``stm_native``, built, and run: the stepped tests first, then the stress program that the entry
-names, with a fixed seed. A defect that hangs is killed by a time limit. What no test can show on
-this processor is left to the model checker, and the entry names the check.
+names, with a fixed seed. A defect that hangs is killed by a time limit, which goes by what a test
+takes without any. What no test can show on this processor is left to the model checker, and the
+entry names the check.
 
     python3 mutate.py                   all of them; exit 1 if one survives
     python3 mutate.py --only NAME       this one; may be given several times
@@ -42,7 +43,10 @@ NATIVE = HERE.parent
 BUILDS = ("none", "thread", "address", "undefined")
 SEED = 1
 PATIENCE_SECONDS = 10
-TABLE_LIMIT_SECONDS = 60
+# Of the stepped tests without a defect; and with one so many times what they took then, but as many
+# seconds at least.
+WITHOUT_DEFECT_SECONDS = 1800
+AS_LONG, LEAST_SECONDS = 10, 60
 # They throw random events at it, or take seconds: after those that say exactly what is wrong.
 LAST_TABLES = ("test_limits", "test_order", "test_open_job", "test_no_memory")
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -57,6 +61,11 @@ class Mutant:
     new: str
     seen_by: str
     model: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Below ``stm_native``."""
+        return Path(self.file) if "/" in self.file else Path("src", self.file)
 
 
 @dataclass(frozen=True)
@@ -80,10 +89,10 @@ def read_mutants(only: list[str]) -> list[Mutant]:
     wrong += [f"{name}: there is no such entry" for name in only if name not in names]
     levels = {"tables", "model", *(f"stress-{build}" for build in BUILDS)}
     for mutant in mutants:
-        source = NATIVE / "src" / mutant.file
+        source = NATIVE / mutant.path
         found = source.read_text().count(mutant.old) if source.exists() else 0
         if found != 1:
-            wrong.append(f"{mutant.name}: its old text is {found} times in src/{mutant.file}")
+            wrong.append(f"{mutant.name}: its old text is {found} times in {mutant.path}")
         if mutant.old == mutant.new or mutant.seen_by not in levels:
             wrong.append(f"{mutant.name}: it changes nothing, or nobody is to see it")
         if (mutant.seen_by == "model") != bool(mutant.model):
@@ -152,6 +161,7 @@ class Copy:
         shutil.rmtree(self.tests / "build", ignore_errors=True)
         tables = {path.stem for path in self.tests.glob("test_*.c")}
         self.tables = [*sorted(tables - {*LAST_TABLES}), *LAST_TABLES]
+        self.limits: dict[str, float] = {}
 
     def build(self, programs: list[str]) -> None:
         targets = [f"build/{program}" for program in programs]
@@ -183,11 +193,15 @@ class Copy:
         return complaint(ended.stdout + ended.stderr) if ended.returncode != 0 else None
 
     def run_tables(self) -> tuple[str, str] | None:
+        """The first time without a defect."""
         self.build(self.tables)
         for table in self.tables:
-            wrong = self.run([f"build/{table}"], TABLE_LIMIT_SECONDS)
+            began = time.monotonic()
+            wrong = self.run([f"build/{table}"], self.limits.get(table, WITHOUT_DEFECT_SECONDS))
             if wrong is not None:
                 return table, wrong
+            taken = time.monotonic() - began
+            self.limits.setdefault(table, max(LEAST_SECONDS, AS_LONG * taken))
         return None
 
     def run_stress(self, program: str, seconds: int) -> tuple[str, str] | None:
@@ -211,7 +225,7 @@ class Copy:
         return "model", f"{macros}: {found}"
 
     def try_out(self, mutant: Mutant, seconds: int) -> Result:
-        source = self.native / "src" / mutant.file
+        source = self.native / mutant.path
         original = source.read_text()
         started = time.monotonic()
         source.write_text(original.replace(mutant.old, mutant.new))

@@ -25,7 +25,7 @@ static char note[4096];
 static void describe_engine(struct ss_engine *engine)
 {
     static const char *const names[] = {"free", "running", "finished", "in place",
-                                         "waiting", "?",       "?",        "?"};
+                                         "waiting", "doubtful", "?",        "?"};
     int64_t head = atomic_load(&engine->next_commit);
     int64_t start = atomic_load(&engine->next_start);
     fprintf(stderr,

@@ -20,6 +20,7 @@
 #include "entries.h"
 #include "arena.h"
 #include "locks.h"
+#include "patience.h"
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "specstream_local.h"
@@ -74,11 +75,9 @@ static uint64_t case_number;
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "FAILED: request %" PRIu64 " of %s: line %d: %s\n", case_number,       \
-                    scenario, __LINE__, #condition);                                               \
-            exit(1);                                                                               \
-        }                                                                                          \
+        if (!(condition))                                                                          \
+            fail("request %" PRIu64 " of %s: line %d: %s", case_number, scenario, __LINE__,        \
+                 #condition);                                                                      \
     } while (0)
 static const char *scenario;
 
@@ -614,6 +613,7 @@ static bool live(enum ss_protocol_kind protocol, int64_t horizon, enum ss_mode m
                  uint64_t request, uint64_t requests)
 {
     case_number = request;
+    patience_note(NULL, "request %" PRIu64 " of %s", request, scenario);
     memset(state, 0, sizeof state);
     memset(model, 0, sizeof model);
     memset(has_failed, 0, sizeof has_failed);
@@ -656,6 +656,7 @@ int main(void)
         times[i] = i;
         keys[i] = key_of(seeds[i], 0);
     }
+    patience_start(60);
     all_in_turn("a plain job", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
     all_in_turn("a log-free job", SS_PROTOCOL_VALUE, 0, SS_MODE_LOG_FREE);
     all_in_turn("a locked job", SS_PROTOCOL_VALUE, 0, SS_MODE_LOCKED);
@@ -676,6 +677,7 @@ int main(void)
     all_in_turn("eager by time", SS_PROTOCOL_EAGER, 3, SS_MODE_SPECULATE);
     all_in_turn("value by time, open", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
     all_in_turn("eager by time, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
+    patience_stop();
     puts("no memory: passed");
     return 0;
 }

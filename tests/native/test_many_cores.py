@@ -70,6 +70,9 @@ def test_the_ideal_is_bounded_by_the_longest_event_and_the_horizon() -> None:
     times = np.array([100, *[1] * 99])
     assert ideal(times, 10, 1000) == pytest.approx(199 / 100)
     assert ideal(times, 10, 10) == pytest.approx(199 / 109)
+    # The head, and three behind it; the machine is no better.
+    assert ideal(np.full(100, 5), 10, 3) == 4.0
+    assert of_ideal(Cell(50 * MICRO, 10, 3), 0.0, 100) < 1.0
 
 
 def test_commits_do_not_wait_for_one_line_after_the_other() -> None:

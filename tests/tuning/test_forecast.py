@@ -3,6 +3,7 @@
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import re
 import time
 from dataclasses import replace
 from typing import Any
@@ -185,6 +186,41 @@ def test_the_state_is_that_of_the_recorded_events(
     assert trace.replays_all
     outcome = replay(trace, *setting, protocol=protocol)
     assert outcome.events >= len(events) - len(events) // 10
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"threads": 0}, "threads=0; expected an integer from 1 to 256"),
+        ({"threads": 257}, "threads=257; expected an integer from 1 to 256"),
+        ({"horizon": -1}, "horizon=-1; expected an integer of at least 0"),
+        ({"chunk": 0}, "chunk=0; expected an integer of at least 1"),
+        ({"most": 0}, "most=0; expected an integer of at least 1 or None"),
+        ({"protocol": "lazy"}, "protocol='lazy'; expected one of value, eager"),
+    ],
+)
+def test_what_is_no_setting_is_refused(setting: dict[str, Any], told: str) -> None:
+    given: dict[str, Any] = {"threads": 2, "horizon": 8} | setting
+    with pytest.raises(ss.ConfigurationError, match=re.escape(told)):
+        replay(Trace(apart(10)), **given)
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
+def test_what_is_no_cost_is_refused(cost: float) -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"wake=.*; expected nanoseconds"):
+        Costs(wake=cost)
+
+
+@pytest.mark.parametrize("event", [Event(-5.0, 7.0), Event(7.0, -5.0)])
+def test_an_event_that_takes_less_than_no_time_is_refused(event: Event) -> None:
+    with pytest.raises(ss.InputError, match=r"event 3 takes .*-5 ns .*expected durations of at"):
+        replay(Trace([*apart(3), event, *apart(3)]), 2, 8)
+
+
+def test_a_machine_has_as_many_cores_as_an_engine_may_have_threads() -> None:
+    speed, outcome = ran(apart(1024, 5_000_000.0), 256, 512)
+    assert 200 < speed <= 256
+    assert outcome.aborts == 0
 
 
 def test_what_is_not_as_recorded_is_told() -> None:

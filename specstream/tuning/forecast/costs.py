@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from specstream._native import ffi, lib
+from specstream.declarations.options import number
 
 __all__ = ["Costs", "measured_costs"]
 
 # Lines that a core has asked for at once, at most, where it reads some anywhere.
 AT_ONCE = 8
+# Nanoseconds that any of it may take: a second.
+MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Costs:
         call: waking somebody, for who wakes.
         wake: until who is woken runs.
         sleep: going to sleep.
+
+    Raises:
+        ConfigurationError: one of them is no such number.
+
+    >>> Costs(wake=-1.0)
+    Traceback (most recent call last):
+    specstream.errors.ConfigurationError: wake=-1.0; expected nanoseconds, from 0 to 1e+09
     """
 
     access: float = 0.5
@@ -41,6 +51,10 @@ class Costs:
     call: float = 2_000.0
     wake: float = 5_000.0
     sleep: float = 2_000.0
+
+    def __post_init__(self) -> None:
+        for name, cost in asdict(self).items():
+            number(name, cost, 0.0, MOST, f"nanoseconds, from 0 to {MOST:g}")
 
 
 def measured_costs() -> Costs:

@@ -7,7 +7,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from specstream.declarations.limits import Limits
-from specstream.errors import SpecstreamError
+from specstream.declarations.options import integer, one_of
+from specstream.errors import InputError, SpecstreamError
 from specstream.tuning.forecast.costs import Costs
 from specstream.tuning.forecast.trace import Trace
 
@@ -15,6 +16,8 @@ __all__ = ["Outcome", "replay"]
 
 # Of the events, one in so many runs before it is measured.
 WARM = 10
+# As many as an engine may have.
+MOST_THREADS = 256
 _one_at_a_time = threading.Lock()
 
 
@@ -67,6 +70,8 @@ def replay(
         costs: of the machine.
 
     Raises:
+        ConfigurationError: an option has a value that it cannot have.
+        InputError: an event takes less than no time.
         MemoryError: there is no memory for the machine.
         SpecstreamError: this installation has no machine, or the state that the events have left is
             not the one that was recorded.
@@ -84,7 +89,13 @@ def replay(
             "this installation has no virtual machine for forecasts: it was built with a "
             "sanitizer, or without specstream._forecast; leave --cores out, or install a wheel"
         ) from error
-    count = len(trace) if most is None else min(len(trace), most * chunk)
+    threads = integer("threads", threads, 1, MOST_THREADS)
+    horizon = integer("horizon", horizon, 0)
+    chunk = integer("chunk", chunk, 1)
+    protocol = one_of("protocol", protocol, ("value", "eager"))
+    count = len(trace)
+    if most is not None:
+        count = min(count, integer("most", most, 1, other=" or None") * chunk)
     warm = count // WARM // chunk * chunk
     limits = Limits()
     nanoseconds = astuple(Costs() if costs is None else costs)
@@ -121,6 +132,12 @@ def replay(
     )
     with _one_at_a_time:
         result = lib.replay_run(load)
+    if result.nanoseconds == lib.REPLAY_BAD_EVENT:
+        event = trace.events[result.bad_event]
+        raise InputError(
+            f"event {result.bad_event} takes {event['plain']} ns in place and "
+            f"{event['speculative']} ns of a speculative run; expected durations of at least 0"
+        )
     if result.nanoseconds < 0:
         raise MemoryError(f"no memory for a virtual machine of {threads} cores")
     if result.wrong and count == len(trace) and trace.replays_all:

@@ -1,6 +1,6 @@
 /* Entries of an operator that is written in C: what the compiler makes of one that is in Python. */
-#ifndef SPECSTREAM_TESTS_ENTRIES_H
-#define SPECSTREAM_TESTS_ENTRIES_H
+#ifndef SPECSTREAM_ENTRIES_H
+#define SPECSTREAM_ENTRIES_H
 
 #include <stddef.h>
 #include <stdint.h>
