@@ -321,7 +321,7 @@ def errors_options(directory: Path | None, limit: int | None, *, is_new: bool) -
         return {}
     if is_new:
         check_no_files("--errors", directory)
-    return {"errors_to": ss.spark.parquet_sink(directory), "errors_limit": limit}
+    return {"errors_to": ss.sinks.parquet_sink(directory), "errors_limit": limit}
 
 
 @contextmanager

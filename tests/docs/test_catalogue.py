@@ -13,7 +13,7 @@ import pytest
 import specstream as ss
 from bench.catalogue import page
 from bench.catalogue.pictures import CAPTIONS, PICTURES
-from specstream import operators, predictors, sources, spark, structures, testing, windows
+from specstream import operators, predictors, sinks, sources, spark, structures, testing, windows
 from specstream.cli import main
 from specstream.monitoring import metrics
 
@@ -22,7 +22,7 @@ CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
 # `{py:obj}`~specstream.Auto`` and `{py:obj}`metrics.watch <specstream.metrics.watch>``.
 LISTED = set(re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(specstream\.[\w.]+)>?`", CATALOGUE))
 GROUPS = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-MODULES = (operators, *GROUPS, sources, spark, structures, testing, windows, metrics)
+MODULES = (operators, *GROUPS, sinks, sources, spark, structures, testing, windows, metrics)
 SECTIONS = dict(re.findall(r"^#{2,3} (.+)\n((?:(?!#).*\n)*)", CATALOGUE, re.MULTILINE))
 
 

@@ -29,7 +29,7 @@ def table_of(count: int) -> pa.Table:
 
 def run(directory: Path, source: Any, engine: ss.Engine | None = None, **options: Any) -> Any:
     options = {
-        "to": ss.spark.parquet_sink(directory / "out"),
+        "to": ss.sinks.parquet_sink(directory / "out"),
         "checkpoint": directory / "recorded",
         "max_rows": 30,
         **options,
@@ -80,7 +80,7 @@ def test_an_operator_that_raises_leaves_the_state_of_the_batch_before(tmp_path: 
         assert engine.state.count == 30
     assert any("batch 1: rows 30 to 59" in note for note in raised.value.__notes__)
     failed: list[pa.Table] = []
-    options: Any = {"to": ss.spark.parquet_sink(tmp_path / "out"), "max_rows": 30}
+    options: Any = {"to": ss.sinks.parquet_sink(tmp_path / "out"), "max_rows": 30}
     with ss.Engine(checked, errors="side") as engine:
         stats = ss.sources.run(
             engine,
@@ -213,7 +213,7 @@ def test_all_of_it_runs_without_pyspark(tmp_path: Path) -> None:
                 ss.sources.run(
                     engine,
                     ss.sources.iterate({"x": x} for x in range(first, first + 3)),
-                    to=ss.spark.parquet_sink(sys.argv[1] + "/out"),
+                    to=ss.sinks.parquet_sink(sys.argv[1] + "/out"),
                     checkpoint=sys.argv[1] + "/recorded",
                     at_most_once=True,
                 )

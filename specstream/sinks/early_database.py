@@ -17,7 +17,7 @@ from specstream.declarations.options import function, one_of, shown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
-from specstream.spark.sinks.failing import check_begun_here, named
+from specstream.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDatabaseSink", "early_database_sink"]
 
@@ -241,7 +241,7 @@ def early_database_sink(
     ...     sink.apply(first, 0)
     ...     sink.apply(told(2, (5, "a", 0, 0, 2.0, "final"), (7, "b", 0, 0, 3.5, "withdrawn")), 1)
     ...     sink.apply(first, 0)      # again
-    ...     ss.spark.latest(sink)["price"].to_pylist()
+    ...     ss.sinks.latest(sink)["price"].to_pylist()
     [2.0]
     """
     return EarlyDatabaseSink(connect, table, placeholder=placeholder)

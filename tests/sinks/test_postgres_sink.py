@@ -24,10 +24,9 @@ from postgres import PASSWORD, Server, programs
 
 import specstream as ss
 
-pytest.importorskip("pyspark")
 pytest.importorskip("adbc_driver_postgresql", reason='pip install "specstream[postgres]"')
 
-postgres_sink = ss.spark.postgres_sink
+postgres_sink = ss.sinks.postgres_sink
 NAMES = (f"table_{number}" for number in range(1000))
 
 

@@ -23,7 +23,7 @@ from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import number, refused, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.tree import shown_uri
-from specstream.spark.sinks.postgres_types import Column, as_table, columns_of
+from specstream.sinks.postgres_types import Column, as_table, columns_of
 
 __all__ = ["PostgresSink", "PreparedRows", "postgres_sink"]
 

@@ -21,8 +21,8 @@ from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
-from specstream.spark.sinks.delta import place_of, to_disk
-from specstream.spark.sinks.failing import check_begun_here, named
+from specstream.sinks.delta import place_of, to_disk
+from specstream.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
 
@@ -218,7 +218,7 @@ def early_delta_sink(
     ...     sink.apply(first, 0)
     ...     sink.apply(told(2, (5, "a", 0, 0, 2.0, "final"), (7, "b", 0, 0, 3.5, "withdrawn")), 1)
     ...     sink.apply(first, 0)      # again
-    ...     ss.spark.latest(sink)["price"].to_pylist()
+    ...     ss.sinks.latest(sink)["price"].to_pylist()
     [2.0]
     """
     return EarlyDeltaSink(path, storage_options=storage_options)
