@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.columns.tables import whole_microseconds
+from specstream.columns.tables import in_utc, whole_microseconds
 from specstream.declarations.options import instance, refused
 from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
@@ -70,7 +70,7 @@ class EarlyDeltaSink:
         with named(self, batch_id):
             known = self._table()
             first = 0 if known is None else known.version() + 1
-            changes = _in_utc(whole_microseconds(answer.changes))
+            changes = in_utc(whole_microseconds(answer.changes))
             if known is None:
                 if not changes.num_rows:
                     return
@@ -154,17 +154,6 @@ def _without_views(table: pa.Table) -> pa.Table:
     """Texts as those of other tables are."""
     fields: list[Any] = [
         field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
-
-
-def _in_utc(table: pa.Table) -> pa.Table:
-    """As Delta has times with a zone."""
-    fields: list[Any] = [
-        field.with_type(pa.timestamp(field.type.unit, "UTC"))
-        if pa.types.is_timestamp(field.type) and field.type.tz
-        else field
         for field in table.schema
     ]
     return table.cast(pa.schema(fields))
