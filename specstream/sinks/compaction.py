@@ -152,8 +152,9 @@ def compact(
     tree = tree_of("path", checked_path("path", path, "the path or the URI of a directory"))
     target_size = integer("target_size", target_size, 1)
     leave = integer("leave", leave, 0)
+    in_place = flag("in_place", in_place)
     grace = number("grace", grace, 0, 86_400, "seconds, up to 86400")
-    if not isinstance(tree, LocalTree) and not flag("in_place", in_place):
+    if not isinstance(tree, LocalTree) and not in_place:
         raise ConfigurationError(
             f"path={tree!r}: this store cannot exchange a directory as a whole, so that readers "
             "would see rows twice meanwhile: give in_place=True (specstream compact --in-place) "
