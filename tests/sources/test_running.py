@@ -117,6 +117,27 @@ def test_a_checkpoint_belongs_to_one_source_and_to_no_query(tmp_path: Path) -> N
         run(tmp_path, other, checkpoint=tmp_path / "query")
 
 
+def test_another_order_is_refused_in_the_words_of_a_run(tmp_path: Path) -> None:
+    run(tmp_path, ss.sources.dataset(table_of(50)))
+    with pytest.raises(ss.SnapshotError, match=r"order_by was None and is now 'x': ") as refused:
+        run(tmp_path, ss.sources.dataset(table_of(50)), order_by="x")
+    assert "start the run as before; or, " in str(refused.value)
+    assert "checkpointLocation" not in str(refused.value)
+
+
+def test_a_start_gives_the_sinks_the_last_batch_again_and_goes_on(tmp_path: Path) -> None:
+    """Nothing waits without a watermark: the end of the source is none of the stream."""
+    calls: list[tuple[int, Any]] = []
+    for count in (50, 80, 80):
+        run(
+            tmp_path,
+            ss.sources.dataset(table_of(count)),
+            to=lambda table, batch_id: calls.append((batch_id, table.num_rows)),
+            max_rows=50,
+        )
+    assert calls == [(0, 50), (0, 50), (1, 30), (1, 30)]
+
+
 def test_a_damaged_newest_file_is_not_gone_behind(tmp_path: Path) -> None:
     pq.write_table(table_of(100), tmp_path / "a.parquet")
     run(tmp_path, ss.sources.dataset(tmp_path / "a.parquet"))
@@ -147,6 +168,8 @@ def test_a_field_that_only_an_option_names_needs_a_type() -> None:
     rows = [{**one, "at": 100 - one["x"]} for one in events(0, 10)]
     with pytest.raises(ss.ConfigurationError, match=r"order_by='at' .* columns={'at': int}"):
         Running(ss.sources.iterate(rows), order_by="at").end()
+    with pytest.raises(ss.DeclarationError, match=r"columns= field 'at' has type 'int'; expected"):
+        Running(ss.sources.iterate(rows, columns={"at": "int"}), order_by="at").end()
     running = Running(ss.sources.iterate([rows], columns={"at": int}), order_by="at")
     running.wait_for(10)
     assert running.end()["x"].to_pylist() == list(range(9, -1, -1))
