@@ -66,6 +66,7 @@ QUICK_TESTS = (
 )
 # With the oldest and the newest PySpark.
 SPARK_TESTS = (
+    "tests/sinks",
     "tests/spark",
     "tests/pipelines/test_phases_by_time_in_spark.py",
     "tests/pipelines/test_pipelines_in_spark.py",

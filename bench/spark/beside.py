@@ -42,7 +42,7 @@ def bytewax_seconds(load: Load, batches: Sequence[Sequence[Path]], home: Path) -
     from bytewax.recovery import RecoveryConfig, init_db_dir
     from bytewax.testing import TestingSink, TestingSource, cluster_main
 
-    sink = ss.spark.parquet_sink(home / "rows")
+    sink = ss.sinks.parquet_sink(home / "rows")
     store = home / "recovery"
     store.mkdir()
     init_db_dir(store, 1)

@@ -88,7 +88,7 @@ class Specstream(Way):
 
     def __init__(self, load: Load, home: Path) -> None:
         super().__init__(load, home)
-        self.sink = ss.spark.parquet_sink(home / "rows")
+        self.sink = ss.sinks.parquet_sink(home / "rows")
         self.engine = ss.Engine(operator_of(load.name), threads=2)
         self.feed = ss.spark.foreach_batch(
             self.engine,
@@ -143,7 +143,7 @@ class Bare(Way):
 
     def __init__(self, load: Load, home: Path) -> None:
         super().__init__(load, home)
-        self.sink = ss.spark.parquet_sink(home / "rows")
+        self.sink = ss.sinks.parquet_sink(home / "rows")
         self.engine = ss.Engine(operator_of(load.name), threads=1, execution="log_free")
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:

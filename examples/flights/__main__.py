@@ -50,7 +50,7 @@ def stream(
             source="origin",  # each airport has a clock of its own,
             sources=[directory.name for directory in directories],  # and all wait for the slowest
             watermark=WATERMARK,
-            to=ss.spark.parquet_sink(output / "rows"),
+            to=ss.sinks.parquet_sink(output / "rows"),
             checkpoint=output / "checkpoint",  # with it, each row is written exactly once
         )
 

@@ -38,7 +38,7 @@ def stream(
             engine,
             order_by="time",
             watermark=f"{DELAY} seconds",
-            to=ss.spark.parquet_sink(output / "decisions"),
+            to=ss.sinks.parquet_sink(output / "decisions"),
             checkpoint=output / "checkpoint",  # with it, each decision is written exactly once
         )
         ss.spark.stream_directory(

@@ -62,7 +62,7 @@ def stream(
         feed = ss.spark.foreach_batch(
             engine,
             order_by="time",
-            to=ss.spark.parquet_sink(work / "rows"),
+            to=ss.sinks.parquet_sink(work / "rows"),
             checkpoint=work / "checkpoint",  # with it, each row is written exactly once
         )
         ss.spark.stream_directory(

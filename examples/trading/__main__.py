@@ -56,7 +56,7 @@ def stream(
             order_by="time",
             watermark=f"{DELAY} seconds",
             sources=list(directories),
-            to={name: ss.spark.parquet_sink(output / name) for name in SINKS},
+            to={name: ss.sinks.parquet_sink(output / name) for name in SINKS},
             checkpoint=output / "checkpoint",  # with it, each row is written exactly once
         )
 

@@ -35,7 +35,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.checkpoint import failpoints
-from specstream.checkpoint.batch import Result
+from specstream.checkpoint.batch import OF_SOURCES, Result
 from specstream.checkpoint.chain import Chain
 from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName
 from specstream.checkpoint.container_changes import Held, changes
@@ -457,8 +457,8 @@ class Checkpoint:
                 raise SnapshotError(
                     f"{self._what} has {found.files} checkpoint file(s), none of which can be "
                     f"used: {'; '.join(self._damaged) or 'there is no full one'}. Put a copy of "
-                    "the directory back, or begin again: without its files, and with a new "
-                    "checkpointLocation"
+                    "the directory back, or begin again without its files, in Spark with a new "
+                    "checkpointLocation as well"
                 )
             return
         self._check(found.chain.last.about, found.full)
@@ -482,8 +482,11 @@ class Checkpoint:
                 bytes(settings),
                 self._settings,
                 what,
-                "start the query as before; or, to have the whole stream run in the new way, with "
-                "a new checkpoint= and a new checkpointLocation, from the first row on "
+                "start the run as before; or, to have the whole stream run in the new way, with a "
+                "new checkpoint=, from the first row on"
+                if about.query == OF_SOURCES
+                else "start the query as before; or, to have the whole stream run in the new way, "
+                "with a new checkpoint= and a new checkpointLocation, from the first row on "
                 "(guide: Spark in production)",
             )
         with refused(what):
@@ -530,7 +533,7 @@ class Checkpoint:
                 if field == "operator":
                     way_out += (
                         ", or, where the operator is the same and only its name has changed, "
-                        f"foreach_batch(rename={{{about.operator!r}: {engine.name!r}}})"
+                        f"rename={{{about.operator!r}: {engine.name!r}}}"
                     )
                 raise SnapshotError(
                     f"{self._files.what(name)}: field {field!r} is {found!r} in the file and "

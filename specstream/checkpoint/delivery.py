@@ -91,7 +91,7 @@ def checked_sink(option: str, found: object) -> None:
         raise refused(
             option,
             found,
-            "a sink such as ss.spark.parquet_sink(path), or any function (pyarrow.Table, batch_id)",
+            "a sink such as ss.sinks.parquet_sink(path), or any function (pyarrow.Table, batch_id)",
         )
 
 

@@ -70,14 +70,14 @@ def checked_early_sink(option: str, found: object) -> None:
     >>> checked_early_sink("early_to", "/data/early")
     Traceback (most recent call last):
     specstream.errors.ConfigurationError: early_to='/data/early'; expected a sink such as \
-ss.spark.early_delta_sink(path), any function (pyarrow.Table, batch_id), or an object with \
+ss.sinks.early_delta_sink(path), any function (pyarrow.Table, batch_id), or an object with \
 apply(answer, batch_id)
     """
     if not (callable(found) or callable(getattr(found, "apply", None))):
         raise refused(
             option,
             found,
-            "a sink such as ss.spark.early_delta_sink(path), any function "
+            "a sink such as ss.sinks.early_delta_sink(path), any function "
             "(pyarrow.Table, batch_id), or an object with apply(answer, batch_id)",
         )
 

@@ -240,17 +240,17 @@ def _by_option(option: str, given: object) -> dict[str, object]:
 
 def listing(
     function: Callable[..., Any],
-    options: Callable[..., StreamOptions],
+    options: Callable[..., Any],
     former: Mapping[str, str] | None = None,
 ) -> Callable[..., Any]:
-    """A function that takes, one by one, the options of the class that lists them.
+    """A function that takes, one by one, the options of what lists them.
 
     ``help()`` and the errors of a wrong call see its own first arguments and all the options; what
     is called has these as keywords.
 
     Args:
         function: what is called.
-        options: the class.
+        options: the class, or whatever has them as its own.
         former: names that options had, with those that they have.
 
     >>> def feed(engine, **options):

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from specstream.checkpoint.compaction import TARGET_SIZE, compact
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
+from specstream.sinks.compaction import TARGET_SIZE, compact
 
 __all__ = ["command"]
 
@@ -36,7 +36,7 @@ __all__ = ["command"]
     "--in-place",
     is_flag=True,
     help="For object stores, and network filesystems that cannot exchange a directory: until it is "
-    "done, only ss.spark.parquet_dataset sees each row once.",
+    "done, only ss.sinks.parquet_dataset sees each row once.",
 )
 @click.option(
     "--grace",

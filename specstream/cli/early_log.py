@@ -126,7 +126,7 @@ class _Changes:
     """The sink of changes: a file for each batch that has any."""
 
     def __init__(self, directory: Path, count: Callable[[pa.Table, int], None]) -> None:
-        self._sink = ss.spark.parquet_sink(directory)
+        self._sink = ss.sinks.parquet_sink(directory)
         self._count = count
 
     def __repr__(self) -> str:

@@ -108,4 +108,4 @@ def feed_options(
         )
     if is_new:
         check_no_files("--late-output", late_output)
-    return {**options, "late": "side", "late_to": ss.spark.parquet_sink(late_output)}
+    return {**options, "late": "side", "late_to": ss.sinks.parquet_sink(late_output)}

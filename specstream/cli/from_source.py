@@ -17,7 +17,7 @@ from specstream.monitoring.watch import Watch
 from specstream.sources.options import RunOptions
 from specstream.sources.running import SourceFeed, stopping_on
 
-__all__ = ["check_from", "feed_of", "from_option", "run_events", "source_of", "url_and_column"]
+__all__ = ["check_from", "feed_of", "from_options", "run_events", "source_of", "url_and_column"]
 
 FROM = (
     "nats://HOST:PORT/STREAM[/SUBJECT], kafka://HOST:PORT/TOPIC[,TOPIC], tcp://HOST:PORT, or a "
@@ -92,13 +92,25 @@ _MADE: dict[str, Callable[[SplitResult, dict[str, str]], ss.sources.Source]] = {
 }
 
 
-from_option = click.option(
-    "--from",
-    "origin",
-    metavar="URL",
-    help=f"In place of --input: where events come from without Spark, {FROM}. Options stand behind "
-    "a question mark, like ?start=latest. A URL as --source says the same.",
-)
+def from_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--from`` and what belongs to it."""
+    for option in (
+        click.option(
+            "--at-most-once",
+            is_flag=True,
+            help="With --checkpoint and a source that cannot send again, like tcp://: what was "
+            "under way when the process was killed may be lost.",
+        ),
+        click.option(
+            "--from",
+            "origin",
+            metavar="URL",
+            help=f"In place of --input: where events come from without Spark, {FROM}. Options "
+            "stand behind a question mark, like ?start=latest. A URL as --source says the same.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def url_and_column(origin: str | None, source: str | None) -> tuple[str | None, str | None]:
@@ -124,6 +136,7 @@ def check_from(
     early: Path | None,
     checkpoint: Path | None,
     files_per_trigger: int | None,
+    at_most_once: bool,
 ) -> None:
     """Whether the options go with ``--from``, or without.
 
@@ -134,10 +147,16 @@ def check_from(
         early: see there.
         checkpoint: see there.
         files_per_trigger: see there.
+        at_most_once: see there.
 
     Raises:
         click.UsageError: they do not.
     """
+    if at_most_once and (origin is None or checkpoint is None):
+        raise click.UsageError(
+            "--at-most-once is about events of --from that --checkpoint may miss: give both, or "
+            "leave it out"
+        )
     if origin is None and not inputs:
         raise click.UsageError("Missing option '--input' or '--from': where do events come from?")
     if origin is None:

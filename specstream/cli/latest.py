@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.dataset
-import pyarrow.parquet as pq
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
-from specstream.cli.rows import show_rows
+from specstream.cli.options import rows_option
+from specstream.cli.rows import FILE, check_one_way, give_table
 
 __all__ = ["latest"]
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -28,9 +24,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="COLUMN",
     help="What a row is about, like an account: of each only the last row. Once for each column.",
 )
-@click.option(
-    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
-)
+@rows_option
 @click.option("--csv", type=FILE, help="Write all of them to this file instead.")
 @click.option("--parquet", type=FILE, help="Likewise.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of them as lines of JSON.")
@@ -48,18 +42,9 @@ def latest(
     its newest version, in the order of events; those that were withdrawn are left out.
     """
     with reported_errors():
-        if sum((csv is not None, parquet is not None, as_json)) > 1:
-            raise click.UsageError("--csv, --parquet and --json: give one of them")
+        check_one_way(csv, parquet, as_json)
         found = ss.early.latest(_log(directory), by=by)
-        if csv is not None:
-            pyarrow.csv.write_csv(found, csv)
-        if parquet is not None:
-            pq.write_table(found, parquet)
-        if as_json:
-            for row in found.to_pylist():
-                click.echo(json.dumps(row, default=str))
-        elif csv is None and parquet is None:
-            show_rows(found, rows)
+        give_table(found, rows, csv, parquet, as_json)
 
 
 def _log(directory: Path) -> pa.Table:

@@ -18,6 +18,7 @@ __all__ = [
     "engine_options",
     "inputs_options",
     "json_option",
+    "rows_option",
     "stream_options",
     "threads_option",
 ]
@@ -36,6 +37,9 @@ threads_option = click.option(
     "--threads", default=2, show_default=True, help="Threads of the engine."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+rows_option = click.option(
+    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
+)
 
 
 class InputType(click.ParamType[tuple[str, Path]]):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import argument_option
+from specstream.cli.options import argument_option, rows_option
 from specstream.cli.target import load_operator, parse_arguments
 
 __all__ = ["replay"]
@@ -36,9 +36,7 @@ __all__ = ["replay"]
     metavar="K",
     help="Where --pdb stops: place in the order of the batch's events.",
 )
-@click.option(
-    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
-)
+@rows_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
 def replay(
     checkpoint: str,

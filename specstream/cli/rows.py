@@ -1,15 +1,48 @@
-"""The first rows of a table on the terminal."""
+"""A table as somebody wants it: its first rows on the terminal, lines of JSON, or a file."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import click
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["show_rows"]
+__all__ = ["FILE", "check_one_way", "give_table"]
+
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def show_rows(found: pa.Table, rows: int) -> None:
+def check_one_way(csv: Path | None, parquet: Path | None, as_json: bool) -> None:
+    """Whether no more is asked for than one.
+
+    Raises:
+        click.UsageError: more is.
+    """
+    if sum((csv is not None, parquet is not None, as_json)) > 1:
+        raise click.UsageError("--csv, --parquet and --json: give one of them")
+
+
+def give_table(
+    table: pa.Table, rows: int, csv: Path | None, parquet: Path | None, as_json: bool
+) -> None:
+    """Writes all rows to a file, prints all as JSON, or else the first ``rows`` of them."""
+    if as_json:
+        for row in table.to_pylist():
+            click.echo(json.dumps(row, default=str))
+    elif csv is not None:
+        pyarrow.csv.write_csv(table, csv)
+    elif parquet is not None:
+        pq.write_table(table, parquet)
+    else:
+        _show_rows(table, rows)
+
+
+def _show_rows(found: pa.Table, rows: int) -> None:
     """Prints the first ``rows`` rows, and how many there are behind them."""
     table = Table(*found.column_names, box=None)
     for row in found.slice(0, rows).to_pylist():

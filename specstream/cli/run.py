@@ -24,7 +24,7 @@ from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.from_source import (
     check_from,
     feed_of,
-    from_option,
+    from_options,
     run_events,
     source_of,
     url_and_column,
@@ -46,7 +46,7 @@ __all__ = ["run"]
 
 @click.command()
 @partial(inputs_options, order_is_required=False, input_is_required=False)
-@from_option
+@from_options
 @click.option(
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
@@ -113,6 +113,7 @@ def run(
     arguments: tuple[str, ...],
     inputs: tuple[tuple[str, Path], ...],
     origin: str | None,
+    at_most_once: bool,
     order_by: str | None,
     source: str | None,
     output: Path,
@@ -156,7 +157,10 @@ def run(
         if keep_batches is not None and checkpoint is None:
             raise click.UsageError("--keep-batches keeps rows in --checkpoint: give that as well")
         origin, source = url_and_column(origin, source)
-        check_from(origin, inputs, order_by, early_output, checkpoint, max_files_per_trigger)
+        check_from(
+            *(origin, inputs, order_by, early_output, checkpoint, max_files_per_trigger),
+            at_most_once,
+        )
         operator = load_operator(target, parse_arguments(arguments))
         input_: Path | dict[str, Path] = Path()
         rows, newest, events = 0, None, None
@@ -217,7 +221,11 @@ def run(
         ):
             is_fed = place is not None
             early = None if early_output is None else EarlyLog(engine, early_output, is_fed=is_fed)
-            feed_from = ss.spark.foreach_batch if events is None else partial(feed_of, events)
+            feed_from: Any = (
+                ss.spark.foreach_batch
+                if events is None
+                else partial(feed_of, events, at_most_once=at_most_once)
+            )
             feed: Any = feed_from(
                 engine,
                 order_by=order_by,
@@ -321,7 +329,7 @@ def errors_options(directory: Path | None, limit: int | None, *, is_new: bool) -
         return {}
     if is_new:
         check_no_files("--errors", directory)
-    return {"errors_to": ss.spark.parquet_sink(directory), "errors_limit": limit}
+    return {"errors_to": ss.sinks.parquet_sink(directory), "errors_limit": limit}
 
 
 @contextmanager

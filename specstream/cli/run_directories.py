@@ -61,5 +61,5 @@ def leaving_none_empty(directories: Iterable[Path]) -> Iterator[None]:
 
 def sinks_in(directories: dict[str, Path]) -> Any:
     """What writes them there."""
-    found = {name: ss.spark.parquet_sink(directory) for name, directory in directories.items()}
+    found = {name: ss.sinks.parquet_sink(directory) for name, directory in directories.items()}
     return found.get("", found)

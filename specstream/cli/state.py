@@ -6,17 +6,13 @@ import json
 from pathlib import Path
 
 import click
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
-from specstream.cli.rows import show_rows
+from specstream.cli.options import rows_option
+from specstream.cli.rows import FILE, check_one_way, give_table
 
 __all__ = ["state"]
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -28,9 +24,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="The state after this micro-batch  [default: the newest that is whole]",
 )
 @click.option("--field", metavar="F", help="This field alone, as a table.")
-@click.option(
-    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
-)
+@rows_option
 @click.option("--csv", type=FILE, help="Write the table to this file instead.")
 @click.option("--parquet", type=FILE, help="Likewise.")
 @click.option(
@@ -57,8 +51,7 @@ def state(
     with a row for each element.
     """
     with reported_errors():
-        if sum((csv is not None, parquet is not None, as_json)) > 1:
-            raise click.UsageError("--csv, --parquet and --json: give one of them")
+        check_one_way(csv, parquet, as_json)
         found = ss.checkpoint_state(directory, batch)
         if found.damaged:
             click.echo(
@@ -85,16 +78,7 @@ def state(
             else:
                 click.echo(repr(found))
             return
-        table = found.table(field)
-        if as_json:
-            for row in table.to_pylist():
-                click.echo(json.dumps(row, default=str))
-        elif csv is not None:
-            pa.csv.write_csv(table, csv)
-        elif parquet is not None:
-            pq.write_table(table, parquet)
-        else:
-            show_rows(table, rows)
+        give_table(found.table(field), rows, csv, parquet, as_json)
 
 
 def _all(found: ss.CheckpointState) -> dict[str, object]:

@@ -400,15 +400,14 @@ def _read(
     numbers, wrong = from_arrow(array, column)
     if wrong is not None and wrong.any():
         first = _shown(array[int(wrong.argmax())])
-        target = column.arrow if column.kind in ("int", "float") else column
         raise RowError(
             lambda row: (
-                f"{what}: column {shown!r} of type {array.type} does not fit {target} ({row}: "
-                f"{first}): {hint(column)} yourself, so that you decide what happens to such "
+                f"{what}: column {shown!r} of type {array.type} does not fit {column.arrow} ({row}:"
+                f" {first}): {hint(column)} yourself, so that you decide what happens to such "
                 'values, or use rejected_rows="side"'
             ),
             wrong,
-            f"column {name!r} does not fit {target}",
+            f"column {name!r} does not fit {column.arrow}",
         )
     return _Read(array, numbers, None, nulls)
 
@@ -444,8 +443,13 @@ def read_value(
     try:
         array = pa.array([value])
     except OverflowError:
+        if not accepts(column, pa.int64()):
+            raise InputError(message) from None
         raise RowError(
-            message, np.ones(1, np.bool_), f"column {name!r} does not fit {column}"
+            f"{whose}: column {shown!r} gets {value!r}, which does not fit {column.arrow}: give it "
+            'a value that does, or use rejected_rows="side"',
+            np.ones(1, np.bool_),
+            f"column {name!r} does not fit {column.arrow}",
         ) from None
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError(message) from None

@@ -12,7 +12,7 @@ import pyarrow as pa
 from specstream.declarations.options import shown
 from specstream.errors import InputError
 
-__all__ = ["as_table", "in_zones", "no_column", "whole_microseconds"]
+__all__ = ["as_table", "in_utc", "in_zones", "no_column", "whole_microseconds"]
 
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
@@ -72,6 +72,21 @@ def in_zones(table: pa.Table, expected: pa.Schema) -> pa.Table:
         ):
             table = table.set_column(number, field.with_type(of), table.column(number).cast(of))
     return table
+
+
+def in_utc(table: pa.Table) -> pa.Table:
+    """A table whose timestamps with a zone are in UTC; instants stay.
+
+    >>> in_utc(pa.table({"at": pa.array([0], pa.timestamp("s", "Europe/Berlin"))}))["at"].type
+    TimestampType(timestamp[s, tz=UTC])
+    """
+    fields: list[Any] = [
+        field.with_type(pa.timestamp(field.type.unit, "UTC"))
+        if pa.types.is_timestamp(field.type) and field.type.tz
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def whole_microseconds(table: pa.Table) -> pa.Table:

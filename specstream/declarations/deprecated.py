@@ -9,25 +9,28 @@ from typing import ParamSpec, TypeVar
 
 from specstream.errors import ConfigurationError
 
-__all__ = ["GONE_WITH", "by_old_name", "renamed", "takes_old_name"]
+__all__ = ["GONE_WITH", "NEXT_GONE_WITH", "by_old_name", "renamed", "takes_old_name"]
 
 P = ParamSpec("P")
 Value = TypeVar("Value")
 
 GONE_WITH = "0.3"
 """The version that has the old names no more: those that version 0.2 has changed."""
+NEXT_GONE_WITH = "0.4"
+"""Likewise, of those that version 0.3 changes."""
 
 
-def renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
+def renamed(old: str, new: str, *, gone_with: str = GONE_WITH, stacklevel: int = 3) -> None:
     """Warns that ``old`` was used, which is called ``new`` now.
 
     Args:
         old: as the user wrote it, for instance ``Engine.mark()``.
         new: what to write instead.
+        gone_with: the version that has the old name no more.
         stacklevel: whose line the warning names; 3 is the caller of the function that calls this.
     """
     warnings.warn(
-        f"{old} is now called {new}; the old name goes with version {GONE_WITH}",
+        f"{old} is now called {new}; the old name goes with version {gone_with}",
         DeprecationWarning,
         stacklevel=stacklevel,
     )

@@ -30,7 +30,7 @@ from specstream.errors import DeclarationError
 
 __all__ = [
     *("Column", "Declared", "EVENT_ATTRIBUTES", "Kind", "OneOf", "Schema"),
-    *("decimal", "nullable", "timestamp"),
+    *("decimal", "declared_column", "nullable", "timestamp"),
 ]
 
 Kind = Literal["int", "float", "bool", "str"]
@@ -160,10 +160,22 @@ def nullable(declared: Declared) -> Column:
     >>> str(nullable(float))
     'nullable float'
     """
-    return replace(_column(declared, "ss.nullable: the column"), nullable=True)
+    return replace(declared_column(declared, "ss.nullable: the column"), nullable=True)
 
 
-def _column(declared: Any, what: str) -> Column:
+def declared_column(declared: Any, what: str) -> Column:
+    """A column of a type that somebody has declared.
+
+    Args:
+        declared: the type.
+        what: names the column in errors.
+
+    Raises:
+        DeclarationError: it is no type of a column.
+
+    >>> str(declared_column(float | None, "column 'price'"))
+    'nullable float'
+    """
     if isinstance(declared, Column):
         return declared
     if isinstance(declared, pa.Field):
@@ -175,12 +187,12 @@ def _column(declared: Any, what: str) -> Column:
         # What is said beside a type, like ss.decimal(2) beside Decimal, is more than the type.
         base, *beside = typing.get_args(declared)
         told = [one for one in beside if isinstance(one, Column | pa.DataType)]
-        column = _column(told[0] if told else base, what)
+        column = declared_column(told[0] if told else base, what)
         return replace(column, nullable=True) if told and _without_none(base)[1] else column
     if origin in (typing.Union, types.UnionType):
         alone, has_none = _without_none(declared)
         if has_none and alone is not None:
-            return replace(_column(alone, what), nullable=True)
+            return replace(declared_column(alone, what), nullable=True)
     plain = _TYPES.get(declared) if isinstance(declared, type) else None
     if plain is None:
         found = declared.__name__ if isinstance(declared, type) else shown(declared)
@@ -300,7 +312,7 @@ class Schema:
                     f"event= has a column {name!r}, which every event has already "
                     f"({', '.join(EVENT_ATTRIBUTES)}): rename the column"
                 )
-            columns.append(_column(of, f"{what} column {name!r}"))
+            columns.append(declared_column(of, f"{what} column {name!r}"))
             if what == "emits":
                 _check_comes_out(of, columns[-1], f"emits column {name!r}")
         return cls(tuple(given), tuple(columns))

@@ -118,7 +118,7 @@ def _stream(
     ):
         path = output / task.name
         feed = ss.spark.foreach_batch(
-            engine, order_by="time", source="origin", to=ss.spark.parquet_sink(path)
+            engine, order_by="time", source="origin", to=ss.sinks.parquet_sink(path)
         )
         before, running = engine.stats, 0.0
         started = time.perf_counter()

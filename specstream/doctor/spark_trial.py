@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from specstream.doctor.engine_trial import totals
 from specstream.engine.engine import Engine
+from specstream.sinks.parquet import parquet_sink
 from specstream.spark.directory import stream_directory
 from specstream.spark.feed import foreach_batch
 from specstream.spark.session import local_session
-from specstream.spark.sinks.parquet import parquet_sink
 
 __all__ = ["main"]
 

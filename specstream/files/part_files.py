@@ -7,7 +7,7 @@ batches of that span lie beside it in the same directory, they are superseded. S
 which it gets its name decides what is read, however many files are to be deleted afterwards.
 
 Who reads a directory without knowing that would see rows twice in between. Where the filesystem
-can do it, a compaction therefore shows nobody a state in between (``checkpoint/compaction.py``).
+can do it, a compaction therefore shows nobody a state in between (``sinks/compaction.py``).
 """
 
 from __future__ import annotations

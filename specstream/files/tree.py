@@ -5,7 +5,7 @@ that is a rename, and both the file and the directories are synced. Elsewhere it
 outlives a crash is up to the store.
 
 A local directory can be locked, by ``flock`` on the directory itself: whoever has files under way
-in it shares the lock, and whoever exchanges it for another one (``checkpoint/compaction.py``) has
+in it shares the lock, and whoever exchanges it for another one (``sinks/compaction.py``) has
 it alone.
 """
 

@@ -6,7 +6,7 @@
         ss.sources.run(
             engine,
             ss.sources.nats("nats://127.0.0.1:4222", "ORDERS"),
-            to=ss.spark.parquet_sink(path),
+            to=ss.sinks.parquet_sink(path),
             checkpoint=checkpoint,
         )
 """

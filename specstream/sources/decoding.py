@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.declarations.options import function, instance, shown
-from specstream.declarations.schema import Column, Schema
+from specstream.declarations.schema import Column, declared_column
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.sources.source import Wanted
 from specstream.sources.values import Misfit, column_of, expected
@@ -195,7 +195,10 @@ class Decoder:
             try:
                 column_of(self._numbers([value], column), column)
             except Misfit:
-                return f"column {name!r} is {shown(value)}; expected {expected(column)}"
+                is_large = type(value) is int and column.kind in ("int", "float")
+                fits = f", which does not fit {column.arrow}"
+                told = fits if is_large else f"; expected {expected(column)}"
+                return f"column {name!r} is {shown(value)}{told}"
         return None
 
 
@@ -203,8 +206,7 @@ def _declared(columns: object) -> dict[str, Column]:
     if columns is None:
         return {}
     given = instance("columns", columns, Mapping, 'types by field: columns={"time": int}')
-    # Types alone: a field may be called as an attribute of events is.
-    return {name: Schema.of({"column": of}, "columns").columns[0] for name, of in given.items()}
+    return {name: declared_column(of, f"columns= field {name!r}") for name, of in given.items()}
 
 
 def _names(row: Mapping[str, Any]) -> str:

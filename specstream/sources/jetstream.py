@@ -29,7 +29,7 @@ from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.loop import LoopThread
-from specstream.sources.source import Position, Rows, Source, Wanted
+from specstream.sources.source import Position, Rows, Source, Wanted, made_like
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -403,17 +403,8 @@ async def _ignored(error: Exception) -> None:
     """The client logs it, and connects again; what does not pass is an error of a call."""
 
 
-def nats(
-    servers: str | Sequence[str],
-    stream: str,
-    subject: str | None = None,
-    *,
-    start: str = "earliest",
-    gone: str = "error",
-    columns: Mapping[str, Any] | None = None,
-    decode: Decode | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> NatsSource:
+@made_like(NatsSource)
+def nats(**arguments: Any) -> NatsSource:
     """The messages of a stream of NATS JetStream; they are JSON objects.
 
     With ``pip install "specstream[nats]"``. A column named subject is the message's own, as well as
@@ -446,13 +437,4 @@ def nats(
                 checkpoint="orders/checkpoint",
             )
     """
-    return NatsSource(
-        servers,
-        stream,
-        subject,
-        start=start,
-        gone=gone,
-        columns=columns,
-        decode=decode,
-        options=options,
-    )
+    return NatsSource(**arguments)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from specstream.declarations.options import instance, items, one_of, refused, text
 from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.decoding import Decode, Decoder
-from specstream.sources.source import Position, Rows, Source, Wanted
+from specstream.sources.source import Position, Rows, Source, Wanted, made_like
 from specstream.sources.values import Misfit
 
 if TYPE_CHECKING:
@@ -234,17 +234,8 @@ class KafkaSource(Source):
             consumer.close()
 
 
-def kafka(
-    servers: str,
-    topics: str | Sequence[str],
-    *,
-    start: str = "earliest",
-    gone: str = "error",
-    group: str | None = None,
-    columns: Mapping[str, Any] | None = None,
-    decode: Decode | None = None,
-    config: Mapping[str, Any] | None = None,
-) -> KafkaSource:
+@made_like(KafkaSource)
+def kafka(**arguments: Any) -> KafkaSource:
     """The records of topics of Kafka; their values are JSON objects.
 
     With ``pip install "specstream[kafka]"``. Columns named key (text), topic, partition and offset
@@ -279,13 +270,4 @@ def kafka(
                 checkpoint="orders/checkpoint",
             )
     """
-    return KafkaSource(
-        servers,
-        topics,
-        start=start,
-        gone=gone,
-        group=group,
-        columns=columns,
-        decode=decode,
-        config=config,
-    )
+    return KafkaSource(**arguments)

@@ -66,8 +66,9 @@ class SourceFeed:
         if options.checkpoint is not None and not (source.can_replay or options.at_most_once):
             raise ConfigurationError(
                 f"checkpoint= with {source.name}, which cannot send again what had come and was "
-                "not recorded when the process was killed: say at_most_once=True if such rows may "
-                "be lost, leave out checkpoint=, or put a log in between (NATS JetStream, Kafka)"
+                "not recorded when the process was killed: say at_most_once=True (specstream run: "
+                "--at-most-once) if such rows may be lost, leave out checkpoint=, or put a log in "
+                "between (NATS JetStream, Kafka)"
             )
         self._source = source
         self._options = options

@@ -21,7 +21,7 @@ from specstream.errors import InputError, SourceError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.iterators import pieces
-from specstream.sources.source import Position, Rows, Source, Wanted
+from specstream.sources.source import Position, Rows, Source, Wanted, made_like
 
 __all__ = ["TcpSource", "tcp"]
 
@@ -206,15 +206,8 @@ class TcpSource(Source):
                 one.close()
 
 
-def tcp(
-    host: str,
-    port: int,
-    *,
-    format: str = "json",
-    listen: bool = False,
-    columns: Mapping[str, Any] | None = None,
-    decode: Decode | None = None,
-) -> TcpSource:
+@made_like(TcpSource)
+def tcp(**arguments: Any) -> TcpSource:
     """What comes over a TCP connection.
 
     A connection cannot send again: when the process is killed, what had come and was not in a
@@ -235,4 +228,4 @@ def tcp(
     Raises:
         ConfigurationError: an argument is not what it must be.
     """
-    return TcpSource(host, port, format=format, listen=listen, columns=columns, decode=decode)
+    return TcpSource(**arguments)

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import abc
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from specstream.checkpoint.stream_options import listing
 from specstream.declarations.schema import Column
 from specstream.operator.operator import Operator
 
-__all__ = ["IDLE", "Position", "Rows", "Source", "Wanted"]
+__all__ = ["IDLE", "Position", "Rows", "Source", "Wanted", "made_like"]
+
+P = ParamSpec("P")
+Made = TypeVar("Made", bound="Source")
 
 # Plain data, as JSON has it.
 Position = Any
@@ -131,3 +135,8 @@ class Source(abc.ABC):
     def close(self) -> None:
         """Ends what :meth:`open` has begun; it may have failed."""
         return
+
+
+def made_like(made: Callable[P, Made]) -> Callable[[Callable[..., Made]], Callable[P, Made]]:
+    """Gives a function that makes a source all the arguments that its class has, one by one."""
+    return lambda function: listing(function, made)

@@ -272,7 +272,7 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
         order_by: column of the event time; without it rows run in the order in which Spark
             delivers them, which is the order of the file only with one file per trigger.
         source: column that tells apart the sources of events with equal times.
-        to: a sink such as :func:`specstream.spark.parquet_sink`, any function
+        to: a sink such as :func:`specstream.sinks.parquet_sink`, any function
             ``(pyarrow.Table, batch_id)``, or an object with ``prepare(pyarrow.Table, batch_id)``,
             which stores the rows unseen while the checkpoint is written, and returns an object with
             ``commit()`` and ``abort()``. It is called once for each batch, also with no rows, and
@@ -320,7 +320,7 @@ def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
             same batch id, for batches that have any.
         early_to: with ``watermark`` and ``checkpoint``, and an engine made with ``early=True``: a
             sink for results that are not final yet, such as
-            :func:`specstream.spark.early_delta_sink`. It is called last, for each batch, with what
+            :func:`specstream.sinks.early_delta_sink`. It is called last, for each batch, with what
             has changed since the one before: the ``changes`` of
             :meth:`specstream.Engine.poll_early`, those that are final now among them. Any function
             ``(pyarrow.Table, batch_id)`` will do, and those sinks that ``to`` takes; an object with

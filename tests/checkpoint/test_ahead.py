@@ -17,8 +17,8 @@ import pytest
 from fed import Fed
 
 import specstream as ss
-from specstream.spark.sinks.memory import memory_sink
-from specstream.spark.sinks.parquet import parquet_sink
+from specstream.sinks.memory import memory_sink
+from specstream.sinks.parquet import parquet_sink
 
 pytestmark = pytest.mark.slow
 

@@ -452,7 +452,7 @@ def test_a_checkpoint_of_another_operator_or_layout_names_the_field(tmp_path: Pa
 def test_an_operator_with_another_name_goes_on_where_the_former_one_is_told(tmp_path: Path) -> None:
     write(tmp_path, range(3))  # a full file, and what builds on it
     renamed, rename = build(name="another"), {"mark_cell": "another", "older": "another"}
-    told = r"foreach_batch\(rename=\{'mark_cell': 'another'\}\)"
+    told = r"has changed, rename=\{'mark_cell': 'another'\}"
     with engine_of(renamed) as engine, pytest.raises(ss.SnapshotError, match=told):
         Checkpoint(engine, tmp_path)
     # Then from a file of the former name, from one of the new name, and without being told.

@@ -20,7 +20,7 @@ import pytest
 from fed import Fed
 
 import specstream as ss
-from specstream.spark.sinks.parquet import parquet_sink
+from specstream.sinks.parquet import parquet_sink
 
 WAIT_SECONDS = 60
 
@@ -310,9 +310,8 @@ def test_the_sink_of_the_page_is_in_two_steps(engine: ss.Engine, tmp_path: Path)
 
 
 def test_two_sinks_of_a_feed_have_two_places(tmp_path: Path, engine: ss.Engine) -> None:
-    pytest.importorskip("pyspark")
     pytest.importorskip("deltalake")
-    parquet, delta = ss.spark.parquet_sink, ss.spark.delta_sink
+    parquet, delta = ss.sinks.parquet_sink, ss.sinks.delta_sink
     out, link = tmp_path / "out", tmp_path / "link"
     out.mkdir()
     link.symlink_to(out)

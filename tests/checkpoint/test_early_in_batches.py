@@ -253,7 +253,7 @@ REFUSED: list[tuple[dict[str, Any], bool, str]] = [
     ({"watermark": None}, True, r"early_to= .*give watermark= as well"),
     ({"checkpoint": None}, True, r"early_to= without checkpoint=.*give checkpoint= as well"),
     ({}, False, r"early_to= .*'chain' was made without: make it with ss.Engine\(..., early=True\)"),
-    ({"early_to": "early/"}, True, r"early_to='early/'; expected a sink such as ss.spark.early_"),
+    ({"early_to": "early/"}, True, r"early_to='early/'; expected a sink such as ss.sinks.early_"),
     ({"early_to": print_nothing}, True, r"to= and early_to= are the same sink"),
 ]
 

@@ -26,7 +26,7 @@ import specstream as ss
 from specstream.checkpoint import store as stores
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.store import RemoteStore
-from specstream.spark.sinks.parquet import parquet_sink
+from specstream.sinks.parquet import parquet_sink
 
 pytestmark = pytest.mark.slow
 

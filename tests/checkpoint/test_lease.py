@@ -20,8 +20,6 @@ from specstream.checkpoint import lease as leases
 from specstream.checkpoint.lease import Lease
 from specstream.checkpoint.stream_options import StreamOptions
 
-pytest.importorskip("pyspark")
-
 SECONDS = 1.0
 
 

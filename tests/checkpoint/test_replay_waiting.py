@@ -18,7 +18,7 @@ import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.committing import first_difference_of_waiting
 from specstream.cli import main
-from specstream.spark.sinks.memory import memory_sink
+from specstream.sinks.memory import memory_sink
 
 OPERATORS = """
 import specstream as ss

@@ -151,12 +151,12 @@ def test_a_recorded_batch_without_a_zone_comes_again_in_utc(tmp_path: Path) -> N
 
 def test_a_directory_of_files_without_a_zone_gets_none_with_one(tmp_path: Path) -> None:
     old, new = (operator.run_sequential(events(0)).output for operator in (EARLIER, NOW))
-    ss.spark.parquet_sink(tmp_path)(old, 0)
+    ss.sinks.parquet_sink(tmp_path)(old, 0)
     message = (
         r"column 'at' is timestamp\[us, tz=UTC\], and timestamp\[us\] in part-00000000.parquet.*"
         r'declare it ss.timestamp\("us", None\) to go on as before'
     )
-    sink = ss.spark.parquet_sink(tmp_path)
+    sink = ss.sinks.parquet_sink(tmp_path)
     for _ in range(2):  # it is not forgotten
         with pytest.raises(ss.SinkError, match=message):
             sink(new, 1)
@@ -164,7 +164,7 @@ def test_a_directory_of_files_without_a_zone_gets_none_with_one(tmp_path: Path) 
     sink(old, 1)
     # The only file is that of the batch itself, which it replaces.
     (tmp_path / "part-00000001.parquet").unlink()
-    ss.spark.parquet_sink(tmp_path)(new, 0)
+    ss.sinks.parquet_sink(tmp_path)(new, 0)
     assert pq.read_table(tmp_path / "part-00000000.parquet")["at"].type == UTC
     with pytest.raises(ss.SinkError, match=r'declare it ss.timestamp\("us", "UTC"\)'):
-        ss.spark.parquet_sink(tmp_path)(old, 1)
+        ss.sinks.parquet_sink(tmp_path)(old, 1)

@@ -13,6 +13,7 @@ checkpoint, a snapshot, and the rows that it emitted. ``version_0_1/write_event_
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ from trades import rows_of
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.recorded_operator import MOVED
+from specstream.checkpoint.recorded_operator import MOVED, unpickled
 
 FILES = Path(__file__).with_name("version_0_1")
 EVENT_TIME = FILES / "event_time"
@@ -216,3 +217,10 @@ def test_modules_that_a_record_may_name_are_there() -> None:
             importlib.import_module(module)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_what_has_moved_is_found_where_a_record_names_it(old: str, new: str) -> None:
+    module = importlib.import_module(new)
+    name = module.__all__[0]
+    assert unpickled(f"c{old}\n{name}\n.".encode()) is getattr(module, name)

@@ -1,4 +1,4 @@
-"""Durability is not Spark's: nothing under ``checkpoint/`` imports PySpark, and it runs without."""
+"""Durability is not Spark's: checkpoints, sinks and sources run without PySpark."""
 
 from __future__ import annotations
 
@@ -26,16 +26,24 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_every_module_of_the_room_is_imported_without_pyspark() -> None:
+@pytest.mark.parametrize(
+    ("room", "some"),
+    [
+        ("checkpoint", {"batch_runner", "checkpoint", "prefetch", "replay"}),
+        ("sinks", {"compaction", "delta", "memory", "parquet", "postgres"}),
+        ("sources", {"datasets", "jetstream", "kafka", "running"}),
+    ],
+)
+def test_every_module_of_the_room_is_imported_without_pyspark(room: str, some: set[str]) -> None:
     code = """
         import importlib, pkgutil
-        import specstream.checkpoint as room
+        room = importlib.import_module(f"specstream.{sys.argv[1]}")
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
             print(module.name)
-        assert not [name for name in sys.modules if name.startswith("specstream.spark.")]
+        assert not [name for name in sys.modules if name.startswith("specstream.spark")]
     """
-    assert {"batch_runner", "checkpoint", "prefetch", "replay"} <= set(run(code).split())
+    assert some <= set(run(code, room).split())
 
 
 @pytest.mark.slow

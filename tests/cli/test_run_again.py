@@ -18,12 +18,12 @@ from commands import invoke
 from run_again import CHECKPOINT, parts, run, uninterrupted
 
 import specstream as ss
-from specstream.checkpoint.compaction import compact
 from specstream.checkpoint.inventory import inventory
 from specstream.checkpoint.rollback import roll_back
 from specstream.checkpoint.run_directory import RunDirectory
 from specstream.checkpoint.spark_log import SparkLog
 from specstream.checkpoint.store import LocalStore
+from specstream.sinks.compaction import compact
 
 pytestmark = pytest.mark.spark
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import pickle
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -400,6 +401,8 @@ def test_bad_rows_of_submitted_events() -> None:
         engine.submit_event(float("nan"), **good)
         with pytest.raises(ss.InputError, match="column 'i' gets 'text'"):
             engine.submit_event(7.0, **{**good, "i": "text"})
+        with pytest.raises(ss.InputError, match=f"column 's' gets {2**63}"):  # a wrong type
+            engine.submit_event(7.0, **{**good, "s": 2**63})
         engine.advance(0)
         rows: list[Any] = []
         while len(rows) < 3:
@@ -413,10 +416,30 @@ def test_bad_rows_of_submitted_events() -> None:
         assert reasons[6:] == [
             "column 'i' is null",
             "column 's' is null",
-            "column 'i' does not fit int",
+            "column 'i' does not fit int64",
             "column 'p' does not fit decimal128(19, 1)",
             "order column 'timestamp' is NaN",
         ]
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [({"i": 2**63}, "int64"), ({"i": -(2**64)}, "int64"), ({"p": 2**63}, "decimal128(19, 1)")],
+)
+def test_an_event_that_does_not_fit_is_told_as_its_reason_says(
+    value: dict[str, Any], target: str
+) -> None:
+    event = {"i": 1, "s": "x", "p": Decimal("0.5"), **value}
+    (name,) = value
+    with ss.Engine(echo, horizon=0) as engine:
+        told = re.escape(f"column {name!r} gets {value[name]}, which does not fit {target}: ")
+        with pytest.raises(ss.InputError, match=told + '.*rejected_rows="side"'):
+            engine.submit_event(1, **event)
+    with ss.Engine(echo, horizon=0, rejected_rows="side") as engine:
+        engine.submit_event(1, **event)
+        rejected = engine.rejected_rows()
+        assert rejected is not None
+        assert rejected["reason"].to_pylist() == [f"column {name!r} does not fit {target}"]
 
 
 def test_a_batch_that_is_refused_or_taken_back_leaves_no_bad_rows() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import specstream as ss
-from specstream.declarations.deprecated import GONE_WITH
+from specstream.declarations.deprecated import GONE_WITH, NEXT_GONE_WITH
 
 
 class Seen(ss.State):
@@ -94,9 +94,19 @@ def test_old_and_new_name_of_an_option_are_not_both_given() -> None:
             engine.restore(snapshot, image=snapshot)
 
 
-def test_the_version_that_old_names_go_with_has_not_come() -> None:
+def test_the_old_names_of_sinks() -> None:
+    for name in ss.sinks.__all__:
+        with pytest.warns(DeprecationWarning, match=rf"ss\.sinks\.{name}; .* 0\.4$") as told:
+            assert getattr(ss.spark, name) is getattr(ss.sinks, name)
+        assert told[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"ss\.spark\.parquet_sink is now called"):
+        from specstream.spark import parquet_sink
+    assert parquet_sink is ss.sinks.parquet_sink
+
+
+@pytest.mark.parametrize("with_", [GONE_WITH, NEXT_GONE_WITH])
+def test_the_version_that_old_names_go_with_has_not_come(with_: str) -> None:
     here, goes = (
-        tuple(int(part) for part in version.split(".")[:2])
-        for version in (ss.__version__, GONE_WITH)
+        tuple(int(part) for part in version.split(".")[:2]) for version in (ss.__version__, with_)
     )
     assert here < goes, "take the old names out, or name a later version"

@@ -6,23 +6,20 @@ import inspect
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from public import GROUPS, MODULES, names_of
 
 import specstream as ss
 from bench.catalogue import page
 from bench.catalogue.pictures import CAPTIONS, PICTURES
-from specstream import operators, predictors, sources, spark, structures, testing, windows
+from specstream import operators, predictors, windows
 from specstream.cli import main
-from specstream.monitoring import metrics
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
 # `{py:obj}`~specstream.Auto`` and `{py:obj}`metrics.watch <specstream.metrics.watch>``.
 LISTED = set(re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(specstream\.[\w.]+)>?`", CATALOGUE))
-GROUPS = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-MODULES = (operators, *GROUPS, sources, spark, structures, testing, windows, metrics)
 SECTIONS = dict(re.findall(r"^#{2,3} (.+)\n((?:(?!#).*\n)*)", CATALOGUE, re.MULTILINE))
 
 
@@ -33,13 +30,7 @@ def first_cells(section: str) -> list[str]:
 
 
 def public() -> set[str]:
-    names = {f"specstream.{name}" for name in ss.__all__ if not inspect.ismodule(getattr(ss, name))}
-    return names.union(*(names_of(module) for module in MODULES))
-
-
-def names_of(module: Any) -> set[str]:
-    every = {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
-    return {name for name, of in every.items() if not inspect.ismodule(of)}
+    return names_of(ss).union(*map(names_of, MODULES))
 
 
 def test_it_has_every_public_name_and_no_other() -> None:

@@ -7,17 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from public import MODULES
+
 import specstream as ss
-from specstream import (
-    metrics,
-    operators,
-    predictors,
-    sources,
-    spark,
-    structures,
-    testing,
-    windows,
-)
+from specstream import predictors
 
 # They are made by functions, whose parameters are explained, or called by Spark.
 MADE_ELSEWHERE = (
@@ -33,20 +26,7 @@ LEFT_OUT = (
 
 def public() -> Iterator[tuple[str, Any, str]]:
     """Every public function and method, with what is said of it; of a class its own."""
-    groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-    modules = (
-        ss,
-        metrics,
-        operators,
-        *groups,
-        predictors,
-        sources,
-        spark,
-        structures,
-        testing,
-        windows,
-    )
-    for module in modules:
+    for module in (ss, predictors, *MODULES):
         for name in module.__all__:
             value = getattr(module, name)
             if name in MADE_ELSEWHERE or inspect.ismodule(value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import inspect
 import json
 import os
 import re
@@ -15,17 +14,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from public import MODULES, names_of
 
 import specstream as ss
-from specstream import (
-    early,
-    operators,
-    predictors,
-    spark,
-    structures,
-    testing,
-    windows,
-)
+from specstream import predictors
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -151,31 +143,5 @@ def text_of(site: Path) -> str:
 def test_the_reference_has_every_public_name(site: Path) -> None:
     text = "".join(path.read_text() for path in (site / "reference").glob("*.html"))
     documented = set(re.findall(r'id="(specstream\.[\w.]+)"', text))
-    modules = {
-        "early",
-        "metrics",
-        "operators",
-        "predictors",
-        "sources",
-        "spark",
-        "structures",
-        "testing",
-        "windows",
-    }
-    missing = {name for name in ss.__all__ if f"specstream.{name}" not in documented} - modules
-    assert not missing
-    groups = [of for name in operators.__all__ if inspect.ismodule(of := getattr(operators, name))]
-    for module in (
-        early,
-        operators,
-        *groups,
-        predictors,
-        ss.sources,
-        spark,
-        structures,
-        testing,
-        windows,
-    ):
-        every = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
-        names = {f"{module.__name__}.{name}" for name in every}
-        assert names <= documented, names - documented
+    for module in (ss, predictors, *MODULES):
+        assert names_of(module) <= documented, names_of(module) - documented

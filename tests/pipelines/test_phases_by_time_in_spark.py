@@ -64,7 +64,7 @@ def oracle() -> Any:
 def test_a_stream_with_a_watermark_that_is_started_again(
     session: Any, files: Path, oracle: Any, tmp_path: Path
 ) -> None:
-    sinks = {name: ss.spark.parquet_sink(tmp_path / name) for name in SINKS}
+    sinks = {name: ss.sinks.parquet_sink(tmp_path / name) for name in SINKS}
 
     def failing(table: pa.Table, batch_id: int) -> None:
         if batch_id == 2:

@@ -169,12 +169,11 @@ def test_every_sink_is_called_for_every_batch(tmp_path: Path) -> None:
 
 
 def test_a_delta_table_and_a_function_have_each_batch_once(oracle: Any, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
     deltalake = pytest.importorskip("deltalake")
     mixed = Kept(1, 3)
     for start in (0, 1, 3):
         with ss.Engine(desk()) as engine:
-            trades = ss.spark.delta_sink(tmp_path / "trades", app_id="trades")
+            trades = ss.sinks.delta_sink(tmp_path / "trades", app_id="trades")
             feed = feed_of(engine, tmp_path, {"mixed": mixed, "trades": trades})
             for batch_id in range(start, BATCHES):
                 try:
@@ -275,8 +274,7 @@ def test_sinks_that_do_not_fit_are_named(to: Any, made: Any, message: str) -> No
 
 
 def test_two_sinks_and_the_sink_of_late_rows_have_places_of_their_own(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
-    one, other = (ss.spark.parquet_sink(tmp_path / "out") for _ in range(2))
+    one, other = (ss.sinks.parquet_sink(tmp_path / "out") for _ in range(2))
     options = {"order_by": "time", "watermark": 1, "late": "side"}
     with ss.Engine(desk()) as engine:
         with pytest.raises(

@@ -82,7 +82,7 @@ def static(session: Any, files: Path) -> dict[str, Any]:
 
 
 def sinks_in(path: Path) -> dict[str, Any]:
-    return {name: ss.spark.parquet_sink(path / name) for name in SINKS}
+    return {name: ss.sinks.parquet_sink(path / name) for name in SINKS}
 
 
 def assert_written(path: Path, engine: ss.Engine, oracle: Any) -> None:

@@ -26,7 +26,7 @@ def run(directory: Path, source: Any, **options: Any) -> Any:
         return ss.sources.run(
             engine,
             source,
-            to=ss.spark.parquet_sink(directory / "out"),
+            to=ss.sinks.parquet_sink(directory / "out"),
             checkpoint=directory / "recorded",
             max_rows=40,
             **options,
@@ -45,7 +45,7 @@ def test_a_run_goes_on_behind_the_row_where_it_was(tmp_path: Path) -> None:
             raise Stopped
         sink(table, batch_id)
 
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     with ss.Engine(chain) as engine, pytest.raises(Stopped) as raised:
         ss.sources.run(
             engine,

@@ -102,20 +102,24 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def send() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(content)
+            for _ in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(content)
 
         threading.Thread(target=send, daemon=True).start()
         origin = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         assert run(tmp_path, origin)["rows_in"] == 50
         assert rows_of(tmp_path).equals(expected(50))
-        done = invoke(
-            *("run", TARGET, "--from", origin, "--output", tmp_path / "out2"),
-            *("--checkpoint", tmp_path / "state"),
-        )
+        kept = tmp_path / "kept"
+        options = ("--checkpoint", tmp_path / "state")
+        done = invoke("run", TARGET, "--from", origin, "--output", kept / "out", *options)
         assert done.exit_code == 1
         assert "cannot send again" in done.output
+        # What it advises is an option of the command.
+        assert "(specstream run: --at-most-once)" in " ".join(done.output.split())
+        assert run(kept, origin, *options, "--at-most-once")["rows_in"] == 50
+        assert rows_of(kept).equals(expected(50))
 
 
 @pytest.mark.parametrize(
@@ -130,6 +134,8 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
         (["--from", ".", "--input", "."], "--from and --input both say where"),
         (["--source", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
         (["--from", ".", "--source", "nats://h:1/S"], "--from and --source both say where"),
+        (["--from", ".", "--at-most-once"], "--at-most-once is about events of --from that"),
+        (["--input", ".", "--at-most-once"], "--at-most-once is about events of --from that"),
         (["--from", ".", "--max-files-per-trigger", "1"], "--max-files-per-trigger is about Spark"),
         ([], "Missing option '--input' or '--from'"),
         (["--input", "."], "Missing option '--order-by'"),

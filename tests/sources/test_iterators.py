@@ -177,7 +177,10 @@ def test_a_checkpoint_without_a_source_that_can_send_again_has_to_be_agreed_to(
     [
         ({"x": 1}, r"event 3 of .*: column 'name' is missing \(it has x\); expected str"),
         ({"x": 1.5, "name": "n"}, "event 3 of .*: column 'x' is 1.5; expected int"),
-        ({"x": 2**70, "name": "n"}, "event 3 of .*: column 'x' is 11805.*; expected int"),
+        (
+            {"x": 2**70, "name": "n"},
+            "event 3 of .*: column 'x' is 1180.*, which does not fit int",
+        ),
         ({"x": None, "name": "n"}, "event 3 of .*: column 'x' is null; expected int"),
         ("x=1", "'x=1'; expected a dict"),
         (pa.table({"x": ["one"], "name": ["n"]}), "'x' has type string"),

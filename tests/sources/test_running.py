@@ -29,7 +29,7 @@ def table_of(count: int) -> pa.Table:
 
 def run(directory: Path, source: Any, engine: ss.Engine | None = None, **options: Any) -> Any:
     options = {
-        "to": ss.spark.parquet_sink(directory / "out"),
+        "to": ss.sinks.parquet_sink(directory / "out"),
         "checkpoint": directory / "recorded",
         "max_rows": 30,
         **options,
@@ -80,7 +80,7 @@ def test_an_operator_that_raises_leaves_the_state_of_the_batch_before(tmp_path: 
         assert engine.state.count == 30
     assert any("batch 1: rows 30 to 59" in note for note in raised.value.__notes__)
     failed: list[pa.Table] = []
-    options: Any = {"to": ss.spark.parquet_sink(tmp_path / "out"), "max_rows": 30}
+    options: Any = {"to": ss.sinks.parquet_sink(tmp_path / "out"), "max_rows": 30}
     with ss.Engine(checked, errors="side") as engine:
         stats = ss.sources.run(
             engine,
@@ -117,6 +117,27 @@ def test_a_checkpoint_belongs_to_one_source_and_to_no_query(tmp_path: Path) -> N
         run(tmp_path, other, checkpoint=tmp_path / "query")
 
 
+def test_another_order_is_refused_in_the_words_of_a_run(tmp_path: Path) -> None:
+    run(tmp_path, ss.sources.dataset(table_of(50)))
+    with pytest.raises(ss.SnapshotError, match=r"order_by was None and is now 'x': ") as refused:
+        run(tmp_path, ss.sources.dataset(table_of(50)), order_by="x")
+    assert "start the run as before; or, " in str(refused.value)
+    assert "checkpointLocation" not in str(refused.value)
+
+
+def test_a_start_gives_the_sinks_the_last_batch_again_and_goes_on(tmp_path: Path) -> None:
+    """Nothing waits without a watermark: the end of the source is none of the stream."""
+    calls: list[tuple[int, Any]] = []
+    for count in (50, 80, 80):
+        run(
+            tmp_path,
+            ss.sources.dataset(table_of(count)),
+            to=lambda table, batch_id: calls.append((batch_id, table.num_rows)),
+            max_rows=50,
+        )
+    assert calls == [(0, 50), (0, 50), (1, 30), (1, 30)]
+
+
 def test_a_damaged_newest_file_is_not_gone_behind(tmp_path: Path) -> None:
     pq.write_table(table_of(100), tmp_path / "a.parquet")
     run(tmp_path, ss.sources.dataset(tmp_path / "a.parquet"))
@@ -147,6 +168,8 @@ def test_a_field_that_only_an_option_names_needs_a_type() -> None:
     rows = [{**one, "at": 100 - one["x"]} for one in events(0, 10)]
     with pytest.raises(ss.ConfigurationError, match=r"order_by='at' .* columns={'at': int}"):
         Running(ss.sources.iterate(rows), order_by="at").end()
+    with pytest.raises(ss.DeclarationError, match=r"columns= field 'at' has type 'int'; expected"):
+        Running(ss.sources.iterate(rows, columns={"at": "int"}), order_by="at").end()
     running = Running(ss.sources.iterate([rows], columns={"at": int}), order_by="at")
     running.wait_for(10)
     assert running.end()["x"].to_pylist() == list(range(9, -1, -1))
@@ -213,7 +236,7 @@ def test_all_of_it_runs_without_pyspark(tmp_path: Path) -> None:
                 ss.sources.run(
                     engine,
                     ss.sources.iterate({"x": x} for x in range(first, first + 3)),
-                    to=ss.spark.parquet_sink(sys.argv[1] + "/out"),
+                    to=ss.sinks.parquet_sink(sys.argv[1] + "/out"),
                     checkpoint=sys.argv[1] + "/recorded",
                     at_most_once=True,
                 )

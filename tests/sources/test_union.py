@@ -50,7 +50,7 @@ def test_sources_of_several_kinds_give_the_sequential_answer(
 ) -> None:
     brokers.publish(stream, NEWS)
     pq.write_table(pa.Table.from_pylist(TICKS), tmp_path / "ticks.parquet")
-    sinks = {name: ss.spark.parquet_sink(tmp_path / name) for name in ("signals", "prices")}
+    sinks = {name: ss.sinks.parquet_sink(tmp_path / name) for name in ("signals", "prices")}
 
     class Enough(Exception):
         pass

@@ -35,7 +35,7 @@ WAIT_SECONDS = 60
 def test_the_answer_is_sequential_whatever_the_files_per_trigger(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path, per_trigger: int
 ) -> None:
-    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    feed = feed_into(engine, ss.sinks.parquet_sink(tmp_path / "out"))
     start(feed, per_trigger=per_trigger).awaitTermination()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
     assert feed.stats.batches == -(-FILES // per_trigger)
@@ -70,7 +70,7 @@ def test_a_batch_above_what_the_driver_takes_names_the_setting(
 def test_a_failed_batch_leaves_no_trace_and_its_replay_gives_the_same_rows(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path, failure: BaseException
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     rows_of_failed: list[pa.Table] = []
 
     def failing(table: pa.Table, batch_id: int) -> None:
@@ -117,7 +117,7 @@ def test_stopping_while_rows_are_fetched_loses_no_batch(
             opened.read()  # returns when the test closes its end
         yield from batches
 
-    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    feed = feed_into(engine, ss.sinks.parquet_sink(tmp_path / "out"))
     told: list[Exception] = []
 
     def watched(frame: Any, batch_id: int) -> None:
@@ -138,14 +138,14 @@ def test_stopping_while_rows_are_fetched_loses_no_batch(
     assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
     assert engine.state.seen == 0
 
-    start(feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))).awaitTermination()
+    start(feed_into(engine, ss.sinks.parquet_sink(tmp_path / "out"))).awaitTermination()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
 
 
 def test_a_batch_that_was_applied_but_not_acknowledged_is_answered_from_the_record(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    feed = feed_into(engine, ss.sinks.parquet_sink(tmp_path / "out"))
     start(feed).awaitTermination()
     commits = tmp_path / "checkpoint" / "commits"
     for path in (commits / "2", commits / ".2.crc"):
@@ -165,7 +165,7 @@ def test_two_queries_with_an_engine_each_run_at_the_same_time(
     ):
 
         def sink_of(name: str) -> Any:
-            sink = ss.spark.parquet_sink(tmp_path / name)
+            sink = ss.sinks.parquet_sink(tmp_path / name)
 
             def to(table: pa.Table, batch_id: int) -> None:
                 if batch_id == 0:
@@ -188,7 +188,7 @@ def test_a_second_query_cannot_use_the_engine_of_a_running_one(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
     inside, go_on = threading.Event(), threading.Event()
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
 
     def slow(table: pa.Table, batch_id: int) -> None:
         inside.set()
@@ -279,7 +279,7 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
 
 
 def test_former_names_of_options_work_and_name_the_new_ones(tmp_path: Path) -> None:
-    letters = ss.spark.memory_sink("letters")
+    letters = ss.sinks.memory_sink("letters")
     foreach_batch: Any = ss.spark.foreach_batch
     with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
         with pytest.warns(DeprecationWarning, match=r"rejected_rows_to=") as warned:

@@ -54,7 +54,7 @@ def test_a_field_of_the_recorded_state_is_a_dataframe(session: Any, tmp_path: Pa
 def test_a_new_engine_goes_on_from_the_checkpoint_and_answers_a_repeated_batch_from_it(
     start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     calls: list[tuple[int, pa.Table]] = []
 
     def failing(table: pa.Table, batch_id: int) -> None:
@@ -162,7 +162,7 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
 def test_a_checkpoint_serves_one_running_query(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    feed = kept_feed(engine, ss.spark.parquet_sink(tmp_path / "out"), tmp_path)
+    feed = kept_feed(engine, ss.sinks.parquet_sink(tmp_path / "out"), tmp_path)
     query = start(feed, once=False)
     query.processAllAvailable()
     with ss.Engine(chain) as other:
@@ -185,7 +185,7 @@ def test_a_checkpoint_serves_one_running_query(
 def test_a_query_under_way_can_be_given_a_checkpoint(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     failing = True
 
     def to(table: pa.Table, batch_id: int) -> None:
@@ -209,7 +209,7 @@ def test_a_query_under_way_can_be_given_a_checkpoint(
 
 
 def test_spark_can_be_taken_back_to_the_last_file(start: Any, oracle: Any, tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     with ss.Engine(chain, horizon=0) as engine:
         start(kept_feed(engine, sink, tmp_path), per_trigger=1).awaitTermination()
     for file in (tmp_path / "recorded").glob("*.*"):  # what is left is a copy made after batch 2
@@ -244,7 +244,7 @@ def ahead_feed(engine: ss.Engine, to: Any, path: Path, **options: Any) -> Any:
 def test_a_batch_is_fetched_while_the_one_before_it_runs(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     fetching = [threading.Event() for _ in range(FILES // 2)]
 
     def to(table: pa.Table, batch_id: int) -> None:
@@ -269,7 +269,7 @@ def test_a_batch_is_fetched_while_the_one_before_it_runs(
 def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_rows_that_were_kept(
     engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "out")
     full = True
 
     def to(table: pa.Table, batch_id: int) -> None:
@@ -299,7 +299,7 @@ def number(state, event, emit):  # type: ignore[no-untyped-def]
 def waiting_feed(engine: ss.Engine, path: Path, **options: Any) -> Any:
     return ss.spark.foreach_batch(
         engine, order_by="time", watermark=8, checkpoint=path / "recorded",
-        **{"to": ss.spark.parquet_sink(path / "out"), **options},
+        **{"to": ss.sinks.parquet_sink(path / "out"), **options},
     )  # fmt: skip
 
 

@@ -197,7 +197,7 @@ def test_early_results_of_a_killed_stream_stand_as_if_it_never_was(tmp_path: Pat
 
     # Final rows know nothing of it.
     assert not any(crash_driver.compare(tmp_path).values())
-    stands = ss.spark.latest(crash_driver.early_sink(tmp_path))
+    stands = ss.sinks.latest(crash_driver.early_sink(tmp_path))
     assert set(stands["change"].to_pylist()) == {"final"}
     final = crash_driver.rows_of(tmp_path / "out")
     assert stands.select(final.column_names).equals(final)

@@ -29,8 +29,8 @@ def test_final_rows_are_those_without_and_in_the_end_all_that_stands(
                 engine,
                 order_by="time",
                 source="origin",
-                to=ss.spark.parquet_sink(tmp_path / name / "out"),
-                late_to=ss.spark.parquet_sink(tmp_path / name / "late"),
+                to=ss.sinks.parquet_sink(tmp_path / name / "out"),
+                late_to=ss.sinks.parquet_sink(tmp_path / name / "late"),
                 checkpoint=tmp_path / name / "recorded",
                 early_to=early_to,
                 **crash_driver.event_time(tmp_path),
@@ -38,7 +38,7 @@ def test_final_rows_are_those_without_and_in_the_end_all_that_stands(
 
             def look(batch_id: int) -> None:
                 if early:
-                    stood.append(ss.spark.latest(early_to).num_rows)
+                    stood.append(ss.sinks.latest(early_to).num_rows)
 
             ss.spark.stream_directory(
                 session,
@@ -51,16 +51,16 @@ def test_final_rows_are_those_without_and_in_the_end_all_that_stands(
             feed.finish()
 
     run("plain", None)
-    memory = ss.spark.memory_sink("early")
+    memory = ss.sinks.memory_sink("early")
     for name, sink in (
-        ("delta", ss.spark.early_delta_sink(tmp_path / "table")),
+        ("delta", ss.sinks.early_delta_sink(tmp_path / "table")),
         ("memory", memory),
     ):
         run(name, sink)
         for part in sorted((tmp_path / "plain" / "out").iterdir()):
             assert (tmp_path / name / "out" / part.name).read_bytes() == part.read_bytes()
         final = crash_driver.rows_of(tmp_path / name / "out")
-        stands = ss.spark.latest(sink)
+        stands = ss.sinks.latest(sink)
         assert set(stands["change"].to_pylist()) == {"final"}
         assert stands.select(final.column_names).equals(final)
     # Each event emits one row, and no batch is without early ones.
@@ -74,8 +74,8 @@ def test_each_sink_of_a_pipeline_has_its_table_through_a_restart(
 ) -> None:
     """In the midst of a batch that one sink has had, and the next one has not."""
     crash_driver.write_events(tmp_path / "events", 3, ROWS, watermark=True, pipeline=True)
-    logs = [ss.spark.memory_sink(name) for name in ("before", "behind")]
-    table = ss.spark.early_delta_sink(tmp_path / "table")
+    logs = [ss.sinks.memory_sink(name) for name in ("before", "behind")]
+    table = ss.sinks.early_delta_sink(tmp_path / "table")
     breaks = [1]
 
     def audited(changes: pa.Table, batch_id: int) -> None:
@@ -90,8 +90,8 @@ def test_each_sink_of_a_pipeline_has_its_table_through_a_restart(
                 engine,
                 order_by="time",
                 source="origin",
-                to={name: ss.spark.parquet_sink(tmp_path / name) for name in ("out", "audit")},
-                late_to=ss.spark.parquet_sink(tmp_path / "late"),
+                to={name: ss.sinks.parquet_sink(tmp_path / name) for name in ("out", "audit")},
+                late_to=ss.sinks.parquet_sink(tmp_path / "late"),
                 checkpoint=tmp_path / "recorded",
                 early_to={"audit": audited, "out": table},
                 **crash_driver.event_time(tmp_path),
@@ -112,7 +112,7 @@ def test_each_sink_of_a_pipeline_has_its_table_through_a_restart(
     assert set(logs[1].batches) == {1, 2, 3}
     oracle = crash_driver.sequential(tmp_path)
     log = [*logs[0].batches.values(), *logs[1].batches.values()]
-    for name, stands in (("out", ss.spark.latest(table)), ("audit", ss.early.latest(log))):
+    for name, stands in (("out", ss.sinks.latest(table)), ("audit", ss.early.latest(log))):
         final = crash_driver.rows_of(tmp_path / name)
         assert final.num_rows == oracle.output[name].num_rows
         assert final.select(oracle.output[name].column_names).equals(oracle.output[name])

@@ -87,7 +87,7 @@ def test_a_duration_is_one_of_event_time(session: Any, tmp_path: Path) -> None:
             engine,
             order_by="time",
             watermark="5 minutes",
-            to=ss.spark.parquet_sink(tmp_path / "out"),
+            to=ss.sinks.parquet_sink(tmp_path / "out"),
             checkpoint=str(tmp_path / "kept"),
             keep_batches=FILES + 1,  # and what is left
         )

@@ -138,16 +138,6 @@ class Places:
     def _stop_on_signal(self) -> Entry:
         return self._of(ss.spark.stop_on_signal)
 
-    def _parquet_sink(self) -> Entry:
-        return self._of(ss.spark.parquet_sink, path=self.place())
-
-    def _delta_sink(self) -> Entry:
-        pytest.importorskip("deltalake")
-        return self._of(ss.spark.delta_sink, path=self.place(), app_id="a")
-
-    def _memory_sink(self) -> Entry:
-        return self._of(ss.spark.memory_sink, name="rows")
-
     def _foreach_sink(self) -> Entry:
         return self._of(ss.spark.foreach_sink, writer=nothing)
 

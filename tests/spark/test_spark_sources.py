@@ -166,7 +166,7 @@ def test_records_of_several_topics_run_in_the_order_of_their_partitions(
 ) -> None:
     batches = order_records()
     files = kafka_files(tmp_path / "records", batches)
-    sink = ss.spark.memory_sink("orders")
+    sink = ss.sinks.memory_sink("orders")
     with ss.Engine(orders, threads=2, horizon=4, chunk=4) as engine:
         feed = ss.spark.foreach_batch(engine, order_by=order_by, source="source", to=sink)
         run(ss.spark.from_kafka(kafka_stream(session, files), orders), feed, tmp_path)
@@ -222,7 +222,7 @@ def test_values_that_are_no_events_go_by_the_policy_of_bad_rows(
     records.append(record(GOOD, 1 + len(BAD)))
     stream = kafka_stream(session, kafka_files(tmp_path / "records", [records]))
     stream = ss.spark.from_kafka(stream, orders)
-    sink = ss.spark.memory_sink("orders")
+    sink = ss.sinks.memory_sink("orders")
     with ss.Engine(orders, horizon=0, rejected_rows="side") as engine:
         feed = ss.spark.foreach_batch(engine, order_by="offset", source="partition", to=sink)
         run(stream, feed, tmp_path)
@@ -358,7 +358,7 @@ def test_what_is_no_kafka_frame_is_named(session: Any, tmp_path: Path) -> None:
 def test_the_rate_source_runs_in_the_order_of_its_values(session: Any, tmp_path: Path) -> None:
     stream = session.readStream.format("rate").option("rowsPerSecond", 2000).load()
     enough = threading.Event()
-    sink = ss.spark.memory_sink("rates")
+    sink = ss.sinks.memory_sink("rates")
 
     def to(table: pa.Table, batch_id: int) -> None:
         sink(table, batch_id)
@@ -385,7 +385,7 @@ def test_lines_of_a_socket_that_carry_a_number_run_in_their_order(
     session: Any, tmp_path: Path
 ) -> None:
     count = 300
-    sink = ss.spark.delta_sink(tmp_path / "table", app_id="socket")
+    sink = ss.sinks.delta_sink(tmp_path / "table", app_id="socket")
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         ss.Engine(numbers, threads=2, horizon=4, chunk=4, keys=True) as engine,

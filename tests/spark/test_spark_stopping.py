@@ -50,7 +50,7 @@ def make_feed(engine: ss.Engine, directory: Path) -> Any:
         engine,
         order_by="time",
         source="origin",
-        to=ss.spark.parquet_sink(directory / "out"),
+        to=ss.sinks.parquet_sink(directory / "out"),
         checkpoint=directory / "recorded",
     )
 
@@ -201,7 +201,7 @@ def test_a_batch_that_fails_after_the_signal_fails_the_query(session: Any, direc
 def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch(
     session: Any, directory: Path, prefetch: bool
 ) -> None:
-    sink = ss.spark.parquet_sink(directory / "out")
+    sink = ss.sinks.parquet_sink(directory / "out")
     before = signal.getsignal(signal.SIGTERM)
 
     def to(table: Any, batch_id: int) -> None:

@@ -74,7 +74,7 @@ def test_rows_join_with_their_source_in_every_zone(zoned: Any, tmp_path: Path) -
     stream = zoned.readStream.schema(frame.schema).parquet(source)
 
     with ss.Engine(seen, horizon=0) as engine:
-        feed = ss.spark.foreach_batch(engine, order_by="at", to=ss.spark.parquet_sink(batches))
+        feed = ss.spark.foreach_batch(engine, order_by="at", to=ss.sinks.parquet_sink(batches))
         queries = [stream.writeStream.foreachBatch(feed)]
         rows = ss.spark.sharded(stream, seen, by="n", shards=1, order_by="at")
         queries.append(rows.writeStream.format("parquet").option("path", shards))

@@ -99,7 +99,7 @@ def test_every_session_is_in_the_sink_once(
             engine,
             order_by="time",
             watermark=watermark,
-            to=ss.spark.parquet_sink(tmp_path / "out"),
+            to=ss.sinks.parquet_sink(tmp_path / "out"),
             checkpoint=str(tmp_path / "kept"),
             keep_batches=FILES + 1,
         )
@@ -184,7 +184,7 @@ def test_timers_of_two_vertices(session: Any, tmp_path: Path) -> None:
                 engine,
                 order_by="time",
                 watermark="5 minutes",
-                to={name: ss.spark.parquet_sink(tmp_path / name) for name in sinks},
+                to={name: ss.sinks.parquet_sink(tmp_path / name) for name in sinks},
                 checkpoint=str(tmp_path / "kept"),
                 keep_batches=FILES + 1,
             )

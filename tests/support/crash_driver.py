@@ -231,7 +231,7 @@ class Watched:
 
     def __init__(self, directory: Path, name: str = "out") -> None:
         self.directory, self.name = directory, name
-        self.sink = ss.spark.parquet_sink(directory / name)
+        self.sink = ss.sinks.parquet_sink(directory / name)
 
     def prepare(self, table: pa.Table, batch_id: int) -> WatchedFile:
         content = hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
@@ -270,7 +270,7 @@ class Told:
 
 
 def early_sink(directory: Path) -> Any:
-    return ss.spark.early_database_sink(lambda: sqlite3.connect(directory / "desk"), "early")
+    return ss.sinks.early_database_sink(lambda: sqlite3.connect(directory / "desk"), "early")
 
 
 def hold_files_for_sinks() -> None:
@@ -304,7 +304,7 @@ def main(directory: Path) -> None:
         if early:
             options["early_to"] = Told(directory)
         if options:
-            options["late_to"] = ss.spark.parquet_sink(directory / "late")
+            options["late_to"] = ss.sinks.parquet_sink(directory / "late")
         feed = ss.spark.foreach_batch(
             engine,
             order_by="time",

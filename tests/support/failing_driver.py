@@ -87,8 +87,8 @@ def main(directory: Path) -> None:
     with ss.Engine(sums, threads=2, horizon=4, chunk=4, errors="side", keys=True) as engine:
         fed = Fed(
             engine,
-            to=ss.spark.parquet_sink(directory / "out"),
-            errors_to=ss.spark.parquet_sink(directory / "failed"),
+            to=ss.sinks.parquet_sink(directory / "out"),
+            errors_to=ss.sinks.parquet_sink(directory / "failed"),
             checkpoint=directory / "recorded",
             keep_batches=2,
             watermark=4 * DISORDER,

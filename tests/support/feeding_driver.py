@@ -119,7 +119,7 @@ def live(directory: Path, origin: str, life: str) -> None:
         ss.sources.run(
             engine,
             source_at(origin),
-            to=ss.spark.parquet_sink(directory / "out"),
+            to=ss.sinks.parquet_sink(directory / "out"),
             checkpoint=directory / "recorded",
             max_rows=50,
         )

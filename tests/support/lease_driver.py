@@ -86,7 +86,7 @@ def serve(
         try:
             feed = Fed(
                 engine,
-                to=ss.spark.parquet_sink(directory / "rows"),
+                to=ss.sinks.parquet_sink(directory / "rows"),
                 checkpoint="store://checkpoint",
                 lease=seconds,
             )

@@ -18,7 +18,7 @@ import specstream as ss
 
 def main(directory: Path, slow: int) -> None:
     session = ss.spark.local_session("stopping", settings={"spark.log.level": "OFF"})
-    sink = ss.spark.parquet_sink(directory / "out")
+    sink = ss.sinks.parquet_sink(directory / "out")
     armed = threading.Event()
 
     def to(table: pa.Table, batch_id: int) -> None:

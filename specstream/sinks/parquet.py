@@ -8,7 +8,7 @@ with a checkpoint has it done while it writes its file (``delivery.py``).
 With ``partition_by=`` a batch has a file in each directory that it has rows for, and they appear
 one after the other. A crash in between leaves some of them, and the batch comes again.
 
-What a compaction has put together (``checkpoint/compaction.py``) has lost its batch's own file. A
+What a compaction has put together (``sinks/compaction.py``) has lost its batch's own file. A
 batch that comes again is known by the rows: those that are there are compared with those that came.
 """
 
@@ -27,8 +27,8 @@ from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
-from specstream.spark.sinks.failing import named
-from specstream.spark.sinks.partitions import (
+from specstream.sinks.failing import named
+from specstream.sinks.partitions import (
     by_directory,
     checked_partition_by,
     columns_of,
@@ -281,7 +281,7 @@ def parquet_sink(path: str | os.PathLike[str], *, partition_by: Sequence[str] = 
     ``partitioning="hive"``). A batch has a file in each that it has rows for, and they become
     visible one after the other. A null and an empty text share a directory, and are read as null.
 
-    :func:`specstream.spark.compact`, or ``specstream compact``, puts many small files together.
+    :func:`specstream.sinks.compact`, or ``specstream compact``, puts many small files together.
 
     Args:
         path: a directory, made if it is not there; local or mounted, or a URI that

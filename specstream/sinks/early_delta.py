@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.columns.tables import whole_microseconds
+from specstream.columns.tables import in_utc, whole_microseconds
 from specstream.declarations.options import instance, refused
 from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
-from specstream.spark.sinks.delta import place_of, to_disk
-from specstream.spark.sinks.failing import check_begun_here, named
+from specstream.sinks.delta import place_of, to_disk
+from specstream.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
 
@@ -70,7 +70,7 @@ class EarlyDeltaSink:
         with named(self, batch_id):
             known = self._table()
             first = 0 if known is None else known.version() + 1
-            changes = _in_utc(whole_microseconds(answer.changes))
+            changes = in_utc(whole_microseconds(answer.changes))
             if known is None:
                 if not changes.num_rows:
                     return
@@ -159,17 +159,6 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _in_utc(table: pa.Table) -> pa.Table:
-    """As Delta has times with a zone."""
-    fields: list[Any] = [
-        field.with_type(pa.timestamp(field.type.unit, "UTC"))
-        if pa.types.is_timestamp(field.type) and field.type.tz
-        else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
-
-
 def _literal(time: pa.Scalar) -> str:
     """A time as SQL has it."""
     of = time.type
@@ -218,7 +207,7 @@ def early_delta_sink(
     ...     sink.apply(first, 0)
     ...     sink.apply(told(2, (5, "a", 0, 0, 2.0, "final"), (7, "b", 0, 0, 3.5, "withdrawn")), 1)
     ...     sink.apply(first, 0)      # again
-    ...     ss.spark.latest(sink)["price"].to_pylist()
+    ...     ss.sinks.latest(sink)["price"].to_pylist()
     [2.0]
     """
     return EarlyDeltaSink(path, storage_options=storage_options)

@@ -9,7 +9,10 @@ import pyarrow as pa
 
 from specstream import early
 from specstream.errors import InputError
-from specstream.spark.sinks import EarlyDatabaseSink, EarlyDeltaSink, MemorySink, ParquetSink
+from specstream.sinks.early_database import EarlyDatabaseSink
+from specstream.sinks.early_delta import EarlyDeltaSink
+from specstream.sinks.memory import MemorySink
+from specstream.sinks.parquet import ParquetSink
 
 __all__ = ["latest"]
 
@@ -26,7 +29,7 @@ def latest(
     *,
     by: str | Sequence[str] = (),
 ) -> pa.Table:
-    """The rows that stand, by what ``early_to=`` of :func:`foreach_batch` was given.
+    """The rows that stand, by what ``early_to=`` was given.
 
     Args:
         log: a sink that was given as ``early_to=``, or one that is made like it, in another
@@ -41,7 +44,7 @@ def latest(
         InputError: these are no changes, or have no column of ``by``.
 
     >>> import pyarrow as pa
-    >>> from specstream.spark import memory_sink
+    >>> from specstream.sinks import memory_sink
     >>> sink = memory_sink("early")
     >>> key = {"timestamp": [7], "source": ["b"], "sequence": [0], "n": [0]}
     >>> sink(pa.table(key | {"price": [3.5], "change": ["early"], "version": [1]}), 0)
@@ -61,7 +64,7 @@ def latest(
         tables = log
     else:
         raise InputError(
-            f"ss.spark.latest: log is a {type(log).__name__}; expected a sink that keeps changes, "
+            f"ss.sinks.latest: log is a {type(log).__name__}; expected a sink that keeps changes, "
             "or tables of them"
         )
     if isinstance(tables, list) and not tables:

@@ -12,7 +12,7 @@ opens a file that is gone, gets an error: it reads again.
 
 An object store has nothing of that kind, and neither have some network filesystems. There it takes
 ``in_place=True``: a file that was put together gets its name, which is the moment of the change for
-``ss.spark.parquet_dataset``, as that knows which files are superseded; then those are deleted.
+``ss.sinks.parquet_dataset``, as that knows which files are superseded; then those are deleted.
 Other readers may see rows twice from the one to the other.
 
 A sink that writes meanwhile is kept out only while the links are made. The newest batches, which
@@ -130,7 +130,7 @@ def compact(
             those that a rollback may take out.
         in_place: for a directory that cannot be exchanged as a whole, in an object store or on some
             network filesystems. While it runs, and until it has run again if it was killed, only
-            ``ss.spark.parquet_dataset`` sees each row once.
+            ``ss.sinks.parquet_dataset`` sees each row once.
         grace: so many seconds the old files are kept for those who are listing them.
 
     Raises:
@@ -139,7 +139,7 @@ def compact(
         SinkError: a file is not what it must be; nothing has changed.
 
     >>> import tempfile
-    >>> from specstream.spark import parquet_dataset, parquet_sink
+    >>> from specstream.sinks import parquet_dataset, parquet_sink
     >>> with tempfile.TemporaryDirectory() as path:
     ...     sink = parquet_sink(path + "/rows")
     ...     for batch_id in range(5):
@@ -152,18 +152,19 @@ def compact(
     tree = tree_of("path", checked_path("path", path, "the path or the URI of a directory"))
     target_size = integer("target_size", target_size, 1)
     leave = integer("leave", leave, 0)
+    in_place = flag("in_place", in_place)
     grace = number("grace", grace, 0, 86_400, "seconds, up to 86400")
-    if not isinstance(tree, LocalTree) and not flag("in_place", in_place):
+    if not isinstance(tree, LocalTree) and not in_place:
         raise ConfigurationError(
             f"path={tree!r}: this store cannot exchange a directory as a whole, so that readers "
             "would see rows twice meanwhile: give in_place=True (specstream compact --in-place) "
-            "where it is read by ss.spark.parquet_dataset alone, or not at all, until it is done"
+            "where it is read by ss.sinks.parquet_dataset alone, or not at all, until it is done"
         )
     try:
         if isinstance(tree, LocalTree):
             if not tree.path.is_dir():
                 raise ConfigurationError(
-                    f"path={tree!r} is no directory; expected one that ss.spark.parquet_sink writes"
+                    f"path={tree!r} is no directory; expected one that ss.sinks.parquet_sink writes"
                 )
             if not in_place:
                 return _exchanged(LocalTree(tree.key), target_size, leave, grace)
@@ -361,7 +362,7 @@ def _cannot(path: Path, why: str) -> ConfigurationError:
     return ConfigurationError(
         f"path={str(path)!r}: it cannot be exchanged for another directory as a whole ({why}): "
         "give the sink a directory inside of a local filesystem; or in_place=True (specstream "
-        "compact --in-place), where it is read by ss.spark.parquet_dataset alone, or not at all, "
+        "compact --in-place), where it is read by ss.sinks.parquet_dataset alone, or not at all, "
         "until it is done"
     )
 

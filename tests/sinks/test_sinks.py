@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -15,9 +13,7 @@ import pytest
 
 import specstream as ss
 
-pytest.importorskip("pyspark")
-
-import deltalake
+deltalake = pytest.importorskip("deltalake")
 
 
 def rows(*counts: int) -> pa.Table:
@@ -33,13 +29,13 @@ def delta_rows(path: Path) -> list[int]:
 
 def test_a_batch_that_comes_again_is_in_the_delta_table_once(tmp_path: Path) -> None:
     path = tmp_path / "rows"
-    sink = ss.spark.delta_sink(path, app_id="counts")
+    sink = ss.sinks.delta_sink(path, app_id="counts")
     sink(rows(), 0)
     assert delta_rows(path) == []
     for batch_id in (1, 1, 2, 3, 3):
         sink(rows(batch_id, 10 * batch_id), batch_id)
     # Another process, which knows nothing of the first.
-    ss.spark.delta_sink(path, app_id="counts")(rows(3, 30), 3)
+    ss.sinks.delta_sink(path, app_id="counts")(rows(3, 30), 3)
     assert delta_rows(path) == [1, 2, 3, 10, 20, 30]
     version = deltalake.DeltaTable(path).version()
     sink(rows(), 4)
@@ -51,13 +47,14 @@ def test_a_batch_that_comes_again_is_in_the_delta_table_once(tmp_path: Path) -> 
 
 WRITER = """
 import sys, pyarrow as pa, specstream as ss
-sink = ss.spark.delta_sink(sys.argv[1], app_id="counts")
+sink = ss.sinks.delta_sink(sys.argv[1], app_id="counts")
 for batch_id in range(1000):
     print(batch_id, flush=True)
     sink(pa.table({"count": [batch_id, -batch_id]}), batch_id)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [0, 7])
 def test_a_writer_killed_in_a_batch_leaves_a_delta_table_to_go_on_from(
     tmp_path: Path, last: int
@@ -73,7 +70,7 @@ def test_a_writer_killed_in_a_batch_leaves_a_delta_table_to_go_on_from(
     assert process.returncode == -signal.SIGKILL
     # The batch that was under way, stored or not, comes again; those before it are acknowledged.
     under_way = rest[-1] if rest else last
-    sink = ss.spark.delta_sink(tmp_path / "rows", app_id="counts")
+    sink = ss.sinks.delta_sink(tmp_path / "rows", app_id="counts")
     for batch_id in range(under_way, under_way + 3):
         sink(rows(batch_id, -batch_id), batch_id)
     expected = [sign * batch_id for batch_id in range(under_way + 3) for sign in (1, -1)]
@@ -81,7 +78,7 @@ def test_a_writer_killed_in_a_batch_leaves_a_delta_table_to_go_on_from(
 
 
 def test_two_queries_append_to_one_delta_table(tmp_path: Path) -> None:
-    first, second = (ss.spark.delta_sink(tmp_path, app_id=name) for name in ("one", "two"))
+    first, second = (ss.sinks.delta_sink(tmp_path, app_id=name) for name in ("one", "two"))
     first(rows(1), 0)
     second(rows(2), 0)
     second(rows(2), 0)
@@ -91,7 +88,7 @@ def test_two_queries_append_to_one_delta_table(tmp_path: Path) -> None:
 def test_a_query_begun_anew_does_not_lose_its_rows_to_the_batches_of_the_last_one(
     tmp_path: Path,
 ) -> None:
-    sink = ss.spark.delta_sink(tmp_path, app_id="counts")
+    sink = ss.sinks.delta_sink(tmp_path, app_id="counts")
     for batch_id in range(3):
         sink(rows(batch_id), batch_id)
     with pytest.raises(ss.SinkError, match=r"batch 0: the table has batch 2 of app_id='counts'"):
@@ -100,7 +97,7 @@ def test_a_query_begun_anew_does_not_lose_its_rows_to_the_batches_of_the_last_on
 
 
 def test_delta_partitions_and_types(tmp_path: Path) -> None:
-    sink = ss.spark.delta_sink(tmp_path, app_id="counts", partition_by=["name"])
+    sink = ss.sinks.delta_sink(tmp_path, app_id="counts", partition_by=["name"])
     table = pa.table(
         {
             "name": ["a b", "ä"],
@@ -118,11 +115,11 @@ def test_delta_partitions_and_types(tmp_path: Path) -> None:
 
 
 def test_a_failing_sink_names_itself_and_the_batch(tmp_path: Path) -> None:
-    delta = ss.spark.delta_sink(tmp_path / "delta", app_id="counts")
+    delta = ss.sinks.delta_sink(tmp_path / "delta", app_id="counts")
     delta(rows(1), 0)
     with pytest.raises(ss.SinkError, match=r"delta_sink\('.*/delta'\), batch 1: .*schema"):
         delta(pa.table({"other": ["x"]}), 1)
-    parquet = ss.spark.parquet_sink(tmp_path / "parquet")
+    parquet = ss.sinks.parquet_sink(tmp_path / "parquet")
     parquet.file(7).mkdir()  # in the way
     with pytest.raises(ss.SinkError, match=r"parquet_sink\('.*'\), batch 7: .*directory") as caught:
         parquet(rows(1), 7)
@@ -132,108 +129,30 @@ def test_a_failing_sink_names_itself_and_the_batch(tmp_path: Path) -> None:
 def test_delta_needs_a_name(tmp_path: Path) -> None:
     for bad in (3, "", None):
         with pytest.raises(ss.ConfigurationError, match=f"app_id={bad!r}: expected a name"):
-            ss.spark.delta_sink(tmp_path, app_id=bad)
+            ss.sinks.delta_sink(tmp_path, app_id=bad)
     with pytest.raises(ss.ConfigurationError, match="partition_by='day'; expected a list"):
-        ss.spark.delta_sink(tmp_path, app_id="a", partition_by="day")
+        ss.sinks.delta_sink(tmp_path, app_id="a", partition_by="day")
 
 
 # ---- memory ----
 
 
 def test_the_memory_sink_keeps_batches_in_their_order() -> None:
-    sink = ss.spark.memory_sink("counts")
+    sink = ss.sinks.memory_sink("counts")
     assert sink.to_arrow().num_columns == 0
     for batch_id, count in ((0, 1), (2, 5), (1, 3), (2, 4)):
         sink(rows(count), batch_id)
     assert sink.to_arrow().equals(rows(1, 3, 4))
     assert list(sink.batches) == [0, 1, 2]
     with pytest.raises(ss.ConfigurationError, match="name='no view'"):
-        ss.spark.memory_sink("no view")
-
-
-# ---- foreach ----
-
-
-class Store:
-    """A writer that stores the rows of a batch with its id, in one transaction."""
-
-    def __init__(self, path: Path) -> None:
-        self.database = sqlite3.connect(path, check_same_thread=False)
-        self.database.execute("create table if not exists counts (count)")
-        self.database.execute("create table if not exists batches (id primary key)")
-        self.database.commit()
-
-    def open(self, partition_id: int, batch_id: int) -> bool:
-        assert partition_id == 0
-        if self.database.execute("select 1 from batches where id = ?", [batch_id]).fetchone():
-            return False
-        self.database.execute("insert into batches values (?)", [batch_id])
-        return True
-
-    def process(self, row: Any) -> None:
-        if row["count"] < 0:
-            raise ValueError("a count below zero")
-        self.database.execute("insert into counts values (?)", [row["count"]])
-
-    def close(self, error: BaseException | None) -> None:
-        if error is None:
-            self.database.commit()
-        else:
-            self.database.rollback()
-
-
-def test_a_writer_that_stores_the_batch_id_gets_every_row_once(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    sink = ss.spark.foreach_sink(store)
-    sink(rows(1, 2), 0)
-    with pytest.raises(ValueError, match="below zero") as caught:
-        sink(rows(3, -1), 1)
-    assert caught.value.__notes__ == ["foreach_sink(Store), batch 1, row 1"]
-    store.database.close()
-    # The process has ended; both batches come again.
-    sink = ss.spark.foreach_sink(Store(tmp_path / "store"))
-    for batch_id, table in ((0, rows(1, 2)), (1, rows(3, 4)), (1, rows(3, 4))):
-        sink(table, batch_id)
-    found = sqlite3.connect(tmp_path / "store").execute("select count from counts").fetchall()
-    assert found == [(1,), (2,), (3,), (4,)]
-
-
-def test_foreach_gives_rows_to_functions_and_tells_close_of_errors() -> None:
-    seen: list[Any] = []
-    ss.spark.foreach_sink(seen.append)(pa.table({"a": [1, 2], "b": ["x", None]}), 0)
-    assert [(row.a, row.b) for row in seen] == [(1, "x"), (2, None)]
-
-    class Closing:
-        def __init__(self, failure: Exception) -> None:
-            self.failure = failure
-            self.closed: list[object] = []
-
-        def open(self, partition_id: int, batch_id: int) -> bool:
-            if batch_id == 1:
-                raise self.failure
-            return True
-
-        def process(self, row: Any) -> None:
-            raise self.failure
-
-        def close(self, error: object) -> None:
-            self.closed.append(error)
-
-    failure = OSError("no connection")
-    writer = Closing(failure)
-    for batch_id in (0, 1):
-        with pytest.raises(OSError, match="no connection"):
-            ss.spark.foreach_sink(writer)(rows(1), batch_id)
-    assert writer.closed == [failure]  # what was never opened is not closed
-    with pytest.raises(ss.ConfigurationError, match="writer=3"):
-        ss.spark.foreach_sink(3)
+        ss.sinks.memory_sink("no view")
 
 
 # ---- Parquet ----
 
 
 def test_the_sink_writes_a_batch_once_whole_and_for_readers(tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "deep" / "out")
+    sink = ss.sinks.parquet_sink(tmp_path / "deep" / "out")
     schema = pa.schema([("count", pa.int64())])
     sink(schema.empty_table(), 0)
     sink(pa.table({"count": [1, 2]}), 12)
@@ -253,8 +172,8 @@ def test_the_sink_writes_a_batch_once_whole_and_for_readers(tmp_path: Path) -> N
 
 def test_the_sink_refuses_what_is_no_directory(tmp_path: Path) -> None:
     with pytest.raises(ss.ConfigurationError, match="'nowhere://bucket/rows' is no URI that"):
-        ss.spark.parquet_sink("nowhere://bucket/rows")
+        ss.sinks.parquet_sink("nowhere://bucket/rows")
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(ss.ConfigurationError, match="cannot be a directory"):
-        ss.spark.parquet_sink(file)
+        ss.sinks.parquet_sink(file)

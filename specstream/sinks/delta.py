@@ -19,7 +19,7 @@ from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import instance, items, refused, shown
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
-from specstream.spark.sinks.failing import named
+from specstream.sinks.failing import named
 
 __all__ = ["DeltaSink", "delta_sink"]
 

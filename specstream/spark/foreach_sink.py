@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Row
 
 from specstream.declarations.options import shown
 from specstream.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row
 
 __all__ = ["ForeachSink", "foreach_sink"]
 
@@ -71,8 +69,6 @@ def _noted(at: str) -> Iterator[None]:
 
 def _rows(table: pa.Table) -> Iterator[Row]:
     """Rows as Spark's ``foreach`` gives them."""
-    from pyspark.sql import Row
-
     made = Row(*table.column_names)
     for batch in table.to_batches(max_chunksize=10_000):
         columns = [column.to_pylist() for column in batch.columns]

@@ -22,15 +22,13 @@ from commands import invoke
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import compaction
-from specstream.checkpoint.compaction import STEPS, compact
 from specstream.checkpoint.lease import Lease
 from specstream.files import tree as trees
 from specstream.files.tree import Lock
+from specstream.sinks import compaction
+from specstream.sinks.compaction import STEPS, compact
 
-pytest.importorskip("pyspark")
-
-parquet_sink = ss.spark.parquet_sink
+parquet_sink = ss.sinks.parquet_sink
 DAYS = ("mon", "tue", "wed")
 
 
@@ -60,7 +58,7 @@ def plainly(path: Path) -> list[int]:
 
 
 def rightly(path: Path | str) -> list[int]:
-    return sorted(ss.spark.parquet_dataset(path).to_table()["n"].to_pylist())
+    return sorted(ss.sinks.parquet_dataset(path).to_table()["n"].to_pylist())
 
 
 # ---- what it does ----
@@ -260,7 +258,7 @@ def test_early_changes_are_read_behind_a_compaction(tmp_path: Path) -> None:
         told = {"price": [float(version)], "change": [change], "version": [version]}
         sink(pa.table(key | told), version)
     compact(tmp_path / "early", grace=0)
-    assert ss.spark.latest(sink)["price"].to_pylist() == [3.0]
+    assert ss.sinks.latest(sink)["price"].to_pylist() == [3.0]
 
 
 # ---- killed ----

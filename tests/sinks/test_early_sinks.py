@@ -21,8 +21,6 @@ from fed import Fed
 import specstream as ss
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 
-pytest.importorskip("pyspark")
-
 Sink = Any
 Make = Callable[[], Sink]
 
@@ -31,9 +29,10 @@ Make = Callable[[], Sink]
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """A sink as each start of a query makes it, on one table."""
     if request.param == "delta":
-        return lambda: ss.spark.early_delta_sink(tmp_path / "early")
+        pytest.importorskip("deltalake")
+        return lambda: ss.sinks.early_delta_sink(tmp_path / "early")
     path = tmp_path / "desk"
-    return lambda: ss.spark.early_database_sink(lambda: sqlite3.connect(path), "early")
+    return lambda: ss.sinks.early_database_sink(lambda: sqlite3.connect(path), "early")
 
 
 def told(incarnation: int, number: int, *rows: Any, reset: bool = False) -> EarlyAnswer:
@@ -70,15 +69,16 @@ class Repeating:
 
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
         self.sink.apply(answer, batch_id)
-        before = ss.spark.latest(self.sink)
+        before = ss.sinks.latest(self.sink)
         # The first answer of a start comes again only before there is another one.
         older = [one for one in self.answers if not one[0].reset]
         self.answers.append((answer, batch_id))
         for again in [(answer, batch_id), *self.dice.sample(older, min(2, len(older)))]:
             self.sink.apply(*again)
-        assert ss.spark.latest(self.sink).equals(before)
+        assert ss.sinks.latest(self.sink).equals(before)
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_applied_through_restarts_and_repetitions(
     make: Make, tmp_path: Path
 ) -> None:
@@ -107,14 +107,14 @@ def test_the_table_is_what_is_applied_through_restarts_and_repetitions(
         tombstones += found["change"].to_pylist().count("withdrawn")
         rows = found.select(KEY).to_pylist()
         assert len({tuple(row.values()) for row in rows}) == len(rows)
-        assert told_rows(ss.spark.latest(make())) == told_rows(oracle(batches[: number + 1]))
+        assert told_rows(ss.sinks.latest(make())) == told_rows(oracle(batches[: number + 1]))
     fed.runner.finish()
     fed.close()
     assert tombstones
-    stands = ss.spark.latest(make())
+    stands = ss.sinks.latest(make())
     assert set(stands["change"].to_pylist()) == {"final"}
     assert told_rows(stands) == told_rows(oracle(batches))
-    of_places = ss.spark.latest(make(), by="origin")
+    of_places = ss.sinks.latest(make(), by="origin")
     assert sorted(of_places["origin"].to_pylist()) == ["EWR", "JFK"]
     assert of_places.slice(1).equals(stands.slice(stands.num_rows - 1))
 
@@ -162,7 +162,7 @@ def test_a_query_that_begins_anew_needs_an_empty_table(make: Make) -> None:
 
 def test_before_the_first_row_there_is_no_table(make: Make) -> None:
     make().apply(told(1, 1, reset=True), 0)
-    assert ss.spark.latest(make()).equals(pa.table({}))
+    assert ss.sinks.latest(make()).equals(pa.table({}))
     make().apply(told(1, 2, (5, 0, 1.0, "early")), 1)
     assert kept(make()) == [(5, 1.0, "early")]
 
@@ -193,7 +193,7 @@ def test_times_of_all_types(make: Make, times: pa.Array) -> None:
     make().apply(at(told(1, 2, (0, 1, 2.0, "withdrawn"), (0, 2, 3.0, "final")), [1, 2]), 1)
     make().apply(at(told(1, 3, (0, 0, 1.0, "final")), [0]), 2)
     make().apply(first, 0)
-    found = ss.spark.latest(make())
+    found = ss.sinks.latest(make())
     assert found["price"].to_pylist() == [1.0, 3.0]
     assert found["name"].to_pylist() == ["ä'%s"] * 2
     assert found["none"].to_pylist() == [None] * 2

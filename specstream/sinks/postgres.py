@@ -23,7 +23,7 @@ from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import number, refused, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.tree import shown_uri
-from specstream.spark.sinks.postgres_types import Column, as_table, columns_of
+from specstream.sinks.postgres_types import Column, as_table, columns_of
 
 __all__ = ["PostgresSink", "PreparedRows", "postgres_sink"]
 
@@ -334,7 +334,9 @@ def postgres_sink(
 
     The table is made with the first batch, by the types of the rows, if it is not there. One that
     is there may have more columns, if they have defaults or take nulls, and wider numbers; none of
-    less precision, as PostgreSQL would round.
+    less precision, as PostgreSQL would round. Rows with a column of Arrow's lists, structs, maps,
+    unions, durations, intervals, bytes of a fixed size, views of texts or bytes, or one that is
+    run-end encoded, are refused: PostgreSQL has no type for it here.
 
     Args:
         uri: ``postgresql://user@host:5432/database``, as libpq takes it. A password is best in
@@ -347,7 +349,8 @@ def postgres_sink(
 
     Raises:
         ConfigurationError: the packages are not installed, or an argument is not what it must be.
-        SinkError: a batch cannot be written: a column is missing in the table, or of another type;
+        SinkError: a batch cannot be written: a column is missing in the table, or of another type,
+            or of one that has no column there;
             the server is away, or refuses it. Names table and batch, and says what to do.
     """
     return PostgresSink(uri, table, app_id=app_id, retry=retry)

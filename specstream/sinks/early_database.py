@@ -13,11 +13,12 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.columns.tables import in_utc
 from specstream.declarations.options import function, one_of, shown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
-from specstream.spark.sinks.failing import check_begun_here, named
+from specstream.sinks.failing import check_begun_here, named
 
 __all__ = ["EarlyDatabaseSink", "early_database_sink"]
 
@@ -186,21 +187,11 @@ def _rows(table: pa.Table) -> Iterator[Sequence[tuple[Any, ...]]]:
         column.cast(pa.string())
         if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
         else column
-        for column in _in_utc(table).columns
+        for column in in_utc(table).columns
     ]
     table = pa.table(texts, names=table.column_names)
     for batch in table.to_batches(max_chunksize=_ROWS):
         yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-
-
-def _in_utc(table: pa.Table) -> pa.Table:
-    fields: list[Any] = [
-        field.with_type(pa.timestamp(field.type.unit, "UTC"))
-        if pa.types.is_timestamp(field.type) and field.type.tz
-        else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
 
 
 def early_database_sink(
@@ -241,7 +232,7 @@ def early_database_sink(
     ...     sink.apply(first, 0)
     ...     sink.apply(told(2, (5, "a", 0, 0, 2.0, "final"), (7, "b", 0, 0, 3.5, "withdrawn")), 1)
     ...     sink.apply(first, 0)      # again
-    ...     ss.spark.latest(sink)["price"].to_pylist()
+    ...     ss.sinks.latest(sink)["price"].to_pylist()
     [2.0]
     """
     return EarlyDatabaseSink(connect, table, placeholder=placeholder)

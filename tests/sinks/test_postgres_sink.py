@@ -9,12 +9,14 @@ import contextlib
 import datetime
 import decimal
 import os
+import re
 import signal
 import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,11 +25,15 @@ from fed import Fed
 from postgres import PASSWORD, Server, programs
 
 import specstream as ss
+from specstream.sinks.postgres_types import columns_of
 
-pytest.importorskip("pyspark")
 pytest.importorskip("adbc_driver_postgresql", reason='pip install "specstream[postgres]"')
 
-postgres_sink = ss.spark.postgres_sink
+# A server is started, and killed.
+pytestmark = pytest.mark.slow
+
+postgres_sink = ss.sinks.postgres_sink
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "sources-and-sinks.md"
 NAMES = (f"table_{number}" for number in range(1000))
 
 
@@ -73,6 +79,30 @@ def test_a_batch_that_comes_again_is_in_the_table_once(server: Server, table: st
         f"SELECT app_id, batch_id FROM specstream_batches WHERE table_name = '{table}'"
     )
     assert said == [("specstream", 3)]
+
+
+# By what the documentation calls them.
+WITHOUT_A_COLUMN = {
+    "lists": pa.list_(pa.int64()),
+    "structs": pa.struct({"x": pa.int64()}),
+    "maps": pa.map_(pa.string(), pa.int64()),
+    "unions": pa.sparse_union([pa.field("x", pa.int64())]),
+    "durations": pa.duration("s"),
+    "intervals": pa.month_day_nano_interval(),
+    "bytes of a fixed size": pa.binary(4),
+    "views of texts or bytes": pa.string_view(),
+    "run-end encoded": pa.run_end_encoded(pa.int32(), pa.int64()),
+}
+
+
+@pytest.mark.parametrize(("name", "of"), WITHOUT_A_COLUMN.items(), ids=list(WITHOUT_A_COLUMN))
+def test_types_that_have_no_column_are_refused_as_the_documentation_says(
+    name: str, of: pa.DataType
+) -> None:
+    with pytest.raises(ss.SinkError, match=f"column 'odd' is of type {re.escape(str(of))}, for"):
+        columns_of(pa.schema({"n": pa.int64(), "odd": of}))
+    for text in (GUIDE.read_text(), postgres_sink.__doc__):
+        assert name in " ".join(text.split())
 
 
 def test_rows_are_seen_when_they_are_committed(server: Server, table: str) -> None:

@@ -23,8 +23,6 @@ from specstream.files import tree as trees
 from specstream.files.part_files import Part, parts_of, standing
 from specstream.files.tree import RemoteTree
 
-pytest.importorskip("pyspark")
-
 ODD = [
     "plain",
     "",
@@ -69,7 +67,7 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_store_has_each_batch_once(remote: str, tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(remote)
+    sink = ss.sinks.parquet_sink(remote)
     assert sink.place == remote
     for batch_id, count in ((0, 1), (12, 2), (12, 3)):
         sink(pa.table({"count": [count]}), batch_id)
@@ -82,25 +80,25 @@ def test_a_store_has_each_batch_once(remote: str, tmp_path: Path) -> None:
     # What is prepared is there, and nobody sees it.
     prepared = sink.prepare(pa.table({"count": [5]}), 13)
     assert pq.read_table(there / ".part-00000013.parquet.writing")["count"].to_pylist() == [5]
-    assert ss.spark.parquet_dataset(remote).to_table()["count"].to_pylist() == [1, 3]
+    assert ss.sinks.parquet_dataset(remote).to_table()["count"].to_pylist() == [1, 3]
     prepared.commit()
     assert pyarrow.dataset.dataset(there).to_table()["count"].to_pylist() == [1, 3, 5]
 
 
 def test_a_store_that_fails_keeps_the_batch_out(remote: str, tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(remote, partition_by=["place"])
+    sink = ss.sinks.parquet_sink(remote, partition_by=["place"])
     (tmp_path / "store" / "deep" / "rows" / "place=b").write_bytes(b"in the way")
     rows = pa.table({"place": ["a", "b"], "n": [1, 2]})
     with pytest.raises(ss.SinkError, match=r"parquet_sink\('store://deep/rows'\), batch 3: "):
         sink(rows, 3)
-    assert ss.spark.parquet_dataset(remote).to_table().num_rows == 0
+    assert ss.sinks.parquet_dataset(remote).to_table().num_rows == 0
     assert not list((tmp_path / "store").rglob("*.writing"))
 
 
 def test_passwords_of_a_store_are_in_no_message() -> None:
     uri = "nowhere://user:secret@host/rows"
     with pytest.raises(ss.ConfigurationError, match=r"nowhere://user:\*\*\*@host") as caught:
-        ss.spark.parquet_sink(uri)
+        ss.sinks.parquet_sink(uri)
     assert "secret" not in str(caught.value)
     sink = RemoteTree(fs.LocalFileSystem(), "rows", "s3://key:secret@bucket/rows")
     assert repr(sink) == "'s3://key:***@bucket/rows'"
@@ -110,7 +108,7 @@ def test_passwords_of_a_store_are_in_no_message() -> None:
 
 
 def test_directories_are_those_of_hive(tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(tmp_path, partition_by=["place"])
+    sink = ss.sinks.parquet_sink(tmp_path, partition_by=["place"])
     sink(odd_rows(), 0)
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
         [
@@ -130,10 +128,10 @@ def test_directories_are_those_of_hive(tmp_path: Path) -> None:
 
 
 def test_pyarrow_and_pandas_read_the_columns_of_directories(tmp_path: Path) -> None:
-    ss.spark.parquet_sink(tmp_path, partition_by=["place"])(odd_rows(), 0)
+    ss.sinks.parquet_sink(tmp_path, partition_by=["place"])(odd_rows(), 0)
     wanted = places(list(zip(ODD, range(len(ODD)), strict=True)))
     found = pyarrow.dataset.dataset(tmp_path, partitioning="hive").to_table()
-    for table in (found, ss.spark.parquet_dataset(tmp_path).to_table()):
+    for table in (found, ss.sinks.parquet_dataset(tmp_path).to_table()):
         rows = zip(table["place"].to_pylist(), table["n"].to_pylist(), strict=True)
         assert places(list(rows)) == wanted
     # By itself pandas reads such columns as categories, and Arrow has none with nulls.
@@ -145,13 +143,13 @@ def test_pyarrow_and_pandas_read_the_columns_of_directories(tmp_path: Path) -> N
         == wanted
     )
     texts = odd_rows().filter([bool(place) for place in ODD])
-    ss.spark.parquet_sink(tmp_path / "texts", partition_by=["place"])(texts, 0)
+    ss.sinks.parquet_sink(tmp_path / "texts", partition_by=["place"])(texts, 0)
     frame = pd.read_parquet(tmp_path / "texts").sort_values("n")
     assert list(map(str, frame["place"])) == texts["place"].to_pylist()
 
 
 def test_spark_reads_the_columns_of_directories(session: Any, tmp_path: Path) -> None:
-    ss.spark.parquet_sink(tmp_path, partition_by=["place"])(odd_rows(), 0)
+    ss.sinks.parquet_sink(tmp_path, partition_by=["place"])(odd_rows(), 0)
     rows = [(row.place, row.n) for row in session.read.parquet(str(tmp_path)).collect()]
     assert places(rows) == places(list(zip(ODD, range(len(ODD)), strict=True)))
 
@@ -170,9 +168,9 @@ def test_several_columns_of_all_types(tmp_path: Path) -> None:
         }
     )
     names = ["n", "ok", "day", "price", "text", "at"]
-    sink = ss.spark.parquet_sink(tmp_path, partition_by=names)
+    sink = ss.sinks.parquet_sink(tmp_path, partition_by=names)
     sink(table, 0)
-    found = ss.spark.parquet_dataset(tmp_path).to_table().sort_by("place")
+    found = ss.sinks.parquet_dataset(tmp_path).to_table().sort_by("place")
     assert found["n"].to_pylist() == [3, 1, 3, 2, 3]
     assert found["ok"].to_pylist() == ["true", "false", "true", None, "true"]
     assert set(map(str, found["day"].to_pylist())) == {"2026-01-05"}
@@ -186,13 +184,13 @@ def test_a_batch_that_comes_again_replaces_its_files_in_all_directories(tmp_path
     def rows(*of: tuple[str, int]) -> pa.Table:
         return pa.table({"day": [day for day, _ in of], "n": [n for _, n in of]})
 
-    sink = ss.spark.parquet_sink(tmp_path, partition_by=["day"])
+    sink = ss.sinks.parquet_sink(tmp_path, partition_by=["day"])
     sink(rows(("mon", 1), ("tue", 2)), 0)
     sink(rows(("mon", 3)), 1)
     sink(rows(), 2)
-    for again in (sink, ss.spark.parquet_sink(tmp_path, partition_by=["day"])):
+    for again in (sink, ss.sinks.parquet_sink(tmp_path, partition_by=["day"])):
         again(rows(("tue", 4), ("wed", 5)), 0)
-        found = ss.spark.parquet_dataset(tmp_path).to_table().sort_by("n")
+        found = ss.sinks.parquet_dataset(tmp_path).to_table().sort_by("n")
         assert found["n"].to_pylist() == [3, 4, 5]
         assert found["day"].to_pylist() == ["mon", "tue", "wed"]
 
@@ -200,7 +198,7 @@ def test_a_batch_that_comes_again_replaces_its_files_in_all_directories(tmp_path
 def test_killed_between_two_directories_the_batch_is_whole_when_it_comes_again(
     tmp_path: Path,
 ) -> None:
-    sink = ss.spark.parquet_sink(tmp_path / "rows", partition_by=["day"])
+    sink = ss.sinks.parquet_sink(tmp_path / "rows", partition_by=["day"])
     rows = pa.table({"day": ["mon", "tue", "wed"], "n": [1, 2, 3]})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads
@@ -212,15 +210,15 @@ def test_killed_between_two_directories_the_batch_is_whole_when_it_comes_again(
             sink(rows, 7)
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
-    assert ss.spark.parquet_dataset(sink.path).to_table()["n"].to_pylist() == [1]
-    for again in (sink, ss.spark.parquet_sink(sink.path, partition_by=["day"])):
+    assert ss.sinks.parquet_dataset(sink.path).to_table()["n"].to_pylist() == [1]
+    for again in (sink, ss.sinks.parquet_sink(sink.path, partition_by=["day"])):
         again(rows, 7)
-        assert ss.spark.parquet_dataset(sink.path).to_table()["n"].to_pylist() == [1, 2, 3]
+        assert ss.sinks.parquet_dataset(sink.path).to_table()["n"].to_pylist() == [1, 2, 3]
     assert not list(sink.path.rglob(".*"))
 
 
 def test_what_cannot_be_partitioned_is_refused(tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink
+    sink = ss.sinks.parquet_sink
     for bad, match in (
         ("day", "expected a list of columns' names: write partition_by="),
         ([3], "partition_by: a column=3; expected its name"),
