@@ -92,8 +92,10 @@ class _Turns:
 
 
 def costs(amount: Amount, say: Say) -> dict[str, Any]:
-    """Microseconds of an event without accesses, and of a read and a write; the least of the rounds,
-    as what others take on a shared machine only adds."""
+    """Microseconds of an event without accesses, of a read and of a write.
+
+    The least of the rounds: what others take on a shared machine only adds.
+    """
     found = {}
     for name, options in COSTS.items():
         say(name)
@@ -111,7 +113,7 @@ def costs(amount: Amount, say: Say) -> dict[str, Any]:
 
 
 def threads(amount: Amount, say: Say) -> dict[str, Any]:
-    """Speed by threads, relative to one after the other; each with a horizon of two for a thread."""
+    """Speed by threads, relative to one after the other; with a horizon of two for each thread."""
     found = {}
     for name, (operator, numbers) in THREADS.items():
         say(name)

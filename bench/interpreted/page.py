@@ -102,9 +102,9 @@ def page(data: Mapping[str, Any]) -> str:
     blocks = [
         "# Interpreted operators",
         wrapped(
-            f"**Two threads run an event of NumPy {two:.2f} times as fast, and 16 threads a look-up "
-            f"of 1 ms {sixteen:.1f} times. An event costs {span('event')} µs, a read of the state "
-            f"{span('read')} and a write {span('write')}.**"
+            f"**Two threads run an event of NumPy {two:.2f} times as fast, and 16 threads a "
+            f"look-up of 1 ms {sixteen:.1f} times. An event costs {span('event')} µs, a read of the "
+            f"state {span('read')} and a write {span('write')}.**"
         ),
         *disturbed(data["machine"]),
         wrapped(
@@ -124,9 +124,9 @@ def page(data: Mapping[str, Any]) -> str:
         table(THREADS_HEAD, *threads_rows(parts["threads"])),
         "## Shorter and longer events",
         wrapped(
-            "NumPy releases the interpreter lock for as long as a product takes, pure Python never. "
-            "*Auto* is what you get if you choose nothing. With pure Python it runs one event "
-            "after the other, and so it does where products are too short."
+            "NumPy releases the interpreter lock for as long as a product takes, pure Python "
+            "never. *Auto* is what you get if you choose nothing. With pure Python it runs one "
+            "event after the other, and so it does where products are too short."
         ),
         table(LENGTHS_HEAD, *lengths_rows(parts["lengths"])),
         "## What an event and an access cost",

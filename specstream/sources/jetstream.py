@@ -40,8 +40,8 @@ __all__ = ["NatsSource", "nats"]
 SECONDS = 10.0
 # What a message has beside its content.
 MESSAGE = ("subject", "sequence", "timestamp")
-# The server ends a request for messages after so long. It says so, but not always: where messages come
-# just then, now and then it does not. So there is another one before that.
+# The server ends a request for messages after so long. It says so, but not always: where messages
+# come just then, now and then it does not. So there is another one before that.
 _REQUEST_SECONDS = 5.0
 _AGAIN_SECONDS = 3.0
 # Between two tries to make a consumer, where the server does not answer.
@@ -290,8 +290,8 @@ class NatsSource(Source):
         """Asks for as many messages as there is room for, unless others are on their way.
 
         Args:
-            again: also then, as what was asked for is about to end. Until it has, both are answered,
-                and twice as many may come.
+            again: also then, as what was asked for is about to end. Until it has, both are
+                answered, and twice as many may come.
         """
         room = self._room - self._buffer.rows
         if self._asked and not again:
