@@ -103,8 +103,8 @@ def page(data: Mapping[str, Any]) -> str:
         "# Interpreted operators",
         wrapped(
             f"**Two threads run an event of NumPy {two:.2f} times as fast, and 16 threads a "
-            f"look-up of 1 ms {sixteen:.1f} times. An event costs {span('event')} µs, a read of the "
-            f"state {span('read')} and a write {span('write')}.**"
+            f"look-up of 1 ms {sixteen:.1f} times. An event costs {span('event')} µs, a read of "
+            f"the state {span('read')} and a write {span('write')}.**"
         ),
         *disturbed(data["machine"]),
         wrapped(
