@@ -178,8 +178,6 @@ class BatchRunner:
         checkpoint, batch_id, finished = self.checkpoint, batch.batch_id, batch.rows is None
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
-        if checkpoint is not None:
-            checkpoint.check_held(look=False)
         late_before = self.engine.durable.pending.late
         failed_before = self.engine.durable.failed.count
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
@@ -193,6 +191,7 @@ class BatchRunner:
                     None if self.sinks.errors_to is None else self.engine.failed_events(),
                 )
                 emitted = recorded = time.perf_counter()
+                self._check_held()
                 delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
                 if checkpoint is None:
                     delivery.commit()
@@ -222,7 +221,7 @@ class BatchRunner:
                 if self.inputs is not None:
                     self.inputs.applied(batch_id)
                 failpoints.hit("before-sink", batch_id)
-                delivery.commit(checkpoint.check_held)
+                delivery.commit(self._check_held)
                 failpoints.hit("after-sink", batch_id)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
@@ -240,6 +239,11 @@ class BatchRunner:
             writing=stats.writing + time.perf_counter() - recorded,
         )
         return result
+
+    def _check_held(self) -> None:
+        """Looks whether the batch is still this process's own to deliver."""
+        if self.checkpoint is not None:
+            self.checkpoint.check_held()
 
     def _events(self, batch: Batch) -> pa.Table:
         what, limit = self.what(batch.batch_id), self.options.errors_limit
@@ -327,8 +331,9 @@ class BatchRunner:
     def deliver(self, result: Result, batch_id: int, *, ends: bool = False) -> None:
         """Gives the sinks what a batch has for them."""
         with self._deliveries.of(batch_id, ends=ends) as delivery:
+            self._check_held()
             delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
-            delivery.commit(None if self.checkpoint is None else self.checkpoint.check_held)
+            delivery.commit(self._check_held)
         self._deliver_early(result, batch_id)
         self._delivered = batch_id
 
@@ -336,6 +341,7 @@ class BatchRunner:
         """Behind the final rows, whose sinks know nothing of it."""
         if self._early is not None:
             failpoints.hit("before-early", batch_id)
+            self._check_held()
             self._early.deliver(batch_id, result.early)
 
     def forget(self) -> None:

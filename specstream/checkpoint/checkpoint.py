@@ -186,16 +186,13 @@ class Checkpoint:
         """Where the files are."""
         return self._store
 
-    def check_held(self, *, look: bool = True) -> None:
-        """Whether no other process has taken the directory over, and its sinks with it.
-
-        Args:
-            look: as of :meth:`Store.check_held`.
+    def check_held(self) -> None:
+        """Looks whether no other process has taken the directory over, and its sinks with it.
 
         Raises:
             ConfigurationError: one has; names it.
         """
-        self._store.check_held(look=look)
+        self._store.check_held()
 
     def close(self) -> None:
         """Releases the directory lock."""

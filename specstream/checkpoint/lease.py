@@ -13,13 +13,18 @@ the next file:
 - in a filesystem of this machine, or one that is mounted, by a link, which exactly one of several
   can make;
 - in a store that has no such thing for Arrow (S3, GCS, Azure): it writes the file, waits, and reads
-  it back. The last of several who write it has it, if a write takes no longer than that wait.
+  it back. The last of several who write it has it; one whose write took longer than that wait may
+  have come too late to be seen, and gives way.
 
-Before each file of a checkpoint gets its name, and once more behind that, the holder looks whether
-it still has the lease. One that was stopped for longer than a lease lasts, and goes on, finds the
-next file, and fails. Between the last look and the name is an instant in which it could be stopped:
-then its file comes late, and the look behind it fails, before any sink is called. It is the file of
-a batch that the new holder runs as well, over the same rows.
+Who takes it may be stopped between its last look and that file, in which time the holder goes on.
+So it looks once more behind the file, and gives way where that is so.
+
+Before rows are prepared for a sink, before a file of the checkpoint gets its name or is deleted,
+and before each sink, the holder looks whether it still has the lease. One that was stopped for
+longer than a lease lasts, and goes on, finds the next file, and fails. Between a look and what
+follows it is an instant in which it could be stopped: then it does that one thing late, and the
+next look fails. It is the file, or are the rows, of a batch that the new holder runs as well, over
+the same events.
 """
 
 from __future__ import annotations
@@ -120,6 +125,7 @@ class Lease:
         self._path = f"{path}/{DIRECTORY}"
         self._what = what
         self._seconds = seconds
+        self._settles = min(seconds / _SETTLES[0], _SETTLES[1])
         self._guard = threading.Lock()
         self._ended = threading.Event()
         self._own: tuple[int, Holder] | None = None
@@ -133,31 +139,32 @@ class Lease:
 
         Raises:
             ConfigurationError: somebody else has it; names who.
-            OSError, ArrowException: the store cannot be reached.
+            OSError, ArrowException: the store cannot be reached, or is too slow.
         """
         self._filesystem.create_dir(self._path, recursive=True)
         last = self._newest()
         if last is not None:
-            self._await_end(last)
+            last = self._await_end(last)
         with self._guard:
-            self._make((0 if last is None else last[0]) + 1)
+            if not self._make((0 if last is None else last[0]) + 1, last):
+                found = self._newest()
+                who = "somebody else" if found is None else str(found[1])
+                raise ConfigurationError(
+                    f"{self._what} is in use by another process ({who}, which has the lease of "
+                    "the directory at this moment): stop it there, or give each a directory of "
+                    "its own"
+                )
         threading.Thread(target=self._renew_on, name="specstream-lease", daemon=True).start()
 
-    def check(self, *, look: bool = True) -> None:
-        """Whether it is still held.
-
-        Args:
-            look: at the store, in any case; False: only where it may have ended since it was
-                renewed.
+    def check(self) -> None:
+        """Looks whether it is still held.
 
         Raises:
             ConfigurationError: somebody else has it now; names who.
             OSError, ArrowException: the store cannot be reached.
         """
         with self._guard:
-            is_sure = self._own is not None and self._lost is None
-            if look or not is_sure or _now() - self._renewed >= self._seconds:
-                self._look()
+            self._look()
 
     def release(self) -> None:
         """Gives it back, so that nobody needs to wait for its end."""
@@ -172,8 +179,8 @@ class Lease:
 
     # ---- taking ----
 
-    def _await_end(self, last: tuple[int, Holder]) -> None:
-        """Returns when the lease of another holder has ended."""
+    def _await_end(self, last: tuple[int, Holder]) -> tuple[int, Holder]:
+        """The file of another holder, as it is when the lease has ended."""
         holder = last[1]
         until = _now() + holder.seconds
         while not holder.released and not holder.has_ended and _now() < until:
@@ -186,24 +193,39 @@ class Lease:
                     "this is to take over when that one has gone, start it again"
                 )
             holder = holder if now is None else now[1]
+        return last[0], holder
 
-    def _make(self, number: int) -> None:
-        """Takes the lease by the file of the next number; the guard is held."""
+    def _make(self, number: int, last: tuple[int, Holder] | None = None) -> bool:
+        """Takes the lease by the file of the next number, the guard held; False: somebody else has
+        it.
+
+        Args:
+            number: of the file.
+            last: the file of the last holder, as it was seen last; None: there was none, or it is
+                this one's own.
+        """
         own = Holder.here(self._seconds)
         began = _now()
-        if not self._write(number, own, is_new=True):
-            found = self._read(number)
-            who = "somebody else" if found is None else str(found)
-            raise ConfigurationError(
-                f"{self._what} is in use by another process ({who}, which has taken the lease of "
-                "the directory at this moment): stop it there, or give each a directory of its "
-                "own"
-            )
+        if not (self._write_new(number, own) and self._has_it(number, own, last)):
+            return False
         self._own, self._renewed = (number, own), began
         for older in self._numbers():
             if older < number:
                 with contextlib.suppress(*_ERRORS):
                     self._filesystem.delete_file(self._at(older))
+        return True
+
+    def _has_it(self, number: int, own: Holder, last: tuple[int, Holder] | None) -> bool:
+        """Whether a file that was just made has the lease; if not, it is taken away again."""
+        is_next = max(self._numbers(), default=0) == number
+        if not is_next or (last is not None and self._read(last[0]) != last[1]):
+            # Since the last look the other one has gone on, or somebody else was faster.
+            with contextlib.suppress(*_ERRORS):
+                self._filesystem.delete_file(self._at(number))
+            return False
+        if _local_path(self._filesystem, self._path) is None:
+            time.sleep(self._settles)  # others may have written it at the same moment
+        return self._is_newest((number, own))
 
     # ---- holding ----
 
@@ -220,23 +242,25 @@ class Lease:
         own = self._own
         if own is None:
             raise ConfigurationError(f"{self._what}: its lease was given back: open it again")
+        began = _now()  # before the look: behind it the process may be stopped
         if not self._is_newest(own):
-            newest = self._newest()
-            self._lost = own[1] if newest is None else newest[1]
-            raise self._is_lost(self._lost)
-        began = _now()
+            raise self._lose(own)
         if began - self._renewed >= self._seconds:
             # Ended, and nobody has it yet: somebody may be about to. One of the two gets it.
-            try:
-                self._make(own[0] + 1)
-            except ConfigurationError:
-                newest = self._newest()
-                self._lost = own[1] if newest is None else newest[1]
-                raise self._is_lost(self._lost) from None
+            if not self._make(own[0] + 1):
+                raise self._lose(own)
         elif renew:
             next_ = replace(own[1], renewals=own[1].renewals + 1, expires=_time(self._seconds))
+            # No count comes twice, whatever becomes of the write: who waits sees a new one.
+            self._own = own[0], next_
             self._write(own[0], next_)
-            self._own, self._renewed = (own[0], next_), began
+            self._renewed = began
+
+    def _lose(self, own: tuple[int, Holder]) -> ConfigurationError:
+        """It is lost for good, to whoever has the newest file."""
+        newest = self._newest()
+        self._lost = own[1] if newest is None else newest[1]
+        return self._is_lost(self._lost)
 
     def _is_lost(self, holder: Holder) -> ConfigurationError:
         return ConfigurationError(
@@ -249,7 +273,7 @@ class Lease:
         if max(self._numbers(), default=0) != own[0]:
             return False
         found = self._read(own[0])
-        return found is None or found.owner == own[1].owner
+        return found is not None and found.owner == own[1].owner
 
     # ---- files ----
 
@@ -274,14 +298,15 @@ class Lease:
         except (FileNotFoundError, Malformed):
             return None
 
-    def _write(self, number: int, holder: Holder, *, is_new: bool = False) -> bool:
-        """Writes a file, whole; False: it was to be new, and is somebody else's."""
-        content = json.dumps(asdict(holder)).encode()
-        hidden = f"{self._path}/.{number:010d}.{holder.owner}"
-        with self._filesystem.open_output_stream(hidden) as file:
-            file.write(content)
+    def _write(self, number: int, holder: Holder) -> None:
+        """Writes a file, whole, in place of the one that is there."""
+        self._filesystem.move(self._hidden(number, holder), self._at(number))
+
+    def _write_new(self, number: int, holder: Holder) -> bool:
+        """Writes a file, whole; False: there is one, of somebody else."""
+        hidden = self._hidden(number, holder)
         local = _local_path(self._filesystem, hidden)
-        if is_new and local is not None:
+        if local is not None:
             try:
                 os.link(local, local.with_name(f"{number:010d}"))
             except FileExistsError:
@@ -289,16 +314,28 @@ class Lease:
             finally:
                 local.unlink()
             return True
-        if is_new and self._read(number) is not None:
+        began = _now()
+        if self._read(number) is not None:
             self._filesystem.delete_file(hidden)
             return False
         self._filesystem.move(hidden, self._at(number))
-        if not is_new:
-            return True
-        # Another one may have written at the same moment; by then the last one of them is there.
-        time.sleep(min(holder.seconds / _SETTLES[0], _SETTLES[1]))
-        found = self._read(number)
-        return found is not None and found.owner == holder.owner
+        took = _now() - began
+        if took > self._settles:
+            with contextlib.suppress(*_ERRORS):
+                self._filesystem.delete_file(self._at(number))
+            raise TimeoutError(
+                f"its lease was not taken, because a write took {took:.3g} s, and others who want "
+                f"it wait {self._settles:g} s for one: try again; give a longer lease= where the "
+                "store is as slow as that"
+            )
+        return True
+
+    def _hidden(self, number: int, holder: Holder) -> str:
+        """A file under a name of which only its holder knows."""
+        hidden = f"{self._path}/.{number:010d}.{holder.owner}"
+        with self._filesystem.open_output_stream(hidden) as file:
+            file.write(json.dumps(asdict(holder)).encode())
+        return hidden
 
 
 def _local_path(filesystem: fs.FileSystem, path: str) -> Path | None:

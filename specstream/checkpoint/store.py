@@ -60,11 +60,8 @@ class Store(Protocol):
             ConfigurationError: it cannot be a directory, or another process uses it.
         """
 
-    def check_held(self, *, look: bool = True) -> None:
-        """Whether other processes are still kept out.
-
-        Args:
-            look: at the directory, in any case; False: only where that may have ended.
+    def check_held(self) -> None:
+        """Looks whether other processes are still kept out.
 
         Raises:
             ConfigurationError: another one has taken the directory over; names it.
@@ -133,7 +130,7 @@ class LocalStore:
         for left in self.path.glob(f".*{_SUFFIX}"):
             left.unlink()  # of a writer that was killed
 
-    def check_held(self, *, look: bool = True) -> None:
+    def check_held(self) -> None:
         pass  # the lock ends with the process
 
     @staticmethod
@@ -227,9 +224,9 @@ class RemoteStore:
                 f"checkpoint={self!r} cannot be a directory of checkpoint files: {error}"
             ) from error
 
-    def check_held(self, *, look: bool = True) -> None:
+    def check_held(self) -> None:
         if self._lease is not None:
-            self._lease.check(look=look)
+            self._lease.check()
 
     def _is_there(self, paths: list[str]) -> bool:
         found = self._filesystem.get_file_info(paths)
@@ -254,9 +251,12 @@ class RemoteStore:
         hidden, length = self._hidden(name, parts)
         failpoints.hit("before-rename", batch_id)
         self.check_held()
-        self._filesystem.move(hidden, f"{self._path}/{name}")
+        try:
+            self._filesystem.move(hidden, f"{self._path}/{name}")
+        except OSError:
+            self.check_held()  # who has taken over has moved the same name
+            raise
         failpoints.hit("after-rename", batch_id)
-        self.check_held(look=False)  # it may have been stopped behind the look
         return length
 
     def note(self, name: str, parts: Sequence[Buffer]) -> None:
@@ -279,7 +279,7 @@ class RemoteStore:
         return hidden, length
 
     def delete(self, name: str) -> None:
-        self.check_held(look=False)
+        self.check_held()
         with contextlib.suppress(FileNotFoundError):
             self._filesystem.delete_file(f"{self._path}/{name}")
 

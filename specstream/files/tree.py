@@ -191,6 +191,8 @@ class LocalTree:
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         hidden = self.path / _hidden(name)
         hidden.parent.mkdir(parents=True, exist_ok=True)
+        # Who was stopped in the middle of it, on another host, may go on, in a file that is gone.
+        hidden.unlink(missing_ok=True)
         with _removed_if_raising(hidden), writing(hidden), hidden.open("wb") as file:
             yield file
             file.flush()

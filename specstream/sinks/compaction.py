@@ -172,7 +172,7 @@ def compact(
         lease = Lease(tree.filesystem, f"{tree.root}/{_LEASE}", f"path={tree!r}")
         lease.take()
         try:
-            return _in_place(tree, target_size, leave, grace)
+            return _in_place(tree, target_size, leave, grace, lease)
         finally:
             lease.release()
     except (OSError, pa.ArrowException) as error:
@@ -386,7 +386,9 @@ def _emptied(beside: Path, grace: float, batch_id: int = -1) -> None:
 # ---- in place ----
 
 
-def _in_place(tree: Tree, target_size: int, leave: int, grace: float) -> Compaction:
+def _in_place(
+    tree: Tree, target_size: int, leave: int, grace: float, lease: Lease | None = None
+) -> Compaction:
     # Of one that was killed; a sink writes no such files.
     tree.discard(part.name for part in parts_of(tree.unpublished()) if part.is_merged)
     plan = _plan(tree, tree.files(), target_size, leave)
@@ -398,9 +400,13 @@ def _in_place(tree: Tree, target_size: int, leave: int, grace: float) -> Compact
         with tree.writing(name) as file:
             rows += merge(tree, group, file)
         failpoints.hit("before-publish", plan.batch_id)
+        if lease is not None:
+            lease.check()
         tree.publish([name])
         failpoints.hit("after-publish", plan.batch_id)
     time.sleep(grace)  # for readers that have listed the old files, of whom nobody knows
+    if lease is not None:
+        lease.check()
     for part in plan.gone:
         tree.delete([part.name])
         failpoints.hit("between-removals", plan.batch_id)

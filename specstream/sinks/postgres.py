@@ -6,6 +6,8 @@ is known, whatever became of the process that wrote it, or of the server; and a 
 answer was lost is found done, or is done again.
 
 The transaction is open while the batch is recorded, and nobody sees its rows (``delivery.py``).
+Another process that is to write the batch, because it has taken over, waits for its end: the server
+ends it where the writer was stopped, or its host is gone.
 """
 
 from __future__ import annotations
@@ -36,8 +38,20 @@ _COMES_AGAIN = (
 )
 _PAUSES = 0.1, 2.0  # in seconds, the first and the longest one
 # By SQLSTATE, or its first letters: no connection, a server that ends or begins or has too many,
-# transactions that are in each other's way; and two that make one table at the same moment.
-_PASSES = ("08", "57P0", "53300", "40001", "40P01", "42P07")
+# transactions that are in each other's way, or were open for too long; and two that make one table
+# at the same moment.
+_LOCKED = "55P03"
+_PASSES = ("08", "57P0", "53300", "40001", "40P01", "25P03", "42P07", _LOCKED)
+# Settings of the transaction that has the rows. So long, in seconds, the server waits for a writer
+# that does nothing (one that comes later writes the batch again), and asks its host whether it is
+# there; so long the batch of another transaction is waited for before it is told.
+_OPEN = {
+    "idle_in_transaction_session_timeout": "30s",
+    "tcp_keepalives_idle": "10s",
+    "tcp_keepalives_interval": "10s",
+    "tcp_keepalives_count": "3",
+    "lock_timeout": "1s",
+}
 # A key that is there already: it passes where two make one table, or record one batch.
 _UNIQUE, _OURS = "23505", re.compile(rf'constraint "(pg_|{BATCHES})\w*"')
 # What only a person can change, in the answer to a connection, which has no SQLSTATE.
@@ -195,6 +209,15 @@ class PostgresSink:
                 "PRIMARY KEY (table_name, app_id))"
             )
         if not self._is_there(cursor, self._name):
+            cursor.execute(f"SELECT max(batch_id) FROM {self._quoted(BATCHES)} WHERE {self._own}")
+            (last,) = cursor.fetchone()
+            if last is not None:
+                raise SinkError(
+                    f"the table is not there any more, and {BATCHES} has its batch {last} of "
+                    f"app_id={self.app_id!r}: put it back; or, to go on without the rows of "
+                    "earlier batches, make an empty one (CREATE TABLE). A query that is begun "
+                    "anew takes another app_id="
+                )
             made = ", ".join(f"{_identifier(one.name)} {one.type}" for one in columns)
             cursor.execute(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._name)} ({made})")
 
@@ -207,12 +230,14 @@ class PostgresSink:
             SinkError: it has a later one.
         """
         batches, own = self._quoted(BATCHES), (_literal(self._name), _literal(self.app_id))
-        of = f"table_name = {own[0]} AND app_id = {own[1]}"
+        settings = (f"set_config('{name}', '{value}', true)" for name, value in _OPEN.items())
+        cursor.execute(f"SELECT {', '.join(settings)}")
         cursor.execute(
             f"INSERT INTO {batches} VALUES ({own[0]}, {own[1]}, -1, now()) ON CONFLICT DO NOTHING"
         )
-        cursor.execute(f"SELECT batch_id FROM {batches} WHERE {of} FOR UPDATE")
+        cursor.execute(f"SELECT batch_id FROM {batches} WHERE {self._own} FOR UPDATE")
         (last,) = cursor.fetchone()
+        cursor.execute("SET LOCAL lock_timeout TO DEFAULT")  # not of who changes the table
         if last > batch_id:
             raise SinkError(
                 f"the table has batch {last} of app_id={self.app_id!r} already. The query was "
@@ -221,7 +246,9 @@ class PostgresSink:
             )
         if last == batch_id:
             return True
-        cursor.execute(f"UPDATE {batches} SET batch_id = {batch_id:d}, written = now() WHERE {of}")
+        cursor.execute(
+            f"UPDATE {batches} SET batch_id = {batch_id:d}, written = now() WHERE {self._own}"
+        )
         return False
 
     def _fitting(self, cursor: Any, columns: Sequence[Column], table: pa.Table) -> pa.Table:
@@ -239,6 +266,11 @@ class PostgresSink:
     def _is_there(self, cursor: Any, name: str) -> bool:
         cursor.execute(f"SELECT to_regclass({_literal(self._quoted(name))}) IS NOT NULL")
         return bool(cursor.fetchone()[0])
+
+    @property
+    def _own(self) -> str:
+        """Which row of the table of batches is this writer's."""
+        return f"table_name = {_literal(self._name)} AND app_id = {_literal(self.app_id)}"
 
     def _quoted(self, name: str) -> str:
         schema = "" if self._schema is None else f"{_identifier(self._schema)}."
@@ -260,6 +292,8 @@ class PostgresSink:
             is_lost = not state and error.status_code.name in ("IO", "UNKNOWN", "CANCELLED")
             passes = state.startswith(_PASSES)
             passes = passes or (state == _UNIQUE and _OURS.search(text) is not None)
+            if state == _LOCKED:
+                text = f"another process has a batch of app_id={self.app_id!r} under way: {text}"
             if passes or (is_lost and not (connecting and _STAYS.search(text))):
                 raise _Away(text) from None
             hint = _HINTS.get(state, "correct the URI, or the server's settings")

@@ -22,7 +22,8 @@ from commands import invoke
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint.lease import Lease
+from specstream.checkpoint import failpoints
+from specstream.checkpoint.lease import Holder, Lease
 from specstream.files import tree as trees
 from specstream.files.tree import Lock
 from specstream.sinks import compaction
@@ -160,6 +161,35 @@ def test_a_store_is_compacted_in_place_only(
     assert compact("store://rows", in_place=True, grace=0).after == 2
     assert rightly("store://rows") == plainly(tmp_path / "rows") == numbers(4)
     sink(rows(1), 1)
+    assert rightly("store://rows") == numbers(4)
+
+
+@pytest.mark.parametrize("step", ["before-publish", "after-publish"])
+def test_who_has_lost_the_lease_changes_no_more(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    monkeypatch.setattr(
+        trees, "filesystem_of", lambda option, text: (filesystem, text.partition("://")[2])
+    )
+    sink = parquet_sink("store://rows")
+    for batch_id in range(4):
+        sink(rows(batch_id), batch_id)
+    other = Lease(filesystem, "rows/_compaction", "it")
+    before: list[set[str]] = []
+
+    def stopped(at: str, batch_id: int) -> None:
+        if at == step:
+            # For so long that it is taken for one that has gone.
+            monkeypatch.setattr(Holder, "has_ended", property(lambda holder: True))
+            other.take()
+            before.append({path.name for path in (tmp_path / "rows").glob("part-*")})
+
+    monkeypatch.setattr(failpoints, "hit", stopped)
+    with pytest.raises(ss.ConfigurationError, match="has the lease of the directory now"):
+        compact("store://rows", in_place=True, grace=0)
+    assert [{path.name for path in (tmp_path / "rows").glob("part-*")}] == before
+    other.release()
     assert rightly("store://rows") == numbers(4)
 
 

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import datetime
 import decimal
+import itertools
 import os
+import random
 import re
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -23,6 +27,7 @@ import pyarrow as pa
 import pytest
 from fed import Fed
 from postgres import PASSWORD, Server, programs
+from postgres_driver import Query, Writer, sequential
 
 import specstream as ss
 from specstream.sinks.postgres_types import columns_of
@@ -247,6 +252,25 @@ def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None
     assert server.rows(f"SELECT name FROM {table}") == [("a",), ("a",)]
 
 
+def test_a_table_that_was_dropped_between_two_batches_is_not_made_anew(
+    server: Server, table: str
+) -> None:
+    sink = postgres_sink(server.uri, table)
+    sink(counts(1), 0)
+    server.execute(f"DROP TABLE {table}")
+    for rows, batch_id in ((counts(1), 0), (counts(2), 1), (counts(), 1)):
+        with pytest.raises(
+            ss.SinkError,
+            match=rf"batch {batch_id}: the table is not there any more, and specstream_batches has "
+            r"its batch 0 of app_id='specstream': put it back; .*\(CREATE TABLE\)",
+        ):
+            sink(rows, batch_id)
+    # Who begins anew makes it, and who has been told goes on with it.
+    postgres_sink(server.uri, table, app_id="anew")(counts(3), 0)
+    sink(counts(2), 1)
+    assert there(server, table) == [2, 3]
+
+
 def test_options_are_looked_at(server: Server) -> None:
     for uri in ("mysql://u:secret@h/db", "host=h password=secret", 3):
         bad: Any = uri
@@ -368,6 +392,137 @@ def test_a_writer_killed_in_a_batch_leaves_a_table_to_go_on_from(
         sink(counts(batch_id, -batch_id), batch_id)
     expected = [sign * batch_id for batch_id in range(under_way + 3) for sign in (1, -1)]
     assert there(server, table) == sorted(expected)
+
+
+def terminated(server: Server) -> int:
+    """How many connections were cut: all but the one that does it."""
+    return len(
+        server.rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+            "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+    )
+
+
+def test_a_connection_cut_in_a_batch_has_it_once(server: Server, table: str) -> None:
+    sink = postgres_sink(server.uri, table)
+    prepared = sink.prepare(counts(*range(1000)), 0)
+    assert terminated(server) >= 1
+    prepared.commit()
+    assert there(server, table) == list(range(1000))
+    prepared = sink.prepare(counts(1000), 1)
+    assert terminated(server) >= 1
+    prepared.abort()
+    assert there(server, table) == list(range(1000))
+
+
+@pytest.fixture
+def while_open(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The settings of a transaction that has rows, to be changed."""
+    settings: dict[str, str] = vars(sys.modules[postgres_sink.__module__])["_OPEN"].copy()
+    monkeypatch.setattr(sys.modules[postgres_sink.__module__], "_OPEN", settings)
+    return settings
+
+
+def test_a_writer_that_was_stopped_does_not_keep_the_batch_from_the_next_one(
+    server: Server, table: str, while_open: dict[str, str]
+) -> None:
+    while_open["idle_in_transaction_session_timeout"] = "500ms"
+    stopped = postgres_sink(server.uri, table).prepare(counts(1), 0)
+    postgres_sink(server.uri, table)(counts(1), 0)  # that of a host that has taken over
+    assert there(server, table) == [1]
+    stopped.commit()  # it goes on
+    assert there(server, table) == [1]
+    # One that was slow, and alone, writes the batch again.
+    slow = postgres_sink(server.uri, table).prepare(counts(2), 1)
+    while server.rows("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'"):
+        time.sleep(0.05)  # the server tells of no end of another connection
+    slow.commit()
+    assert there(server, table) == [1, 2]
+
+
+def test_who_waits_for_another_writer_of_the_batch_is_told_so(
+    server: Server, table: str, while_open: dict[str, str]
+) -> None:
+    while_open["lock_timeout"] = "100ms"
+    prepared: Any = postgres_sink(server.uri, table).prepare(counts(1), 0)
+    with pytest.raises(ss.SinkError, match="another process has a batch of app_id='specstream' un"):
+        postgres_sink(server.uri, table, retry=0)(counts(1), 0)
+    names = ("lock_timeout", "tcp_keepalives_idle", "idle_in_transaction_session_timeout")
+    with prepared._opened.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
+        # Of who changes the table meanwhile it is waited for the end.
+        assert cursor.fetchone() == ("0", "10", "30s")
+    prepared.commit()
+    assert there(server, table) == [1]
+
+
+def cut_off(server: Server, query: Query) -> str:
+    """What the kill of a writer has interrupted."""
+    found = server.rows(
+        "SELECT batch_id FROM specstream_batches WHERE "
+        f"table_name = '{query.table}' AND app_id = '{query.name}'"
+    )
+    if found and found[0][0] >= query.acknowledged:
+        return "behind the commit"
+    return "recorded" if query.recorded > query.acknowledged else "not recorded"
+
+
+WRITER, SERVER, CUT = "writer killed", "server killed", "connections cut"
+ENDS = [
+    *((WRITER,), (SERVER,), (CUT,), (WRITER,)),
+    *((WRITER, SERVER), (SERVER, WRITER), (CUT, WRITER)),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", [7, pytest.param(100, marks=pytest.mark.long)])
+def test_whatever_is_killed_two_queries_have_the_rows_of_one_run_each_in_one_table(
+    server: Server, table: str, tmp_path: Path, turns: int
+) -> None:
+    dice, seen = random.Random(turns), collections.Counter[str]()
+    # In the daily check each of them once.
+    ends = itertools.chain(ENDS, iter(lambda: dice.choice(ENDS), None))
+    writers = [Writer(Query(number, tmp_path, server.uri, table)) for number in range(2)]
+    try:
+        for _, of in zip(range(turns), ends, strict=False):
+            at = dice.randrange(2)
+            writers[at].await_batches(dice.randint(1, 3))
+            time.sleep(dice.uniform(0, 0.03))  # the instant is what is drawn
+            for what in of:
+                seen[what] += 1
+                if what == WRITER:
+                    writers[at].kill()
+                elif what == SERVER:
+                    server.kill()
+                else:
+                    seen["connections"] += terminated(server)
+            if SERVER in of:
+                server.start()
+            if WRITER in of:
+                seen[cut_off(server, writers[at].query)] += 1
+                writers[at] = Writer(writers[at].query)
+        goal = max(writer.query.acknowledged for writer in writers) + 5
+        (tmp_path / "goal").write_text(str(goal))
+        assert [writer.wait() for writer in writers] == [0, 0]
+    finally:
+        for writer in writers:
+            writer.kill()
+    compared = 0
+    for query in (writer.query for writer in writers):
+        run = sequential(query.number, goal)
+        assert run.failed_events is not None
+        failed = run.failed_events.select(["batch", "x", "error", "message"])
+        for name, wanted in ((table, run.output.drop(["query"])), (f"{table}_failed", failed)):
+            columns = ", ".join(wanted.column_names)
+            rows = server.rows(f"SELECT {columns} FROM {name} WHERE query = {query.number}")
+            assert sorted(rows) == sorted(tuple(row.values()) for row in wanted.to_pylist())
+            assert server.rows(
+                f"SELECT batch_id FROM specstream_batches WHERE table_name = '{name}' "
+                f"AND app_id = '{query.name}'"
+            ) == [(goal - 1 if name == table else max(wanted["batch"].to_pylist()),)]
+            compared += len(rows)
+    print(f"{goal} batches of 2 queries, {compared} rows compared; {dict(seen)}")
 
 
 # ---- in a feed ----

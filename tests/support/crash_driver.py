@@ -5,7 +5,8 @@ all of them are processed. Everything that must outlive it lies in the same dire
 there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
 events wait as long as it says; some come too late. Where there is a file ``pipeline``, the operator
 is a vertex of a pipeline with two sinks, and of its phases the file says what they are. Where there
-is a file ``early``, early results go into a table of the SQLite database ``desk``.
+is a file ``early``, early results go into a table of the SQLite database ``desk``. Where there is a
+file ``poison``, some events raise, of one batch as many as it says.
 """
 
 # Operators carry no types, as those of users do not.
@@ -27,11 +28,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import specstream as ss
+from specstream.checkpoint.difference import first_difference
 
 CELLS = 20_000
+POISON = -1e6
 LIFE_SECONDS = 180
 LONG_AGO = -1000
 
@@ -60,6 +64,21 @@ def chain(state, event, emit):
     emit(event.x, event.origin, state.hash, state.cells[at])
 
 
+@ss.operator(
+    state=Cells,
+    event={"x": int, "weight": float, "origin": str},
+    emits={"x": int, "origin": str, "hash": int, "cell": float},
+)
+def poisoned(state, event, emit):
+    state.seen += 1
+    state.hash = state.hash * 6364136223846793005 + event.x
+    at = state.hash % CELLS
+    state.cells[at] += event.weight
+    emit(event.x, event.origin, state.hash, state.cells[at])
+    if event.weight == POISON:
+        raise ValueError(f"{event.x} is poison")
+
+
 @ss.operator(state=Tally, event={"x": int, "hash": int}, emits={"x": int, "hash": int})
 def audit(state, event, emit):
     # Behind the chain: what it has emitted, and in which order, is in this hash as well.
@@ -77,6 +96,8 @@ def count_events(state, event, emit):
 
 def operator_of(directory: Path) -> ss.Operator:
     """What runs over the events of a directory."""
+    if (directory / "poison").exists():
+        return poisoned
     if not (directory / "pipeline").exists():
         return chain
     return desk((directory / "pipeline").read_text())
@@ -100,6 +121,7 @@ def write_events(
     watermark: bool = False,
     pipeline: bool = False,
     phases: str = "event",
+    poison: int = 0,
 ) -> None:
     """Files in the order of time, each with its rows in no order; origins come up bit by bit.
 
@@ -108,6 +130,10 @@ def write_events(
     """
     rng = np.random.default_rng(seed)
     directory.mkdir(parents=True)
+    raising = np.zeros(files * rows, bool)
+    raising[np.random.default_rng(seed).choice(files * rows, poison, replace=False)] = True
+    if poison:
+        (directory.parent / "poison").write_text(str(poison))
     if pipeline:
         (directory.parent / "pipeline").write_text(phases)
     if watermark:
@@ -127,6 +153,10 @@ def write_events(
         if watermark and _has_late(number):
             late = {"time": [LONG_AGO], "origin": ["origin 0"], "x": [-number], "weight": [1.0]}
             table = pa.concat_tables([table, pa.table(late)])
+        if poison:
+            here = pa.array(raising[number * rows : (number + 1) * rows])
+            weight = pc.if_else(here, POISON, table["weight"])
+            table = table.set_column(table.column_names.index("weight"), "weight", weight)
         path = directory / f"{number:05d}.parquet"
         pq.write_table(table.take(rng.permutation(table.num_rows)), path)
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
@@ -137,13 +167,20 @@ def _has_late(number: int) -> bool:
     return number > 2 and number % 2 == 1
 
 
-def sequential(directory: Path) -> Any:
-    """The plain Python run over the events of all files in their order."""
+def events_of(directory: Path) -> Any:
+    """The events of all files in their order, without those that come too late."""
     parts = [pq.read_table(path) for path in sorted((directory / "events").iterdir())]
     rows = pa.concat_tables(parts).to_pandas()
     rows = rows[rows["time"] != LONG_AGO]
-    ordered = rows.sort_values(["time", "origin"], kind="stable")
-    return operator_of(directory).run_sequential(ordered, order_by="time", source="origin")
+    return rows.sort_values(["time", "origin"], kind="stable")
+
+
+def sequential(directory: Path) -> Any:
+    """The plain Python run over them."""
+    errors: Any = "side" if (directory / "poison").exists() else "raise"
+    return operator_of(directory).run_sequential(
+        events_of(directory), order_by="time", source="origin", errors=errors
+    )
 
 
 def sinks_of(directory: Path) -> tuple[str, ...]:
@@ -164,6 +201,14 @@ def event_time(directory: Path) -> dict[str, Any]:
     return {"watermark": watermark, "idle_timeout": 2 * watermark, "late": "side"}
 
 
+def errors_of(directory: Path) -> dict[str, Any]:
+    """What a feed is told of events that raise; nothing, where none do."""
+    if not (directory / "poison").exists():
+        return {}
+    limit = int((directory / "poison").read_text())
+    return {"errors_to": Watched(directory, "failed"), "errors_limit": limit}
+
+
 def compare(directory: Path) -> dict[str, int]:
     """What a run that came to its end has lost, repeated, or put elsewhere: all 0, or a bug."""
     oracle = sequential(directory)
@@ -180,6 +225,11 @@ def compare(directory: Path) -> dict[str, int]:
         "late": int(sorted(late) != sorted(wanted_late)),
         "fields": sum(state[name].tobytes() != wanted[name].tobytes() for name in wanted),
     }
+    if (directory / "poison").exists():
+        # Numbers of events are those of their arrival.
+        failed = rows_of(directory / "failed").drop(["sequence"])
+        wanted_failed = oracle.failed_events.drop(["sequence"])
+        wrong["failed"] = int(first_difference(wanted_failed, failed) is not None)
     outputs = oracle.output if isinstance(oracle.output, dict) else {"out": oracle.output}
     for sink, expected in outputs.items():
         for what, count in _wrong_rows(rows_of(directory / sink), expected).items():
@@ -298,8 +348,11 @@ def main(directory: Path) -> None:
     hold_files_for_sinks()
 
     sinks: Any = {name: Watched(directory, name) for name in sinks_of(directory)}
-    early = (directory / "early").exists()
-    with ss.Engine(operator_of(directory), threads=2, horizon=4, chunk=4, early=early) as engine:
+    early, poison = ((directory / name).exists() for name in ("early", "poison"))
+    errors: Any = "side" if poison else "raise"
+    with ss.Engine(
+        operator_of(directory), threads=2, horizon=4, chunk=4, early=early, errors=errors
+    ) as engine:
         options = event_time(directory)
         if early:
             options["early_to"] = Told(directory)
@@ -312,13 +365,16 @@ def main(directory: Path) -> None:
             to=sinks if len(sinks) > 1 else sinks["out"],
             checkpoint=directory / "recorded",
             **options,
+            **errors_of(directory),
         )
-        answered = 0
+        before = feed.stats
 
         def done(batch_id: int) -> None:
-            nonlocal answered
-            log(directory / "batches", batch=batch_id, repeated=feed.stats.repeated > answered)
-            answered = feed.stats.repeated
+            nonlocal before
+            failed = feed.stats.failed - before.failed
+            repeated = feed.stats.repeated > before.repeated
+            log(directory / "batches", batch=batch_id, repeated=repeated, failed=failed)
+            before = feed.stats
 
         ss.spark.stream_directory(
             ss.spark.local_session("crash", settings={"spark.log.level": "OFF"}),
