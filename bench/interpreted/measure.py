@@ -31,7 +31,7 @@ COSTS: dict[str, dict[str, Any]] = {
     "in place": ALONE,
     "ahead": {"threads": 1, "horizon": 8, "chunk": 16, "execution": "speculate"},
 }
-NUMPY, LOOK_UP, PURE = "NumPy, 128 x 128", "look-up of 1 ms", "pure Python"
+NUMPY, LOOK_UP, PURE = "NumPy, 128 x 128", "look-up of 1 ms", "Python alone"
 # By threads; those that wait are more than the cores.
 THREADS: dict[str, tuple[ss.Operator, tuple[int, ...]]] = {
     NUMPY: (numpy(128), (1, 2, 4)),
@@ -40,7 +40,7 @@ THREADS: dict[str, tuple[ss.Operator, tuple[int, ...]]] = {
 }
 LENGTHS: dict[str, dict[str, ss.Operator]] = {
     "NumPy, N x N": {f"N = {size}": numpy(size) for size in (8, 32, 64, 90, 128, 200)},
-    "pure Python, N reads": {f"N = {steps}": pure(steps) for steps in (3, 30, 300)},
+    "Python, N reads": {f"N = {steps}": pure(steps) for steps in (3, 30, 300)},
 }
 
 

@@ -124,8 +124,8 @@ def page(data: Mapping[str, Any]) -> str:
         table(THREADS_HEAD, *threads_rows(parts["threads"])),
         "## Shorter and longer events",
         wrapped(
-            "NumPy releases the interpreter lock for as long as a product takes, pure Python "
-            "never. *Auto* is what you get if you choose nothing. With pure Python it runs one "
+            "NumPy releases the interpreter lock for as long as a product takes, Python itself "
+            "never. *Auto* is what you get if you choose nothing. With Python alone it runs one "
             "event after the other, and so it does where products are too short."
         ),
         table(LENGTHS_HEAD, *lengths_rows(parts["lengths"])),

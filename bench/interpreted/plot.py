@@ -12,7 +12,7 @@ from specstream.figures.palette import LOOKS as KNOWN
 from specstream.figures.palette import QUIET, Look
 from specstream.figures.style import in_style, legend, new_figure, plain_ticks, plot_line
 
-__all__ = ["draw_interpreted"]
+__all__ = ["LOOKS", "draw_interpreted"]
 
 EACH = "one for each thread"
 ALWAYS, AUTO = "two threads, horizon 4", "two threads, auto"
@@ -26,6 +26,7 @@ BY_LENGTH = {
     ALWAYS: Look(KNOWN["plain"].colour, "D", "--", "", 1.4),
     AUTO: Look(KNOWN["lock"].colour, "v", "-", "", 1.4),
 }
+LOOKS = {**BY_THREADS, **BY_LENGTH}
 
 
 @in_style
@@ -69,5 +70,5 @@ def draw_interpreted(data: Mapping[str, Any]) -> Figure:
         axes.grid(axis="y")
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
-    legend(figure, [*BY_THREADS, *BY_LENGTH], {**BY_THREADS, **BY_LENGTH})
+    legend(figure, LOOKS, LOOKS)
     return figure

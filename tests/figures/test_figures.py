@@ -30,6 +30,7 @@ from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
 from bench.cores.plot import LOOKS as CORES
 from bench.early.plot import LOOKS as EARLY
+from bench.interpreted.plot import LOOKS as INTERPRETED
 from bench.late_event import LATE, course
 from bench.late_event import LOOKS as LATE_EVENT
 from bench.latency.plot import LOOKS as LATENCY
@@ -153,7 +154,7 @@ def test_the_late_event_is_drawn_from_what_the_engine_counted() -> None:
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
     others |= {**CONTAINERS, **PIPELINES, **TRANSACTIONAL, **SPARK, **WAITING, APART: APART_LOOK}
-    others |= {**CATALOGUE, **LATE_EVENT, **EARLY, **LATENCY, **CORES}
+    others |= {**CATALOGUE, **LATE_EVENT, **EARLY, **LATENCY, **CORES, **INTERPRETED}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(
