@@ -17,6 +17,7 @@ from conftest import PATHS, Result, assert_identical, partial_of
 from operators_by_hand import everything, stream
 
 import specstream as ss
+from specstream.structures import boosted_set, sorted_insert, sorted_list
 
 PATIENCE = 60  # seconds; only a test that fails waits so long
 
@@ -212,6 +213,27 @@ def test_locked_execution_is_refused_with_a_way_out() -> None:
 
     with pytest.raises(ss.ConfigurationError, match=r"compare compiled code.*horizon=0"):
         ss.Engine(passes, execution="locked")
+
+
+def test_boosted_fields_are_refused_and_their_functions_are_the_way_out() -> None:
+    class Boosted(ss.State):
+        users = boosted_set(20)
+
+    class Plain(ss.State):
+        users = sorted_list(20)
+
+    def first_visit(state, event, emit):
+        if sorted_insert(state.users, event.x):
+            emit(event.x)
+
+    declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
+    with pytest.raises(
+        ss.DeclarationError, match=r"boosted fields \(users\).*sorted_insert\(state"
+    ):
+        ss.operator(state=Boosted, interpreted=True, **declared)(first_visit)
+    operator = ss.operator(state=Plain, interpreted=True, **declared)(first_visit)
+    with ss.Engine(operator, threads=2, horizon=4, chunk=1) as engine:
+        assert engine.process({"x": [7, 5, 7, 6, 5]})["x"].to_pylist() == [7, 5, 6]
 
 
 def test_a_refused_operator_names_this_way_out() -> None:
