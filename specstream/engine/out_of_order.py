@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -237,9 +237,10 @@ class OutOfOrder:
                 return
             operator = self._parts.operator
             inside = operator.values_of(source, values)
-            # What a pipeline reads is told by vertex.
-            all_columns = operator.event.names
-            reads = all_columns if operator.sources else operator.explain().columns_read
+            reads: Iterable[str] = operator.event.names
+            # What a pipeline reads is told by vertex; and Python reads what no syntax shows.
+            if not operator.sources and not operator.is_interpreted:
+                reads = operator.explain().columns_read
 
             def revised() -> list[Segment]:
                 return pending.revised(old, version, inside, reads)

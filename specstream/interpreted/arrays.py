@@ -140,9 +140,12 @@ class Array(NDArrayOperatorsMixin, View):
         return -1
 
     def _selected(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        if index is Ellipsis:
-            return self._offset, self._shape, self._strides
-        return self._select(index)
+        parts = index if type(index) is tuple else (index,)
+        at = next((at for at, part in enumerate(parts) if part is Ellipsis), -1)
+        if at >= 0:  # as many axes as are left
+            rest = len(self._shape) - len(parts) + 1
+            parts = (*parts[:at], *[slice(None)] * rest, *parts[at + 1 :])
+        return self._select(parts)
 
     def __getitem__(self, index: Any) -> Any:
         lengths = self._shape

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import (
     Callable,
     ItemsView,
-    Iterable,
     Iterator,
     KeysView,
     MappingView,
     MutableMapping,
-    MutableSet,
     ValuesView,
 )
 from typing import Any
 
 from specstream._native import lib
-from specstream.compiler.oracle_local import Set
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field
 from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
 from specstream.interpreted.records import Records
+from specstream.interpreted.sets import SetMethods
 from specstream.interpreted.values import INT64, whole
 
 __all__ = ["Entries", "StateDict", "StateSet", "StateTimers"]
@@ -249,18 +247,13 @@ class StateDict(MutableMapping[Any, Any]):
         return repr(self.copy())
 
 
-class StateSet(MutableSet[Any]):
+class StateSet(SetMethods):
     """A set of the state."""
 
     __slots__ = ("_entries",)
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
-
-    @classmethod
-    def _from_iterable(cls, given: Iterable[Any]) -> Any:
-        return Set(given)
 
     def __contains__(self, one: object) -> bool:
         return self._entries.find(one) >= 0
@@ -288,52 +281,6 @@ class StateSet(MutableSet[Any]):
 
     def clear(self) -> None:
         self._entries.clear()
-
-    def copy(self) -> Any:
-        return Set(self)
-
-    def update(self, *given: Iterable[Any]) -> None:
-        for other in given:
-            for one in list(other):
-                self.add(one)
-
-    def union(self, *given: Iterable[Any]) -> Any:
-        return Set(self).union(*given)
-
-    def intersection(self, *given: Iterable[Any]) -> Any:
-        return Set(self).intersection(*given)
-
-    def difference(self, *given: Iterable[Any]) -> Any:
-        return Set(self).difference(*given)
-
-    def symmetric_difference(self, given: Iterable[Any]) -> Any:
-        return Set(self).symmetric_difference(given)
-
-    def intersection_update(self, *given: Iterable[Any]) -> None:
-        for other in [Set(one) for one in given]:
-            for one in [one for one in self if one not in other]:
-                self.discard(one)
-
-    def difference_update(self, *given: Iterable[Any]) -> None:
-        for other in [list(one) for one in given]:
-            for one in other:
-                self.discard(one)
-
-    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
-        for one in Set(given):
-            if one in self:
-                self.discard(one)
-            else:
-                self.add(one)
-
-    def issubset(self, given: Iterable[Any]) -> bool:
-        return Set(self).issubset(given)
-
-    def issuperset(self, given: Iterable[Any]) -> bool:
-        return all(one in self for one in given)
-
-    def __repr__(self) -> str:
-        return f"{{{', '.join(map(repr, self))}}}"
 
 
 class StateTimers:

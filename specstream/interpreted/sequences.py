@@ -9,6 +9,7 @@ Each does what a few primitives of a backend do: insert and delete elements, and
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import Any
 
@@ -236,7 +237,8 @@ class StateList(MutableSequence[Any]):
         return self
 
     def _other(self, other: object) -> list[Any] | None:
-        return list(other) if isinstance(other, list | StateList) else None
+        is_one = isinstance(other, list | StateList) and not isinstance(other, StateDeque)
+        return list(other) if is_one else None  # type: ignore[call-overload]
 
     def __eq__(self, other: object) -> Any:
         given = self._other(other)
@@ -266,6 +268,9 @@ class StateDeque(StateList):
     """A deque of the state."""
 
     __slots__ = ()
+
+    def _other(self, other: object) -> list[Any] | None:
+        return list(other) if isinstance(other, deque | StateDeque) else None
 
     @property
     def maxlen(self) -> int | None:

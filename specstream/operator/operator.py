@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 
+_NO_SOURCE = "the source of its function cannot be read; define it in a file or a notebook cell"
 _SHOWN_ERRORS = 3
 _SHOWN_VERTICES = 20
 
@@ -298,11 +299,8 @@ class Operator:
         self.program = interpreted_program(
             self.function, self.name, self.event, self.layout, self.on_timer
         )
-        if self.function not in self.program.written:
-            raise pickle.PicklingError(
-                f"operator {self.name!r} cannot be pickled: the source of its function cannot be "
-                "read; define it in a file or a notebook cell"
-            )
+        if not self.has_source:
+            raise pickle.PicklingError(f"operator {self.name!r} cannot be pickled: {_NO_SOURCE}")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         functions = unpack(state.pop("functions"))
@@ -327,6 +325,11 @@ class Operator:
     def calls_python(self) -> bool:
         """Whether it is interpreted, or a pipeline's vertex is."""
         return self.is_interpreted
+
+    @property
+    def has_source(self) -> bool:
+        """Whether the source of its function can be read, as that of all that is compiled."""
+        return self.function in self.program.written
 
     @property
     def has_timers(self) -> bool:
@@ -417,6 +420,9 @@ class Operator:
         Returns:
             What ``print`` shows as text, a notebook with tables, and ``to_dict()`` gives as data.
 
+        Raises:
+            DeclarationError: it is interpreted, and the source of its function cannot be read.
+
         >>> import specstream as ss
         >>> from specstream.structures import add
         >>> class Seen(ss.State):
@@ -439,6 +445,8 @@ class Operator:
           one writes last[event.item] (line 5), a later one reads last[event.item] (line 4): where
           both have the same element
         """
+        if not self.has_source:
+            raise DeclarationError(f"operator {self.name!r} cannot be explained: {_NO_SOURCE}")
         return explained(self.program, self.layout, self.event, self.emits)
 
     @takes_old_name("run_sequential", "bad_rows", "rejected_rows")

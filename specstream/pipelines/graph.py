@@ -208,7 +208,8 @@ class Graph:
     def _check_of_phases(self) -> None:
         """Whether nobody asks for what only an event has."""
         for name, vertex in self.vertices.items():
-            read = vertex.operator.explain().columns_read
+            operator = vertex.operator
+            read = operator.explain().columns_read if operator.has_source else ()
             for one in ("source", "sequence"):
                 if one in read:
                     self.refuse(

@@ -18,7 +18,7 @@ from specstream.declarations.state_view import StateView
 from specstream.early import latest
 from specstream.engine.engine import Engine
 from specstream.engine.options import no_early_results
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, DeclarationError
 from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks
 
@@ -195,7 +195,7 @@ def check(
     without_keys = _joined([plain.output])
     # How engines begin, and what they have to answer: of what is processed, and of what is
     # submitted. None: numbers of events are those of their arrival, so that the first one counts.
-    by_arrival = set(operator.explain().columns_read).intersection(_OF_ARRIVAL)
+    by_arrival = _goes_by_arrival(operator)
     ways = [(begin, _Answer(output, run.state, raised), _Answer(without_keys, run.state, raised))]
     failed = run.failed_events
     if failed is not None:
@@ -218,6 +218,15 @@ def check(
 
 
 _all_settings = settings
+
+
+def _goes_by_arrival(operator: Operator) -> bool:
+    """Whether it may ask for the number of an event."""
+    try:
+        read = operator.explain().columns_read
+    except DeclarationError:  # what has no source says nothing of it
+        return True
+    return not set(_OF_ARRIVAL).isdisjoint(read)
 
 
 def _can_set_aside(operator: Operator) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import threading
 from typing import Any
@@ -17,6 +18,8 @@ from conftest import PATHS, Result, assert_identical, partial_of
 from operators_by_hand import everything, stream
 
 import specstream as ss
+import specstream.testing
+from specstream.structures import boosted_set, sorted_insert, sorted_list
 
 PATIENCE = 60  # seconds; only a test that fails waits so long
 
@@ -108,6 +111,35 @@ def test_early_results_are_those_of_the_final_order() -> None:
         engine.advance("b", 100)
         assert engine.poll(timeout=None)["total"].to_pylist() == [1, 3, 6]
         assert dict(engine.state.seen) == {1: 1, 2: 3, 3: 6}
+
+
+def test_a_column_that_is_read_where_nobody_looks_is_revised() -> None:
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)
+    def sums(state, event, emit):
+        state.total += operator.attrgetter("x")(event)
+        emit(state.total)
+
+    with ss.Engine(sums, sources=["a"], early=True, threads=2) as engine:
+        engine.submit_event(10, "a", final=False, sequence=7, x=1)
+        assert engine.poll_early(timeout=None).changes["total"].to_pylist() == [1]
+        engine.revise("a", 7, version=2, x=5)
+        assert engine.poll_early(timeout=None).changes["total"].to_pylist() == [5]
+
+
+def test_an_operator_without_source_runs_and_is_checked_but_cannot_be_explained() -> None:
+    space: dict[str, Any] = {}
+    exec("def doubles(event, emit):\n    emit(2 * event.x)\n", space)
+    doubles = ss.operator(event={"x": int}, emits={"y": int}, interpreted=True)(space["doubles"])
+    assert ss.testing.check(doubles, {"x": [1, 2]}).output["y"].to_pylist() == [2, 4]
+    with pytest.raises(ss.DeclarationError, match=r"'doubles'.*source of its function cannot be r"):
+        doubles.explain()
+    for p in (ss.Pipeline("by_event"), ss.Pipeline("by_time", phases="time")):
+        p.sink("out", p.add(doubles, p.source("in", {"x": int})))
+        table = {"time": [1, 2], "x": [1, 2]}
+        output = p.run_sequential(table, order_by="time", end=True).output
+        with ss.Engine(p, threads=2) as engine:
+            assert engine.process(table, order_by="time", end=True).equals(output)
+        assert output["y"].to_pylist() == [2, 4]
 
 
 class Sums(ss.State):
@@ -212,6 +244,27 @@ def test_locked_execution_is_refused_with_a_way_out() -> None:
 
     with pytest.raises(ss.ConfigurationError, match=r"compare compiled code.*horizon=0"):
         ss.Engine(passes, execution="locked")
+
+
+def test_boosted_fields_are_refused_and_their_functions_are_the_way_out() -> None:
+    class Boosted(ss.State):
+        users = boosted_set(20)
+
+    class Plain(ss.State):
+        users = sorted_list(20)
+
+    def first_visit(state, event, emit):
+        if sorted_insert(state.users, event.x):
+            emit(event.x)
+
+    declared: dict[str, Any] = {"event": {"x": int}, "emits": {"x": int}}
+    with pytest.raises(
+        ss.DeclarationError, match=r"boosted fields \(users\).*sorted_insert\(state"
+    ):
+        ss.operator(state=Boosted, interpreted=True, **declared)(first_visit)
+    plain = ss.operator(state=Plain, interpreted=True, **declared)(first_visit)
+    with ss.Engine(plain, threads=2, horizon=4, chunk=1) as engine:
+        assert engine.process({"x": [7, 5, 7, 6, 5]})["x"].to_pylist() == [7, 5, 6]
 
 
 def test_a_refused_operator_names_this_way_out() -> None:

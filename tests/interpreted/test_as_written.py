@@ -294,7 +294,7 @@ def kalman(state, event, emit):
         p = p - np.outer(gain, p[0])
     state.x[...] = x
     state.p[:] = (p + p.T) / 2
-    emit(*state.x, trace=np.trace(state.p))
+    emit(*state.x, trace=np.trace(state.p) + np.prod(state.p[..., 0]))
 
 
 # ---- sessions with timers ----
@@ -458,6 +458,9 @@ def deduplicates(state, event, emit):
         counts = collections.Counter(land for land, _ in state.codes)
         state.lands.update(counts)
         emit(", ".join(f"{land}:{state.lands[land]}" for land in sorted(state.lands)), True)
+        german = {("de", number) for number in range(9)} & state.codes
+        both = german | {("fr", number) for number in range(9)}
+        emit(f"{len(german)} {german < state.codes}", both >= state.codes == german | state.codes)
 
 
 # ---- a histogram, by all ways in which NumPy changes an array ----
@@ -599,6 +602,7 @@ def recursion(state, event, emit):
     found = state.steps[event.n] = collatz(event.n, state.steps)
     state.guess = root_of(event.n, state.guess + 4)
     state.last.appendleft(found)
+    kept = collections.deque([found, found])
     most = max(state.steps.values())
     with_most = {n for n, steps in reversed(state.steps.items()) if steps == most}
     assert list(reversed(state.steps.values())) == list(state.steps.values())[::-1]
@@ -608,7 +612,7 @@ def recursion(state, event, emit):
     for total in itertools.accumulate(itertools.islice(state.last, 2)):
         emit(min(with_most), total, round(state.guess, 6))
     else:
-        emit(n=event.n, steps=sum(state.last), root=0.0)
+        emit(n=event.n, steps=sum(state.last), root=float(state.last == kept))
 
 
 # ---- the comparison ----
