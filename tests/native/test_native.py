@@ -52,6 +52,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "replay: passed",
         "retry queue: passed",
         "revalidation: passed",
+        "running head: passed",
         "sequences: passed",
         "table 4.1: passed",
         "timers: passed",
