@@ -67,7 +67,7 @@ def numpy(size: int) -> ss.Operator:
 @ss.operator(state=Words, event=EVENT, emits={"y": float}, interpreted=True)
 def waits(state, event, emit):
     """1 ms, as for an answer of the network."""
-    time.sleep(0.001)
+    time.sleep(0.001)  # the work itself: what waits gives the lock back
     state.words[event.key] += event.x
     emit(state.words[event.key])
 

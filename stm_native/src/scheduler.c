@@ -181,7 +181,7 @@ static void advance(struct ss_worker *worker)
         if (win_finished(engine, transaction, head)) {
             ss_prefetch_behind(engine, head);
             progress = ss_commit(worker, transaction, head);
-            if (progress == SS_COMMITTED && SS_UNLIKELY(engine->cuts_heads) &&
+            if (progress == SS_COMMITTED && engine->cuts_heads &&
                 !ss_run_rest(worker, transaction, head))
                 progress = SS_ENDED;
         } else {
@@ -344,8 +344,10 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_run *run = &worker->run;
     const struct ss_protocol *protocol = engine->protocol;
     int64_t began = 0; /* 0: nobody wants to know */
-    int64_t whole = 0; /* events of the chunk */
 
+    if (!ss_is_open(engine))
+        ss_set_range(engine, transaction, number); /* anew: the last run may have stopped before its end */
+    int64_t whole = transaction->last - transaction->first;
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
     run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
@@ -368,8 +370,6 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         run->verdict = SS_KILLED;
     else if (!ss_is_open(engine)) {
         began = ss_time_run(worker);
-        ss_set_range(engine, transaction, number); /* again: the last run may have stopped before its end */
-        whole = transaction->last - transaction->first;
         int64_t next = run_events(worker, number, transaction->first, transaction->last);
         if (run->verdict == SS_COMPLETED)
             transaction->last = next;
@@ -414,8 +414,6 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     struct ss_transaction *transaction = ss_slot_of(engine, number);
 
     enum ss_status status = SS_FINISHED;
-    if (!ss_is_open(engine))
-        ss_set_range(engine, transaction, number);
     /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a rerun
      * at most. Who stops the job looks at `speculative` behind its fence, and we look for its
      * wish behind ours. */

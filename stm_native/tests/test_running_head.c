@@ -33,8 +33,8 @@ static bool has(int64_t number, enum ss_status status)
     return ss_has_status(ss_slot_of(stage_engine(), number), number, status);
 }
 
-/* Transaction 1 is in its first event when it becomes the head, and comes to its second one. */
-static void until_it_stops(const row *events, int64_t count)
+/* Transaction 1 is in its first event when it becomes the head, and goes on. */
+static void until_it_is_the_head(const row *events, int64_t count)
 {
     stage_start(events, count, 0);
     await_stop(0, 0, 1);
@@ -44,6 +44,12 @@ static void until_it_stops(const row *events, int64_t count)
     /* Whoever has committed it has asked, as it waits for something else to do. */
     await_stop(6, 0, 1);
     let_go(3, 0);
+}
+
+/* It comes to its second one. */
+static void until_it_stops(const row *events, int64_t count)
+{
+    until_it_is_the_head(events, count);
     await_stop(4, 0, 1);
 }
 
@@ -67,13 +73,7 @@ static void what_it_has_read_is_compared(void)
                                  {READ(X), STOP(0), PUT(C), EMIT}, {STOP(0), ADD(B, 1), EMIT},
                                  {ADD(C, 1), EMIT}, {STOP(0), READ(C), EMIT}};
     open_stage("what a stopped run has read is compared", SS_PROTOCOL_VALUE, 2, LONG);
-    stage_start(events, 7, 0);
-    await_stop(0, 0, 1);
-    await_stop(3, 0, 1);
-    let_all_go(0, 0);
-    await_committed(1);
-    await_stop(6, 0, 1);
-    let_go(3, 0);
+    until_it_is_the_head(events, 7);
     await_stop(3, 0, 2);
     CHECK(has(1, SS_IN_PLACE) && runs_of(4) == 0);
     stage_end();

@@ -96,7 +96,7 @@ def test_a_request_that_is_over_without_a_word_is_made_again(
     for at in range(0, 100, 10):  # for longer than two requests last
         nats_server.publish(stream, events(at, 10))
         running.wait_for(at + 10)
-        time.sleep(0.5)
+        time.sleep(0.5)  # it is time that ends a request
     (consumer,) = nats_server.call(lambda api: api.consumers_info(stream))
     assert consumer.delivered.consumer_seq == 100  # the first one: it was not taken for lost
     assert running.end().equals(expected(100))

@@ -86,7 +86,7 @@ def share_held(
         order: the columns of the order key, as of :meth:`specstream.Engine.process`.
     """
     idle, busy = _Looks(), _Looks()
-    idle.during(lambda: time.sleep(0.01))
+    idle.during(lambda: time.sleep(0.01))  # the lock is free: what a look costs by itself
     with Engine(operator, threads=1, horizon=0) as engine:
         engine.process(warm_up, **order)
         start = engine.savepoint()
