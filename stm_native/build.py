@@ -100,7 +100,7 @@ forecast.set_source(
     "specstream._forecast",
     '#include "replay.h"\n',
     sources=["stm_native/forecast/machine.c", "stm_native/forecast/replay.c"],
-    include_dirs=["stm_native/include", "stm_native/forecast"],
+    include_dirs=["stm_native/include", "stm_native/forecast", "stm_native/src"],
     depends=[
         f"stm_native/{folder}/{path.name}"
         for folder in ("include", "src", "forecast")

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "entries.h"
+#include "fault.h"
 #include "machine.h"
 #include "specstream.h"
 
@@ -279,6 +280,7 @@ struct replay_result replay_run(const struct replay_load *what)
     memcpy(&costs, what->costs, sizeof costs);
     load = what;
     interpreter = (pthread_mutex_t){0};
+    ss_fault_open(); /* what a process does once, before the machine's clock counts */
     if (machine_run(&costs, measure, &result) != 0)
         result.nanoseconds = REPLAY_NO_MEMORY;
     result.transfers = machine_transfers();

@@ -347,6 +347,52 @@ def test_a_recording_takes_rows_word_by_word_and_updates_as_what_they_make() -> 
         assert not event.retried
 
 
+class Visits(ss.State):
+    open = ss.dict(int, int)
+    seen = ss.set(int)
+    latest = ss.deque(int, maxlen=4)
+    waiting = ss.priority_queue((int, int))
+    timers = ss.timers(int)
+    ended = ss.scalar(int)
+
+
+def visit_over(state, timer, emit):
+    state.ended += state.open.pop(timer.key, 0)
+
+
+def visits(state, event, emit):
+    """Keys that come, go and are missed again, and timers that change what events read."""
+    who = event.x * 7 % 40
+    if who in state.open and event.x % 3 == 0:
+        del state.open[who]
+    else:
+        state.open[who] = state.open.get(who, 0) + 1
+    state.seen ^= {who}
+    state.latest.append(who)
+    state.waiting.push((event.x % 11, who))
+    if event.x % 2:
+        state.waiting.pop()
+    state.timers.set(who, event.timestamp + 5)
+    emit(state.ended + len(state.seen))
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_keys_that_come_and_go_and_timers_are_replayed(interpreted: bool, protocol: str) -> None:
+    """Of a key that is absent only the place counts, and what a timer does is not recorded."""
+    operator = ss.operator(
+        state=Visits,
+        event={"x": int},
+        emits={"x": int},
+        on_timer=visit_over,
+        interpreted=interpreted,
+    )(visits)
+    table = pa.table({"x": np.arange(400)})
+    found = record(operator, table.slice(0, 50), table.slice(50), {"order_by": "x", "source": None})
+    assert sum(len(one.reads) + len(one.writes) for one in found.events) > 350 * 5
+    assert ran(found.events, 4, 8, protocol=protocol)[0] > 0
+
+
 def test_a_recording_times_long_events_apart_from_short_ones() -> None:
     @ss.operator(state=Cells, event={"x": int}, emits={})
     def uneven(state, event, emit):

@@ -119,11 +119,13 @@ class Trace:
 
     def _set(self, access: Access, is_read: bool) -> None:
         word, shift = access.byte // 8, access.byte % 8 * 8
+        known = self._known.get(word, 0)
         mask = (1 << 8 * access.size) - 1 << shift
-        value = access.value << shift
         if is_read:
-            # What nobody has read or stored before was there at the beginning.
-            found = mask & ~self._known.get(word, 0)
-            self._before[word] = self._before.get(word, 0) | value & found
-        self._known[word] = self._known.get(word, 0) | mask
-        self._now[word] = self._now.get(word, 0) & ~mask | value
+            # What nobody has read or stored before was there at the beginning. Where one reads other
+            # than what is known, a timer has stored it, or it stands for a key that was absent, of
+            # which only the place counts: neither is replayed.
+            mask &= ~known
+            self._before[word] = self._before.get(word, 0) | access.value << shift & mask
+        self._known[word] = known | mask
+        self._now[word] = self._now.get(word, 0) & ~mask | access.value << shift & mask
