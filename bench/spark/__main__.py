@@ -239,7 +239,8 @@ def _print_targets(rows: list[Row], share: dict[str, float]) -> None:
                 verdict,
             ]
         )
-    print_table("Targets", ("", "seen", "asked for", ""), lines, (1, 2))
+    if lines:
+        print_table("Targets", ("", "seen", "asked for", ""), lines, (1, 2))
 
 
 def _print_arrivals(found: list[dict[str, Any]]) -> None:
