@@ -7,7 +7,9 @@
 #ifdef MACHINE
 #include "machine.h"
 #else
+#include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <time.h>
 #endif
@@ -36,6 +38,7 @@ struct cores_result {
     int64_t nanoseconds; /* -1: out of memory */
     int64_t transfers;   /* lines that went from core to core; for real 0 */
     int64_t working, looking, awake; /* of all cores, as machine.h has them; for real 0 */
+    int64_t queued;      /* that threads were ready and had no core, together; on the machine 0 */
     uint64_t sum;        /* of the state, and of what was emitted: the same on all settings */
     struct ss_statistics statistics; /* of all events */
 };
@@ -69,6 +72,27 @@ static void work(int64_t nanoseconds)
     else
         while (now() < until)
             continue;
+}
+
+/* Nanoseconds for which the threads that there are have waited for a core, as the kernel counts. */
+static int64_t queued(void)
+{
+    int64_t sum = 0;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *one; threads != NULL && (one = readdir(threads)) != NULL;) {
+        char path[300];
+        long long waited = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", one->d_name);
+        FILE *counts = fopen(path, "r");
+        if (counts == NULL)
+            continue;
+        if (fscanf(counts, "%*d %lld", &waited) == 1)
+            sum += waited;
+        fclose(counts);
+    }
+    if (threads != NULL)
+        closedir(threads);
+    return sum;
 }
 #endif
 
@@ -192,6 +216,8 @@ static void measure(void *into)
         int64_t began = now();
 #ifdef MACHINE
         struct machine_times before = machine_times();
+#else
+        int64_t before = queued();
 #endif
         runs = runs && run_events(engine, load->count, &result->sum);
         if (runs)
@@ -201,6 +227,8 @@ static void measure(void *into)
         result->working = times.working - before.working;
         result->looking = times.looking - before.looking;
         result->awake = times.awake - before.awake;
+#else
+        result->queued = queued() - before;
 #endif
         result->statistics = ss_engine_statistics(engine);
         for (uint64_t word = 0; word < words; word++)

@@ -27,7 +27,7 @@ DECLARED = """
         const int64_t *costs;
     };
     struct cores_result {
-        int64_t nanoseconds, transfers, working, looking, awake;
+        int64_t nanoseconds, transfers, working, looking, awake, queued;
         uint64_t sum;
         struct ss_statistics statistics;
     };
@@ -83,6 +83,7 @@ class Seen:
         parks: times that a thread went to sleep.
         working: seconds of all cores on events; for real 0.
         committing: in the runtime: claims, logs, validation, commits.
+        queued: seconds that threads were ready and had no core, together; on the machine 0.
     """
 
     seconds: float
@@ -92,6 +93,7 @@ class Seen:
     parks: int
     working: float
     committing: float
+    queued: float
 
 
 def on_machine(load: Load, costs: dict[str, float] = COSTS) -> Seen:
@@ -153,6 +155,7 @@ def _measure(ffi: Any, lib: Any, load: Load, asleep: bool, costs: Any) -> Seen:
         counted.parks,
         result.working / 1e9,
         (result.awake - result.working - result.looking) / 1e9,
+        result.queued / 1e9,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.cores.table import COMMIT_READS, COMMIT_WRITES, HAS_TIME, error
+from bench.cores.table import COMMIT_READS, COMMIT_WRITES, MOST_WAITED, error
 from bench.pages import disturbed, measured_on, table, wrapped
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 ASLEEP_HEAD = (
-    "event", "threads", "horizon", "sigma", "ideal", "asleep", "cores taken", "machine", "of ideal",
+    "event", "threads", "horizon", "sigma", "ideal", "asleep", "waited", "machine", "of ideal",
     "error",
 )  # fmt: skip
 BUSY_HEAD = ("event", "reads", "writes", "threads", "busy", "machine", "error")
@@ -49,7 +49,7 @@ def asleep_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
             f"{row['sigma']:g}",
             f"{row['ideal']:.2f}",
             f"{row['real']:.2f}",
-            f"{100 * row['share']:.0f} %",
+            f"{100 * row['waited']:.0f} %",
             f"{row['machine']:.2f}",
             f"{row['machine'] / row['ideal']:.2f}",
             _error(row),
@@ -172,10 +172,10 @@ def page(data: Mapping[str, Any]) -> str:
         wrapped(
             "An event sleeps for its time, and reads 10 words and writes one; so many threads fit "
             "on two cores, as long as those have the time for what the threads do in between. "
-            "*Cores taken*: the part of the cores' time that they needed, most of it for going to "
-            "sleep and being woken. *Error*: the machine's speed above the real one; where more "
-            f"than {100 * HAS_TIME:.0f} % of the cores were taken, threads waited for a core, and "
-            "it says nothing of the machine."
+            "*Waited*: the part of their time for which threads were ready and had no core, as the "
+            "kernel counts it, less that of one thread alone. *Error*: the machine's speed, less "
+            f"that part, above the real one. Where it is more than {100 * MOST_WAITED:.0f} %, the "
+            "error says little of the machine."
         ),
         table(ASLEEP_HEAD, *asleep_rows(parts["asleep"])),
         "## Beside real threads that are busy",
@@ -204,12 +204,13 @@ def _summary(parts: Mapping[str, Any]) -> str:
     rows = parts["cores"]
     most = max(row["cores"] for row in rows)
     told = ", ".join(f"{row['kind']}: {row['machine']:.1f}" for row in rows if row["cores"] == most)
-    sleeping = max(abs(error(row)) for row in parts["asleep"] if row["share"] <= HAS_TIME)
+    sleeping = max(abs(error(row)) for row in parts["asleep"] if row["waited"] <= MOST_WAITED)
     awake = max(abs(error(row)) for row in parts["busy"])
     return wrapped(
         f"**By simulation, {most} cores run events of 50 µs at so many times the speed of one: "
-        f"{told}. Real threads that sleep are met within {100 * sleeping:.0f} % where they need no "
-        f"more than {100 * HAS_TIME:.0f} % of the cores, busy ones within {100 * awake:.0f} %.**"
+        f"{told}. Real threads that sleep are met within {100 * sleeping:.0f} % where they wait "
+        f"for a core no more than {100 * MOST_WAITED:.0f} % of their time, busy ones within "
+        f"{100 * awake:.0f} %.**"
     )
 
 

@@ -6,9 +6,7 @@ All speeds are relative to one thread.
 from __future__ import annotations
 
 import heapq
-import os
 import statistics
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,8 +20,8 @@ __all__ = [
     "CELLS",
     "FULL",
     "GOALS",
-    "HAS_TIME",
     "KINDS",
+    "MOST_WAITED",
     "QUICK",
     "SIGMAS",
     "Amount",
@@ -41,8 +39,8 @@ __all__ = [
 
 SIGMAS = (0.0, 0.5, 1.0)
 MICRO = 1_000
-# Threads that sleep say something as long as what they do in between takes no more of the cores.
-HAS_TIME = 0.5
+# Threads that sleep say something as long as they are ready, and have no core, no longer than that.
+MOST_WAITED = 0.1
 
 
 class Cell(NamedTuple):
@@ -153,7 +151,7 @@ def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
             times = durations(cell.time, sigma, max(200, int(amount.seconds * 1e9 / cell.time)))
             load = Load(times, cell.threads, cell.horizon)
             say(f"{cell.time / MICRO:g} µs, {cell.threads} threads, sigma {sigma:g}")
-            speed, share = _asleep(load, amount.repeats)
+            speed, waited = _asleep(load, amount.repeats)
             rows.append(
                 {
                     "time": cell.time,
@@ -162,7 +160,7 @@ def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
                     "sigma": sigma,
                     "ideal": ideal(times, cell.threads, cell.horizon),
                     "real": speed,
-                    "share": share,
+                    "waited": waited,
                     "machine": speed_on_machine(load),
                 }
             )
@@ -170,8 +168,11 @@ def asleep(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
 
 
 def error(row: Mapping[str, Any]) -> float:
-    """By how much the machine is above what real threads did, as a part of that."""
-    return float(row["machine"] / row["real"] - 1)
+    """By how much the machine is above what real threads did, as a part of that.
+
+    The machine has a core for each thread. Where real ones waited for one, it is less that time.
+    """
+    return float(row["machine"] * (1 - row.get("waited", 0.0)) / row["real"] - 1)
 
 
 def busy(amount: Amount, say: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -270,20 +271,19 @@ def _alone(load: Load) -> Load:
 
 
 def _asleep(load: Load, repeats: int) -> tuple[float, float]:
-    """The speed of threads that sleep, and the part of the cores' time that they took."""
-    ratios, shares = [], []
-    cores = len(os.sched_getaffinity(0))
+    """The speed of threads that sleep, and the part of their time that they waited for a core,
+    beyond that of one thread alone."""
+    ratios, waited = [], []
     # A sleep is longer than it should be: the same for one thread and for many.
     alone = _alone(replace(load, times=load.times[: max(200, len(load.times) // 8)]))
     for _ in range(repeats):
-        one = real(alone, asleep=True)
-        cpu, wall = time.process_time(), time.perf_counter()
-        many = real(load, asleep=True)
-        shares.append((time.process_time() - cpu) / (time.perf_counter() - wall) / cores)
+        one, many = real(alone, asleep=True), real(load, asleep=True)
         # As long as one thread would take for all of them.
         all_seconds = one.seconds * float(load.times.sum()) / float(alone.times.sum())
         ratios.append(all_seconds / many.seconds)
-    return statistics.median(ratios), statistics.median(shares)
+        has_core = (1 - one.queued / one.seconds, 1 - many.queued / many.seconds / load.threads)
+        waited.append(1 - has_core[1] / has_core[0])
+    return statistics.median(ratios), statistics.median(waited)
 
 
 def speed_on_machine(load: Load) -> float:

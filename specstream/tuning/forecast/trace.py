@@ -122,9 +122,9 @@ class Trace:
         known = self._known.get(word, 0)
         mask = (1 << 8 * access.size) - 1 << shift
         if is_read:
-            # What nobody has read or stored before was there at the beginning. Who reads anything else
-            # than what is known reads what a timer has stored, or a key that is absent, of which only
-            # the place counts: neither is replayed.
+            # What nobody has read or stored before was there at the beginning. Who reads anything
+            # else than what is known reads what a timer has stored, or a key that is absent, of
+            # which only the place counts: neither is replayed.
             mask &= ~known
             self._before[word] = self._before.get(word, 0) | access.value << shift & mask
         self._known[word] = known | mask
