@@ -142,7 +142,7 @@ test: $(VENV)/installed-test
 	-@.ci/ensure-postgres > /dev/null
 	-@.ci/ensure-nats > /dev/null
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
-	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
+	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(addprefix --ignore=,$(OPTIMISED) tests/benchmarks tests/spark) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(WITH_SPARK) $(PYTEST_ARGS)
 
 stress:
