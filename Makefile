@@ -133,6 +133,8 @@ quick: lint
 # `make stress-pipelines`. What a construct of the language, an operator or a graph means does not
 # depend on how far LLVM optimises, and compiling without takes a third of the time.
 OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
+# Only these need Spark; to import the others as well takes a quarter of a minute.
+WITH_SPARK = tests/spark $(shell grep -rlwE --include='test_*.py' 'session|mark\.spark' tests | grep -v ^tests/spark/)
 
 test: $(VENV)/installed-test
 	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS) .pytest_cache/spark.jsa
@@ -140,8 +142,8 @@ test: $(VENV)/installed-test
 	-@.ci/ensure-postgres > /dev/null
 	-@.ci/ensure-nats > /dev/null
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED) $(PYTEST_ARGS)
-	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(OPTIMISED:%=--ignore=%) $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(PYTEST_ARGS)
+	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(addprefix --ignore=,$(OPTIMISED) tests/benchmarks tests/spark) $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(WITH_SPARK) $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress

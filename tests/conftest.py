@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import gc
 import itertools
 import os
 import pathlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,8 +203,9 @@ def is_through_settings(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
-    of the daily check, what tests benchmarks, which are programs for a quiet machine, and half of
-    the cases where there are many of one kind that all compile operators."""
+    of the daily check, what tests benchmarks, which are programs for a quiet machine, half of
+    the cases where there are many of one kind that all compile operators, and two thirds of
+    those that are many settings."""
     case: collections.Counter[str] = collections.Counter()
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
@@ -211,14 +213,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         case[name] += 1
         folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
         # Not always the same of the settings that many tests go through: nor for each operator.
-        turn = case[name] + case[name] // len(PATHS) + len(name)
-        is_halved = folder in HALVED or is_through_settings(item)
-        if is_halved and cases[name] > 3 and turn % 2 == 0:
+        is_of_settings = is_through_settings(item)
+        one_in = 3 if is_of_settings and cases[name] > 6 else 2
+        turn = case[name] + (one_in - 1) * (case[name] // len(PATHS)) + len(name)
+        is_thinned = folder in HALVED or is_of_settings
+        if is_thinned and cases[name] > 3 and turn % one_in != 1:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:
             item.add_marker("long")
         if HERE / "spark" in item.path.parents or "session" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: who looks for garbage need not go through
+    half a million objects each time, which would take a fifteenth of all the tests' time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import re
 from pathlib import Path
@@ -28,10 +29,15 @@ def rooms() -> Any:
     return module
 
 
+@functools.cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports_of(path: Path) -> set[str]:
     """All that a module imports of the package, inside functions and for types included."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -78,7 +84,7 @@ def test_rooms_below_the_commands_use_no_public_names(rooms: Any) -> None:
     for layer in rooms.layers():
         for room in set(layer) - above:
             for path in rooms.files_of(room):
-                for node in ast.walk(ast.parse(path.read_text())):
+                for node in nodes_of(path):
                     if isinstance(node, ast.ImportFrom) and node.module == "specstream":
                         assert {alias.name for alias in node.names} <= may, path
 
@@ -88,7 +94,7 @@ def test_one_file_of_the_engine_calls_the_runtime() -> None:
     for path in (PACKAGE / "engine").glob("*.py"):
         called = {
             node.func.attr
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes_of(path)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and isinstance(node.func.value, ast.Name)

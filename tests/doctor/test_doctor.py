@@ -395,7 +395,7 @@ def test_where_no_library_gets_memory() -> None:
 def test_a_damaged_library_is_a_finding(tmp_path: Path) -> None:
     """Of a file that ends too early, the pages behind its end are a bus error."""
     package = Path(ss.__file__).parent
-    ignored = shutil.ignore_patterns("__pycache__", "_native*")
+    ignored = shutil.ignore_patterns("_native*")
     shutil.copytree(package, tmp_path / "specstream", ignore=ignored)
     native = Path(ss._native.__file__)
     (tmp_path / "specstream" / native.name).write_bytes(native.read_bytes()[:4096])

@@ -89,7 +89,7 @@ OPERATORS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=share_of(40), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(40, 5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     which=st.integers(0, len(OPERATORS) - 1),
     options=st.sampled_from(SETTINGS),

@@ -86,7 +86,7 @@ def test_distinct_forwards_columns_of_all_types_and_nulls() -> None:
         "note": [None, "again", "", None],
         "is_open": [False, False, True, False],
     }
-    run = ss.testing.check(distinct(columns, ["day", "paid", "is_open"]), table)
+    run = library.checked(distinct(columns, ["day", "paid", "is_open"]), table)
     assert run.output.to_pylist() == [
         {"day": day, "at": None, "paid": Decimal("1.50"), "note": None, "is_open": False},
         {
@@ -98,7 +98,7 @@ def test_distinct_forwards_columns_of_all_types_and_nulls() -> None:
         },
         {"day": day, "at": None, "paid": Decimal("0.05"), "note": None, "is_open": False},
     ]
-    run = ss.testing.check(distinct_bloom(columns, ["day", "paid", "is_open"]), table)
+    run = library.checked(distinct_bloom(columns, ["day", "paid", "is_open"]), table)
     assert run.output.num_rows == 3
     assert run.output["at"].to_pylist() == [None, at, None]
 
@@ -195,7 +195,7 @@ def merged(day: dict[str, dict[str, list[Any]]]) -> list[tuple[int, str, tuple[A
 
 def joined_rows(p: ss.Pipeline, day: dict[str, dict[str, list[Any]]]) -> list[tuple[Any, ...]]:
     """What all settings emit, and the third witness: the unrewritten function under Python."""
-    run = ss.testing.check(p, day, order_by=next(iter(next(iter(day.values())))))
+    run = library.checked(p, day, order_by=next(iter(next(iter(day.values())))))
     seen = phases.Phases(p, phases.salts(p))
     for sequence, (time, source, row) in enumerate(merged(day)):
         values = dict(zip(list(day[source])[1:], row, strict=True))
@@ -370,7 +370,7 @@ def test_join_compares_two_events_of_one_phase() -> None:
         p.add(join(Order, Quote, fits), left=source, right=source),
     )
     table = {"symbol": ["A", "A"], "limit": [2.0, 3.0], "price": [2.0, 2.5], "size": [1, 2]}
-    output = ss.testing.check(p, table).output
+    output = library.checked(p, table).output
     assert list(zip(output["limit"].to_pylist(), output["size"].to_pylist(), strict=True)) == [
         (2.0, 1),
         (3.0, 1),
@@ -441,7 +441,7 @@ def test_enrich_raises_where_it_is_told_so() -> None:
         "sales": {"time": [1, 3, 4], "item": ["tea", "tea", "jam"], "count": [1, 2, 3]},
         "items": {"time": [2], "item": ["tea"], "price": [1.5], "name": ["Tea"]},
     }
-    run = ss.testing.check(shop("raise"), day, order_by="time")
+    run = library.checked(shop("raise"), day, order_by="time")
     assert [type(error) for _, error in run.raised] == [KeyError, KeyError]
     assert run.output.to_pylist() == [{"item": "tea", "count": 2, "price": 1.5, "name": "Tea"}]
 
@@ -469,7 +469,7 @@ def test_enrich_by_several_columns_keeps_the_nulls_of_the_event(missing: str) ->
             "until": days,
         },
     }
-    run = ss.testing.check(p, given, order_by="t")
+    run = library.checked(p, given, order_by="t")
     rows = [
         ("A", days[0], 1, None, None),
         ("A", days[0], None, 0.5, days[0]),
@@ -485,7 +485,7 @@ def test_enrich_of_one_phase_has_the_row_of_that_phase() -> None:
     source = p.source("rows", {**SALE, "price": float, "name": str})
     p.sink("out", p.add(enrich(SALE, ITEM, "item", "raise"), event=source, table=source))
     table = {"item": ["a", "b"], "count": [1, 2], "price": [0.5, 1.5], "name": ["A", "B"]}
-    output = ss.testing.check(p, table).output
+    output = library.checked(p, table).output
     assert output["price"].to_pylist() == [0.5, 1.5]
     assert p.run_sequential([]).output.num_rows == 0
 
@@ -540,7 +540,7 @@ def test_running_aggregate_by_several_columns() -> None:
     day = datetime.date(2026, 3, 2)
     table = {"shop": ["a", "b", "a"], "day": [day] * 3, "paid": [1.0, 2.0, 4.0]}
     operator = running_aggregate({"shop": str, "day": datetime.date}, "paid")
-    output = ss.testing.check(operator, table).output
+    output = library.checked(operator, table).output
     assert output.column_names[:3] == ["shop", "day", "count"]
     assert output["day"].to_pylist() == [day] * 3
     assert output["sum"].to_pylist() == [1.0, 2.0, 5.0]
@@ -549,7 +549,7 @@ def test_running_aggregate_by_several_columns() -> None:
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1.1e150])
 def test_running_aggregate_refuses_values_that_would_stay_in_every_row(wrong: float) -> None:
     table = {"key": ["a"] * 3, "value": [1.0, wrong, 2.0]}
-    run = ss.testing.check(BY_KEY, table)
+    run = library.checked(BY_KEY, table)
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.output["mean"].to_pylist() == [1.0, 1.5]
     with pytest.raises(ValueError, match=r"^paid .* is not a number from -1e150 to 1e150"):

@@ -16,7 +16,7 @@ from ahead import run_ahead
 from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from library import agrees
+from library import agrees, checked
 
 import specstream as ss
 from specstream.operators.business import (
@@ -134,7 +134,7 @@ def test_bank_transfers_of_numbered_accounts_in_whole_units() -> None:
 def test_bank_transfers_raise_before_a_balance_leaves_64_bits() -> None:
     operator = bank_transfers(digits=0)
     table = {"payer": [None] * 3, "payee": ["a"] * 3, "amount": [2**63 - 1, 1, 5]}
-    run = ss.testing.check(operator, table)
+    run = checked(operator, table)
     assert [(row, str(error)) for row, error in run.raised] == [
         (row, "bank_transfers: the payee's balance leaves 64 bits") for row in (1, 2)
     ]

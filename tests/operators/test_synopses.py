@@ -344,7 +344,7 @@ def test_quantiles_at_the_bounds_of_what_they_tell_apart() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.1e9])
 def test_quantiles_refuse_values_that_no_bucket_has(wrong: float) -> None:
-    run = ss.testing.check(quantiles([0.5], every=1), {"value": [1.0, wrong, 1.0]})
+    run = library.checked(quantiles([0.5], every=1), {"value": [1.0, wrong, 1.0]})
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.state.events == sum(run.state.counts) == 2
 
@@ -424,7 +424,7 @@ def test_histogram_has_a_last_bin_for_what_is_rounded_up_to_the_upper_bound() ->
 
 
 def test_histogram_refuses_nan() -> None:
-    run = ss.testing.check(TENTHS, {"value": [0.5, math.nan]})
+    run = library.checked(TENTHS, {"value": [0.5, math.nan]})
     assert [type(error) for _, error in run.raised] == [ValueError]
     assert run.output.num_rows == 1
 
@@ -494,7 +494,7 @@ def test_adaptive_histogram_puts_no_centre_beyond_its_values() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 def test_adaptive_histogram_refuses_what_has_no_mean(wrong: float) -> None:
-    run = ss.testing.check(adaptive_histogram(2, 1), {"value": [1.0, wrong, 3.0, 4.0]})
+    run = library.checked(adaptive_histogram(2, 1), {"value": [1.0, wrong, 3.0, 4.0]})
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert rows_of(run.output)[-2:] == [(1.0, 1), (3.5, 2)]
 
@@ -552,7 +552,7 @@ def test_haar_wavelet_of_equal_values_is_one_coefficient() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, 1.1e300])
 def test_haar_wavelet_refuses_what_has_no_transform(wrong: float) -> None:
-    run = ss.testing.check(haar_wavelet(2, 2), {"value": [1.0, wrong, 3.0]})
+    run = library.checked(haar_wavelet(2, 2), {"value": [1.0, wrong, 3.0]})
     assert [(row, type(error)) for row, error in run.raised] == [(1, ValueError)]
     assert run.output["index"].to_pylist() == [0, 1]
 

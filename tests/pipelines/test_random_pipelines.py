@@ -82,7 +82,7 @@ def test_the_oracle_and_the_witness_agree(draw: random.Random, seed: int) -> Non
 
 
 @pytest.mark.slow
-@hypothesis.settings(max_examples=4, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
+@hypothesis.settings(max_examples=2, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
 @hypothesis.given(st.integers(0, 10**9))
 @hypothesis.example(14)  # of phases by time, with timers
 def test_engines_agree_with_them(seed: int) -> None:

@@ -55,7 +55,7 @@ def unlogged(operator: ss.Operator, table: pa.Table, seed: int) -> None:
 
 
 # Each is compiled for several paths, which takes seconds. A thousand are for a quiet night.
-EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 
 
 @settings(

@@ -29,7 +29,7 @@ numbers = itertools.count()
 ORDER: dict[str, Any] = {"order_by": "time", "source": "from"}
 SETTINGS = ss.testing.settings()
 # Each is compiled for several paths, which takes seconds. A thousand are for a quiet night.
-EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
 
 
 def table_of(rows: int, seed: int) -> pa.Table:

@@ -13,7 +13,33 @@ import witness
 
 import specstream as ss
 
-__all__ = ["agrees"]
+__all__ = ["agrees", "checked"]
+
+
+def some_settings(name: str) -> list[ss.testing.Setting]:
+    """A third of the settings for one operator, others for another one: all are run every day.
+
+    They are of one protocol, as each is compiled for by itself.
+    """
+    turn = zlib.crc32(name.encode())
+    protocol = ("value", "eager")[turn % 2]
+    of_both = [one for one in ss.testing.settings() if not one.options.get("horizon", 1)]
+    fitting = [
+        one
+        for one in ss.testing.settings()
+        if one not in of_both and one.options.get("protocol", "value") == protocol
+    ]
+    # There are twice as many of the protocol that is the default.
+    step = 2 if protocol == "value" else 1
+    return [of_both[turn // 2 % len(of_both)], *fitting[turn // 2 % step :: step]]
+
+
+def checked(operator: ss.Operator | ss.Pipeline, table: Any, **options: Any) -> ss.SequentialRun:
+    """The sequential run over a table, which some settings agree with."""
+    found: ss.SequentialRun = ss.testing.check(
+        operator, table, settings=some_settings(operator.name), **options
+    )
+    return found
 
 
 def agrees(
@@ -35,12 +61,7 @@ def agrees(
         left_out: events at most that the witness may leave out, as their integers leave 64 bits.
         are_none: whether the operator asks for nulls by ``is None``.
     """
-    # A third of the settings for one operator, others for another one: all are run every day.
-    turn = zlib.crc32(operator.name.encode()) % 3
-    settings = ss.testing.settings()[turn::3]
-    found: ss.SequentialRun = ss.testing.check(
-        operator, table, order_by=order_by, settings=settings
-    )
+    found = checked(operator, table, order_by=order_by)
     if order_by is not None:
         assert replaced is None, "the witness takes functions of another meaning without times only"
         with_source = table.append_column("source", pa.array([0] * len(table), pa.int64()))
