@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 from collections.abc import Callable, Iterator
@@ -77,13 +78,15 @@ def lines(path: Path) -> list[Any]:
 def undisturbed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Any]]:
-    """A run without a crash, under way beside the others: its directory and its process."""
+    """A run without a crash, under way beside the others: its directory, and its end's status."""
     directory = tmp_path_factory.mktemp("undisturbed")
     pipeline = request.param == "pipeline"
     crash_driver.write_events(directory / "events", FILES, ROWS, pipeline=pipeline)
     process = begin(directory)
-    yield directory, process
-    end(process)
+    # Once: end() kills the group with that id, which may be a stranger's by the second time.
+    ended = functools.cache(lambda: end(process))
+    yield directory, ended
+    ended()
 
 
 @pytest.fixture
@@ -91,8 +94,8 @@ def uninterrupted(undisturbed: tuple[Path, Any]) -> Callable[[], Path]:
     """The directory of that run, when it has come to its end."""
 
     def finished() -> Path:
-        directory, process = undisturbed
-        assert end(process) == 0, (directory / "errors").read_text()
+        directory, ended = undisturbed
+        assert ended() == 0, (directory / "errors").read_text()
         return directory
 
     return finished
