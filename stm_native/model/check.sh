@@ -48,6 +48,13 @@ ok|READER NO_WAKE_IN_LEND|harmless: the lent head is IN_PLACE, so nobody who wak
 ok|READER WAKE_BEFORE_RELEASE|harmless: who released looks at the head itself
 assert|READER ASSERT_NOBODY_SLEEPS_BESIDE_WORK|the price of no wake-up at each commit: a sleeper beside work until the turn is released
 ok|READER ASSERT_NOBODY_SLEEPS_BESIDE_WORK WAKE_AT_COMMIT|with a wake-up at each commit it is not paid
+ok|DOUBT|finished runs are looked at again while the head runs, or nobody has anything to do
+ok|DOUBT READER|and a reader
+ok|DOUBT STOP|the job is stopped from outside
+ok|DOUBT HORIZON=2 TRANSACTIONS=4|horizon 2
+assert|DOUBT DOUBTFUL_WITHOUT_CAS|a doubtful head is committed while somebody looks at it
+sleep|DOUBT READER NO_FENCE_REVALIDATED NO_WATCH_FINISHED|a run found to hold may become visible after the look at the turn
+sleep|DOUBT READER DOUBTFUL_HEAD_NOT_LOOKED_AT|a doubtful head waits for somebody to look at it
 ok|EARLY|early results: three events come in any order
 ok|EARLY HORIZON=0|nothing is claimed: whoever has the turn forms the head
 ok|EARLY HORIZON=2|horizon 2

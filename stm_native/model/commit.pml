@@ -1,9 +1,10 @@
 /* The ordered scheduler's hand-over of the head, and parking: src/scheduler.c, src/turn.c,
- * src/commit.c and src/parking.c under protocol `value`, small enough to visit every interleaving.
+ * src/commit.c, src/revalidation.c (with DOUBT) and src/parking.c under protocol `value`, small enough to visit every interleaving.
  *
  * Who takes part: WORKERS workers, TRANSACTIONS transactions, HORIZON, and with READER one thread
  * outside the pool that takes the turn once; with STOP one that ends the job early. What is left
- * out: values (a finished run is found valid or not by a free choice), protocol `eager`, time.
+ * out: values (a finished run is found valid or not by a free choice), protocol `eager`, time. The rest
+ * of a run that has stopped as the head is handed over as a run that is found invalid.
  *
  * Time. A park has no time-out here: whoever is not woken sleeps for ever, so a lost wake-up is an
  * invalid end state, though in C it would cost a millisecond. Likewise a speculative run may last
@@ -60,7 +61,14 @@
 
 #define PROCESSES (WORKERS + 1)
 
+#define NEXT_DOUBTFUL (5 + RING)
+#define LAST_DOUBTFUL (6 + RING)
+
+#ifdef DOUBT
+byte mem[7 + RING];
+#else
 byte mem[5 + RING];
+#endif
 byte pending[PROCESSES]; /* entries in the buffer */
 byte where[PROCESSES * DEPTH];
 byte what[PROCESSES * DEPTH];
@@ -71,11 +79,19 @@ byte readers;
 bit stop;
 
 /* The number is part of the word. A slot without a tenant has 0. */
-#define WORD(number, status) (((number) + 1) * 4 + (status))
+#define WORD(number, status) (((number) + 1) * 8 + (status))
 #define FREE 0
 #define RUNNING 1
 #define FINISHED 2
 #define IN_PLACE 3
+#define DOUBTFUL 4
+#ifdef DOUBT
+#define HAS_FINISHED(word, number) ((word) == WORD(number, FINISHED) || (word) == WORD(number, DOUBTFUL))
+#define HAS_DOUBTFUL (LOAD(NEXT_DOUBTFUL) < LOAD(LAST_DOUBTFUL))
+#else
+#define HAS_FINISHED(word, number) ((word) == WORD(number, FINISHED))
+#define HAS_DOUBTFUL false
+#endif
 
 #if DEPTH == 1
 #define LOAD(at) (pending[me] == 1 && where[me] == (at) -> what[me] : mem[at])
@@ -230,7 +246,11 @@ inline head_can_advance()
     :: head == TRANSACTIONS || stop -> got = 1
     :: else ->
        if
+#ifdef DOUBTFUL_HEAD_NOT_LOOKED_AT
        :: LOAD(STATUS(head)) == WORD(head, FINISHED) -> got = 1
+#else
+       :: HAS_FINISHED(LOAD(STATUS(head)), head) -> got = 1
+#endif
        :: else ->
 #ifdef SPECULATE
           got = 0
@@ -253,6 +273,7 @@ inline has_work()
     :: LOAD(OVER) -> got = 1
     :: else ->
        can_claim();
+       got = got || HAS_DOUBTFUL;
        if
        :: got
        :: !got && (LOAD(TURN) != 0) -> got = 0
@@ -276,10 +297,48 @@ inline has_work()
 
 #ifndef NO_WATCH_FINISHED
 #define WATCHED_BESIDE_HEAD \
-    (mem[STATUS(mem[NEXT_COMMIT])] == WORD(mem[NEXT_COMMIT], FINISHED) && \
+    (HAS_FINISHED(mem[STATUS(mem[NEXT_COMMIT])], mem[NEXT_COMMIT]) && \
      mem[TURN] == 0 && readers == 0)
 #else
 #define WATCHED_BESIDE_HEAD false
+#endif
+
+/* ---- revalidation.c ---- */
+
+#ifdef DOUBT
+/* The compare-and-swap of a status; `got` says whether it was DOUBTFUL. */
+inline win_doubtful(transaction, status)
+{
+    atomic {
+        !BUFFERED(STATUS(transaction)) ->
+        if
+        :: mem[STATUS(transaction)] == WORD(transaction, DOUBTFUL) ->
+           mem[STATUS(transaction)] = WORD(transaction, status);
+           got = 1
+        :: else -> got = 0
+        fi
+    }
+}
+
+inline doubt_behind()
+{
+    number = head + 1;
+    last = number;
+    do
+    :: number < next_start ->
+       if
+       :: LOAD(STATUS(number)) == WORD(number, FINISHED) ->
+          store(STATUS(number), WORD(number, DOUBTFUL));
+          last = number + 1
+       :: else
+       fi;
+       number++
+    :: else -> break
+    od;
+    store(NEXT_DOUBTFUL, head + 1);
+    store(LAST_DOUBTFUL, last);
+    d_step { number = 0; last = 0; }
+}
 #endif
 
 /* ---- scheduler.c, turn.c, commit.c ---- */
@@ -289,6 +348,9 @@ proctype worker(byte me)
     byte head;
     byte number;
     bit got;
+#ifdef DOUBT
+    byte last;
+#endif
 
 again: /* ss_run_ordered */
     if
@@ -305,6 +367,32 @@ again: /* ss_run_ordered */
        fi
     :: else
     fi;
+
+#ifdef DOUBT
+    /* revalidate_one */
+    do
+    :: !HAS_DOUBTFUL -> break
+    :: else ->
+       number = LOAD(NEXT_DOUBTFUL);
+       atomic {
+           !BUFFERED(NEXT_DOUBTFUL) ->
+           if
+           :: mem[NEXT_DOUBTFUL] == number && number < LOAD(LAST_DOUBTFUL) ->
+              mem[NEXT_DOUBTFUL] = number + 1;
+              got = 1
+           :: else -> got = 0
+           fi
+       }
+       if
+       :: got -> win_doubtful(number, RUNNING)
+       :: else
+       fi;
+       if
+       :: got -> goto revalidate
+       :: else
+       fi
+    od;
+#endif
 
     /* claim */
     do
@@ -330,7 +418,7 @@ again: /* ss_run_ordered */
 #endif
     od;
 
-    /* run_speculatively */
+speculate: /* run_speculatively */
     store(STATUS(number), WORD(number, RUNNING));
     FENCE; /* as in run_once; the flag `kill` itself is not modelled */
     if
@@ -344,6 +432,20 @@ again: /* ss_run_ordered */
 #endif
     d_step { head = 0; number = 0; got = 0; }
     goto again;
+
+#ifdef DOUBT
+revalidate:
+    if
+    :: goto speculate /* it does not hold */
+    :: true
+    fi;
+    store(STATUS(number), WORD(number, FINISHED));
+#ifndef NO_FENCE_REVALIDATED
+    FENCE;
+#endif
+    d_step { head = 0; number = 0; got = 0; }
+    goto again;
+#endif
 
 park: /* await_work, ss_park. The spinning before it only looks more often. */
     lock();
@@ -392,12 +494,27 @@ advance:
     :: readers != 0 -> goto release
     :: else
     fi;
+    number = LOAD(STATUS(head));
+    got = (number == WORD(head, FINISHED));
+#ifdef DOUBT
     if
-    :: LOAD(STATUS(head)) == WORD(head, FINISHED) ->
+    :: number == WORD(head, DOUBTFUL) ->
+#ifdef DOUBTFUL_WITHOUT_CAS
+       got = 1
+#else
+       win_doubtful(head, IN_PLACE)
+#endif
+    :: else
+    fi;
+#endif
+    number = 0;
+    if
+    :: got ->
        if
        :: d_step { /* still valid: publish */
               assert(holders == 1);
               assert(consumed == head);
+              assert(LOAD(STATUS(head)) != WORD(head, RUNNING)); /* nobody else has it */
               consumed++;
           }
           goto committed
@@ -405,10 +522,13 @@ advance:
 #ifndef RERUN_STAYS_FINISHED
           ; store(STATUS(head), WORD(head, IN_PLACE))
 #endif
+#ifdef DOUBT
+          ; doubt_behind()
+#endif
        fi
     :: else ->
 #ifdef SPECULATE
-       goto release
+       goto look_behind
 #else
        d_step {
            if
@@ -417,7 +537,7 @@ advance:
            fi
        }
        if
-       :: !got -> goto release
+       :: !got -> goto look_behind
        :: else
        fi;
        store(STATUS(head), WORD(head, IN_PLACE))
@@ -450,6 +570,17 @@ committed:
     wake();
 #endif
     goto advance;
+
+look_behind: /* doubt_while_idle */
+#ifdef DOUBT
+    can_claim();
+    if
+    :: got || HAS_DOUBTFUL
+    :: else -> doubt_behind()
+    fi;
+    number = 0;
+#endif
+    goto release;
 
 end_job:
     store(OVER, 1);

@@ -283,7 +283,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         ss_doubt_behind(worker, number);
     ss_call_for_help(worker);
     if (engine->cuts_heads)
-        ss_set_range(engine, transaction, number); /* its run may have stopped before the end */
+        ss_set_range(engine, transaction, number); /* timed as a whole, though its run may have stopped before */
     bool done = ss_run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, SS_NOT, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;

@@ -353,6 +353,7 @@ enum early_step {
     EARLY_REPUBLISH, /* one that was revoked is the head */
     EARLY_APPLY,     /* a transaction that has run is */
     EARLY_RUN,       /* events that are pending are */
+    EARLY_WAIT,      /* likewise, but first the latest run has to be over: the watchdog sees to that */
     EARLY_DISSOLVE,  /* what was revoked behind a barrier is given up: it may wait for long */
     EARLY_FIRE,      /* a timer that is due before what comes next */
     EARLY_FIRE_IN_PLACE, /* likewise, where everything before it is final */
@@ -435,7 +436,7 @@ static enum early_step early_step(const struct ss_engine *engine)
         /* Where no slot is left, the latest run has to be over before its events can make room. */
         bool has_slot = queue->unused_count > 0 ||
                         status_of(active_at(engine, queue->active_count - 1)) == SS_FINISHED;
-        return has_room && has_slot ? EARLY_RUN : EARLY_NOTHING;
+        return !has_room ? EARLY_NOTHING : has_slot ? EARLY_RUN : EARLY_WAIT;
     }
     if (next == NEXT_NOBODY || status_of(active_at(engine, 0)) != SS_FINISHED)
         return EARLY_NOTHING;
@@ -611,7 +612,7 @@ static void refresh(struct ss_engine *engine)
         enum early_step step = early_step(engine);
         pending = next_unapplied(engine, &key) != NEXT_ACTIVE;
         ready = pending && step != EARLY_NOTHING;
-        work |= step != EARLY_NOTHING ? WORK_ADVANCE : 0;
+        work |= step != EARLY_NOTHING && step != EARLY_WAIT ? WORK_ADVANCE : 0;
     } else if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
         work |= WORK_ADVANCE;
     bool timers = timers_will_fire(engine);
@@ -1506,6 +1507,9 @@ static bool advance_early(struct ss_worker *worker)
     bool full = early->bytes >= early->limit;
     switch (step) {
     case EARLY_NOTHING:
+        break;
+    case EARLY_WAIT:
+        step = EARLY_NOTHING;
         break;
     case EARLY_FINISH:
         if (!finish_first(worker))

@@ -47,34 +47,38 @@ void ss_doubt_behind(const struct ss_worker *worker, int64_t head)
     atomic_store_explicit(&engine->last_doubtful, last, memory_order_relaxed);
 }
 
-bool ss_revalidate_one(struct ss_worker *worker, int64_t *number)
+static bool take_next(struct ss_engine *engine, int64_t *number)
 {
-    struct ss_engine *engine = worker->engine;
-    struct ss_transaction *transaction;
-    uint64_t doubtful = 0;
-    for (bool won = false; !won;) {
-        int64_t next = atomic_load_explicit(&engine->next_doubtful, memory_order_relaxed);
+    *number = atomic_load_explicit(&engine->next_doubtful, memory_order_relaxed);
+    do {
         if (!ss_has_doubtful(engine))
             return false;
         /* Relaxed: the number is all there is to win. */
-        if (!atomic_compare_exchange_strong_explicit(&engine->next_doubtful, &next, next + 1,
-                                                     memory_order_relaxed, memory_order_relaxed))
-            continue;
-        *number = next;
-        transaction = ss_slot_of(engine, next);
-        doubtful = ss_status_word(next, SS_DOUBTFUL);
+    } while (!atomic_compare_exchange_weak_explicit(&engine->next_doubtful, number, *number + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+bool ss_revalidate_one(struct ss_worker *worker, int64_t *number)
+{
+    struct ss_engine *engine = worker->engine;
+    while (take_next(engine, number)) {
+        struct ss_transaction *transaction = ss_slot_of(engine, *number);
+        uint64_t doubtful = ss_status_word(*number, SS_DOUBTFUL);
         /* Acquire: the logs, as its last run has left them. */
-        won = atomic_compare_exchange_strong_explicit(&transaction->status, &doubtful,
-                                                      ss_status_word(next, SS_RUNNING),
-                                                      memory_order_acquire, memory_order_relaxed);
-    }
-    if (engine->protocol->is_outdated(engine, transaction)) {
-        ss_drop(worker, transaction, SS_ABORT_CONFLICT);
+        if (!atomic_compare_exchange_strong_explicit(&transaction->status, &doubtful,
+                                                     ss_status_word(*number, SS_RUNNING),
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        if (engine->protocol->is_outdated(engine, transaction)) {
+            ss_drop(worker, transaction, SS_ABORT_CONFLICT);
+            return true;
+        }
+        ss_set_status(transaction, *number, SS_FINISHED);
+        /* Dekker with release_turn, as at the end of a run: the caller looks at the head next. */
+        atomic_thread_fence(memory_order_seq_cst);
+        *number = -1;
         return true;
     }
-    ss_set_status(transaction, *number, SS_FINISHED);
-    /* Dekker with release_turn, as at the end of a run: the caller looks at the head next. */
-    atomic_thread_fence(memory_order_seq_cst);
-    *number = -1;
-    return true;
+    return false;
 }

@@ -93,6 +93,12 @@ static void conflicts_shorten(void)
     CHECK(ss_reach(engine) == HORIZON);
     ss_shorten(engine);
     CHECK(ss_reach(engine) == HORIZON);
+    /* Where a step leads beyond the horizon. */
+    engine->job.horizon = 90;
+    atomic_store(&engine->reach, 92);
+    ss_shorten(engine);
+    CHECK(ss_reach(engine) == 90);
+    engine->job.horizon = HORIZON;
     /* It doubles, up to the longest. */
     atomic_store(&engine->reach, 60);
     CHECK(ss_lengthen(engine, LONG) && ss_reach(engine) == 120);

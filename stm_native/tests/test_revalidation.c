@@ -97,6 +97,26 @@ static void while_others_are_idle(void)
     stage_close();
 }
 
+/* There is something to claim: that comes first. */
+static void while_others_are_not(void)
+{
+    static const row events[] = {{STOP(0), WRITE(X, 7)}, {STOP(0), ADD(A, 1)},
+                                 {READ(X), STOP(0), EMIT}, {STOP(0), ADD(B, 1)},
+                                 {STOP(0), ADD(C, 1)}};
+    open_stage("with something to claim, finished runs are left", 3, LONG);
+    stage_start(events, 5, 0);
+    for (int64_t event = 0; event < 3; event++)
+        await_stop(event, 0, 1);
+    let_go(2, 0);
+    await_stop(3, 0, 1);
+    let_go(0, 0);
+    await_stop(4, 0, 1);
+    CHECK(has(1, SS_RUNNING) && has(2, SS_FINISHED) && runs_of(2) == 1);
+    stage_end();
+    CHECK(runs_of(2) == 2 && aborts(SS_ABORT_CONFLICT) == 1 && all_aborts() == 1);
+    stage_close();
+}
+
 static void where_runs_are_short(void)
 {
     static const row events[] = {{STOP(0), WRITE(X, 7)}, {READ(X), STOP(0), EMIT}, {READ(X), EMIT}};
@@ -145,6 +165,7 @@ int main(void)
     by_nobody("a doubtful run that holds commits", holds, 1);
     by_nobody("a doubtful run that does not is run again", changed, 2);
     while_others_are_idle();
+    while_others_are_not();
     where_runs_are_short();
     at_its_end();
     patience_stop();

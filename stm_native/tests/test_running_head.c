@@ -1,8 +1,10 @@
 /* A run that becomes the head stops between two events: what it has done commits, and the rest of its chunk
  * runs in place; step by step. Chunks of three: events 0 to 2 are transaction 0. */
 #include <stdio.h>
+#include <time.h>
 
 #include "engine.h"
+#include "now.h"
 #include "patience.h"
 #include "specstream.h"
 #include "steps.h"
@@ -28,12 +30,33 @@ static void open_stage(const char *name, enum ss_protocol_kind protocol, uint64_
     }
 }
 
+/* The next run of each worker is timed. */
+static void sample_next(void)
+{
+    for (uint64_t i = 0; i < stage_engine()->config.threads; i++)
+        stage_engine()->workers[i].sample_in = 0;
+}
+
+static int64_t wait_a_while(void)
+{
+    int64_t since = ss_now();
+    nanosleep(&(struct timespec){0, 100 * LONG}, NULL);
+    return ss_now() - since;
+}
+
+/* Its owner has timed a run that takes so long: what is known moves by a quarter of it. */
+static bool is_timed(int64_t number, int64_t nanoseconds)
+{
+    struct ss_worker *owner = ss_slot_of(stage_engine(), number)->owner;
+    return owner->run_nanoseconds - LONG >= (nanoseconds - LONG) / 4;
+}
+
 static bool has(int64_t number, enum ss_status status)
 {
     return ss_has_status(ss_slot_of(stage_engine(), number), number, status);
 }
 
-/* Transaction 1 is in its first event when it becomes the head, and goes on. */
+/* Transaction 1 is in its first event when it becomes the head. */
 static void until_it_is_the_head(const row *events, int64_t count)
 {
     stage_start(events, count, 0);
@@ -43,13 +66,13 @@ static void until_it_is_the_head(const row *events, int64_t count)
     await_committed(1);
     /* Whoever has committed it has asked, as it waits for something else to do. */
     await_stop(6, 0, 1);
-    let_go(3, 0);
 }
 
 /* It comes to its second one. */
 static void until_it_stops(const row *events, int64_t count)
 {
     until_it_is_the_head(events, count);
+    let_go(3, 0);
     await_stop(4, 0, 1);
 }
 
@@ -66,7 +89,24 @@ static void the_rest_runs_in_place(void)
     stage_close();
 }
 
-/* What it has read before it became the head does not hold: all of the chunk runs in place. */
+/* What is known of how long runs take is that of whole chunks. */
+static void its_time_is_that_of_a_chunk(void)
+{
+    static const row events[] = {{STOP(0)},      {ADD(A, 1)}, {ADD(A, 1)},
+                                 {STOP(0), EMIT}, {STOP(0), ADD(B, 1)}, {ADD(C, 1), EMIT},
+                                 {STOP(0)}};
+    open_stage("a stopped run is taken for as long as its chunk", SS_PROTOCOL_VALUE, 2, LONG);
+    sample_next();
+    until_it_is_the_head(events, 7);
+    int64_t held = wait_a_while();
+    let_go(3, 0);
+    await_stop(4, 0, 1);
+    CHECK(has(1, SS_IN_PLACE) && is_timed(1, 3 * held));
+    stage_end();
+    stage_close();
+}
+
+/* What it has read before it became the head does not hold: all of the chunk runs in place, and is timed. */
 static void what_it_has_read_is_compared(void)
 {
     static const row events[] = {{STOP(0), WRITE(X, 7)}, {ADD(A, 1)}, {ADD(A, 1)},
@@ -74,9 +114,15 @@ static void what_it_has_read_is_compared(void)
                                  {ADD(C, 1), EMIT}, {STOP(0), READ(C), EMIT}};
     open_stage("what a stopped run has read is compared", SS_PROTOCOL_VALUE, 2, LONG);
     until_it_is_the_head(events, 7);
+    sample_next();
+    let_go(3, 0);
     await_stop(3, 0, 2);
     CHECK(has(1, SS_IN_PLACE) && runs_of(4) == 0);
+    let_go(3, 0);
+    await_stop(4, 0, 1);
+    int64_t held = wait_a_while();
     stage_end();
+    CHECK(is_timed(1, held));
     CHECK(runs_of(3) == 2 && runs_of(4) == 1 && runs_of(5) == 1);
     CHECK(aborts(SS_ABORT_CONFLICT) >= 1);
     stage_close();
@@ -152,6 +198,7 @@ int main(void)
 {
     patience_start(20);
     the_rest_runs_in_place();
+    its_time_is_that_of_a_chunk();
     what_it_has_read_is_compared();
     it_goes_on("short runs are not stopped", SS_PROTOCOL_VALUE, SHORT);
     it_goes_on("under `eager` the head speculates to its end", SS_PROTOCOL_EAGER, LONG);

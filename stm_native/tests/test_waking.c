@@ -1,9 +1,12 @@
 /* One who is about to run an event wakes one of those who sleep, where there is more to do; step by
  * step, with workers that never wake by themselves. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "engine.h"
+#include "now.h"
+#include "parking.h"
 #include "patience.h"
 #include "specstream.h"
 #include "steps.h"
@@ -17,6 +20,33 @@ static const struct setting setting = {.protocol = SS_PROTOCOL_VALUE,
                                        .threads = THREADS,
                                        .horizon = HORIZON,
                                        .long_sleeps = true};
+
+/* The linker lets these stand between the scheduler and parking.c: for how long the first so many naps were
+ * to be, and how often one of those who sleep was woken. */
+enum { NAPS = 6 };
+static _Atomic int64_t naps[NAPS];
+static _Atomic uint64_t napped;
+static _Atomic uint64_t woken;
+
+void __real_ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds);
+void __wrap_ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds);
+
+void __wrap_ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds)
+{
+    uint64_t number = napped++;
+    if (number < NAPS)
+        naps[number] = nanoseconds;
+    __real_ss_park(worker, ready, nanoseconds);
+}
+
+void __real_ss_wake_one(struct ss_engine *engine);
+void __wrap_ss_wake_one(struct ss_engine *engine);
+
+void __wrap_ss_wake_one(struct ss_engine *engine)
+{
+    woken++;
+    __real_ss_wake_one(engine);
+}
 
 /* Runs take so long, as far as the workers know. */
 static void open_stage(const char *name, const row *events, int64_t count, int64_t nanoseconds)
@@ -100,10 +130,41 @@ static void short_events(void)
                                  {STOP(0), ADD(E, 1)}, {ADD(A, 1), EMIT}};
     open_stage("short events wake nobody", events, 6, SHORT);
     await_sleep();
+    woken = 0;
     let_go(0, 0);
     await_stop(4, 0, 1);
-    await_idle(THREADS - 1);
-    CHECK(runs_of(5) == 0);
+    CHECK(woken == 0 && runs_of(5) == 0);
+    stage_end();
+    stage_close();
+}
+
+/* The one worker that has nothing to do. */
+static void await_naps(void)
+{
+    static const int64_t expected[NAPS] = {62500, 125000, 250000, 500000, 1000000, 1000000};
+    int64_t since = ss_now();
+    while (napped <= NAPS)
+        CHECK(!stage_waits_too_long(since));
+    for (int i = 0; i < NAPS; i++)
+        CHECK(naps[i] == expected[i]);
+}
+
+/* Two workers, and one transaction beyond the head. */
+static void naps_in_vain(void)
+{
+    static const row events[] = {{STOP(0)}, {STOP(0)}, {STOP(0), ADD(A, 1)}, {STOP(0), EMIT}};
+    scenario = "each nap in vain is followed by one twice as long, and the first after a run is short";
+    stage_open(&(struct setting){
+        .protocol = SS_PROTOCOL_VALUE, .mode = SS_MODE_ORDERED, .threads = 2, .horizon = 1});
+    stage_start(events, 4, 0);
+    for (int64_t first = 0; first < 4; first += 2) {
+        await_stop(first, 0, 1);
+        await_stop(first + 1, 0, 1);
+        napped = 0;
+        let_go(first + 1, 0);
+        await_naps();
+        let_go(first, 0);
+    }
     stage_end();
     stage_close();
 }
@@ -115,6 +176,7 @@ int main(void)
     first_events();
     beside_a_rerun();
     short_events();
+    naps_in_vain();
     patience_stop();
     puts("waking: passed");
     return 0;
