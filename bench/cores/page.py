@@ -155,7 +155,7 @@ def page(data: Mapping[str, Any]) -> str:
             "Events of 50 µs on average read 10 words of 102,400 and write 2 of them. *Ideal*: "
             "cores that take events in their order, run ahead by as much as the engine may, and "
             "need nothing else. The horizon begins at four transactions for each core and may grow "
-            "to 64. *Recorded* are durations of an order book's events, with that mean. "
+            "to 64 for each. *Recorded* are durations of an order book's events, with that mean. "
             "*Committing* is all that is done for transactions beside their events: claims, logs, "
             "validation, publication, waking; *waiting* is looking for work, and sleeping. *Run "
             "again*: of all events, those whose first run read too early."

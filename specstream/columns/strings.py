@@ -174,12 +174,12 @@ class StringTable:
         return bool(self.to_arrow().slice(0, len(texts)).equals(texts))
 
     def truncate(self, length: int) -> None:
-        """Forgets all but the first ``length`` strings."""
+        """Forgets all but the first ``length`` strings. May be begun anew."""
         with self._lock:
             if length < len(self._index):
                 self._recent.clear()
-                self._index.truncate(length)
                 self._texts.truncate(length)
+                self._index.truncate(length)
 
     @property
     def memory(self) -> int:
@@ -296,9 +296,9 @@ class _Index:
 
     def truncate(self, length: int) -> None:
         # All are placed anew: emptying slots could cut off the search for others behind them.
-        self._count = length
         self._slots.fill(-1)
         self._place(np.arange(length))
+        self._count = length  # at last: by it the table knows what is left to do
 
 
 class _Texts:
@@ -332,16 +332,20 @@ class _Texts:
     def _settle(self) -> None:
         if self._loose:
             self._push(pa.array(self._loose, pa.large_string()))
-            self._loose, self._loose_bytes = [], 0
 
     def _push(self, texts: pa.LargeStringArray) -> None:
-        arrays, starts = self._arrays, self._starts
-        arrays.append(texts)
-        starts.append(self._settled)
-        self._settled += len(texts)
+        """Adds an array, which takes the place of the loose texts if there are any."""
+        arrays, starts = [*self._arrays, texts], [*self._starts, self._settled]
+        settled = self._settled + len(texts)
         while len(arrays) > 1 and 2 * len(arrays[-1]) > len(arrays[-2]):
             arrays[-2:] = [pa.concat_arrays(arrays[-2:])]
             starts.pop()
+        self._set(arrays, starts, settled)
+
+    def _set(self, arrays: list[pa.LargeStringArray], starts: list[int], settled: int) -> None:
+        # No call in here, in which a signal handler may raise: all of it, or none.
+        self._arrays, self._starts, self._settled = arrays, starts, settled
+        self._loose, self._loose_bytes = [], 0
 
     def one(self, number: int) -> str:
         if number >= self._settled:
@@ -371,9 +375,11 @@ class _Texts:
 
     def truncate(self, length: int) -> None:
         self._settle()
-        while self._arrays and self._starts[-1] >= length:
-            self._arrays.pop()
-            self._settled = self._starts.pop()
-        if self._settled > length:
-            self._arrays[-1] = self._arrays[-1].slice(0, length - self._starts[-1])
-            self._settled = length
+        arrays, starts, settled = [*self._arrays], [*self._starts], self._settled
+        while arrays and starts[-1] >= length:
+            arrays.pop()
+            settled = starts.pop()
+        if settled > length:
+            arrays[-1] = arrays[-1].slice(0, length - starts[-1])
+            settled = length
+        self._set(arrays, starts, settled)

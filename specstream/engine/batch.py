@@ -77,8 +77,11 @@ class Batch:
     def run(self) -> pa.Table:
         """Runs it, stretch by stretch, each with the predictor's setting; gives its output."""
         parts, events = self._parts, self._events
+        if parts.operator.has_timers and not parts.flight.end_is_unheard:
+            parts.native.go_on_ending(0)
         parts.lifetime.unsettled = self.leave
         self.has_begun = True
+        parts.flight.end_is_unheard = False  # unless this one raises as well
         try:
             with parts.flight.between:
                 if self._ordered:

@@ -29,6 +29,7 @@ from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.interpreted_code import InterpretedCode
+from specstream.engine.interrupts import insist
 from specstream.engine.lifetime import Lifetime, check_unused
 from specstream.engine.live_state import LiveState
 from specstream.engine.machine_code import MachineCode
@@ -365,6 +366,7 @@ class Engine:
             # without a call, in which another one may.
             if batch is not None and batch.has_begun:
                 error.specstream_partial = partial  # type: ignore[attr-defined]
+                self._parts.flight.end_is_unheard = True
             raise
 
     def _batch(self, table: Any, order_by: str | None, source: str | None, end: bool) -> Batch:
@@ -392,7 +394,7 @@ class Engine:
                 check_times=committed.check_times,
             )
         except BaseException:
-            committed.strings.truncate(known)
+            insist(lambda: committed.strings.truncate(known))
             raise
         if operator.event.phases:
             events = phases_of(events, operator.event)

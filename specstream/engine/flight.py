@@ -27,6 +27,9 @@ class Flight:
         locate: finds the event of a hook in a batch; None: it is one that was submitted.
         unheard: outcome of the job that was counted last, while what has failed in it, if anything,
             is not yet told of.
+        end_is_unheard: the last batch has raised. If it has come to the end of the input, or only
+            begun with it, the caller cannot know, and a call that ends the input again ends it at
+            the same place.
     """
 
     def __init__(self) -> None:
@@ -36,3 +39,4 @@ class Flight:
         self.is_open = False
         self.locate: Locate | None = None
         self.unheard: Any = None
+        self.end_is_unheard = False

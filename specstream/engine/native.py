@@ -259,8 +259,8 @@ class Native:
         lib.ss_engine_advance(self.pointer, at[0])
 
     def go_on_ending(self, stamp: int) -> None:
-        """Before the open job is told of a frontier: at the end only timers with a stamp up to this
-        one fire."""
+        """Before the open job is told of a frontier, or while there is no job: at the end only
+        timers with a stamp up to this one fire; 0: the end is another one."""
         lib.ss_engine_go_on_ending(self.pointer, stamp)
 
     def await_news(self, seconds: float) -> bool:

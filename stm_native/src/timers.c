@@ -913,7 +913,8 @@ enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time)
     if (timers->end == 0)
         timers->end = engine->stamp;
     enum ss_fired outcome = fire_all(worker, NULL, time, timers->end);
-    if (outcome == SS_FIRED)
+    /* The end of a batch is over when its caller has heard of it (ss_engine_go_on_ending). */
+    if (outcome == SS_FIRED && ss_is_open(engine))
         timers->end = 0;
     return outcome;
 }

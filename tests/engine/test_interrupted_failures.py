@@ -359,6 +359,54 @@ def test_at_the_end_a_timer_that_was_not_told_of_fires_at_the_same_end(errors: E
         assert first_difference_of_states(wanted.state, engine.state) is None
 
 
+class Chained(ss.State):
+    alarms = ss.timers(int)
+
+
+def chain(state, timer, emit):
+    emit(timer.key)
+    state.alarms.set(timer.key + 1, timer.at + 1)
+
+
+@ss.operator(state=Chained, event={"x": int}, emits={"x": int}, on_timer=chain)
+def chained(state, event, emit):
+    state.alarms.set(event.x, event.timestamp + 10)
+
+
+def test_an_end_that_an_interrupt_has_kept_from_its_caller_is_no_second_one() -> None:
+    """Who calls again, as he cannot know that all was done, gets no timer that the end has set."""
+    events = table([1, 1], [10, 20])
+    by = OwnStep("call")
+    for step in range(10**4):
+        with ss.Engine(chained, threads=1, horizon=0) as engine:
+            rows, rest, interrupts = [], events, 0
+            by.left = step
+            while True:
+                by.arm("call", 0)
+                try:
+                    by.wanted = True
+                    output = engine.process(rest, **ORDER, end=True)
+                    by.wanted = False
+                    by.disarm()
+                    rows += output["x"].to_pylist()
+                    break
+                except KeyboardInterrupt as error:
+                    by.wanted = False
+                    by.disarm()
+                    interrupts += 1
+                    partial = getattr(error, "specstream_partial", None)
+                    if partial is not None:
+                        rows += partial.output["x"].to_pylist()
+                        rest = rest.slice(partial.consumed)
+            assert rows == [10, 20], f"step {step}"
+            assert set(engine.state.alarms) == {11, 21}
+            # The caller has heard of this end, so that the next one is another.
+            assert engine.process(events.slice(2), **ORDER, end=True)["x"].to_pylist() == [11, 21]
+        if interrupts == 0:
+            return
+    raise AssertionError("the call does not end")
+
+
 @BOTH
 def test_a_snapshot_from_another_thread_has_a_timer_set_that_nobody_has_heard_of(
     errors: Errors,
