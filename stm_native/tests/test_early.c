@@ -1497,6 +1497,36 @@ static void mixtures(void)
     close_stage();
 }
 
+/* All slots are taken, the last by a run that goes on for ever; the event before all that has run needs one:
+ * the watchdog ends that run. */
+static void the_last_slot(void)
+{
+    enum { LAST, HEAD, BETWEEN, BEFORE, FIRST, COUNT };
+    static const struct place places[] = {{90, 0}, {10, 1}, {50, 1}, {5, 2}, {3, 3}};
+    static const row events[] = {{STOP(0), ADD(A, 1), EMIT}, {STOP(0), ADD(B, 1), EMIT},
+                                 {ADD(C, 1), EMIT}, {STOP(0), ADD(D, 1), EMIT}, {ADD(X, 1), EMIT}};
+    scenario = "a run that goes on for ever has the last slot";
+    open_engine(3, SS_PROTOCOL_VALUE);
+    start_job(events, places, COUNT, (struct ss_job){.horizon = 1});
+    submit(LAST, LAST + 1);
+    await_arrival(LAST, 1);
+    submit(HEAD, HEAD + 1);
+    await_arrival(HEAD, 1);
+    submit(BETWEEN, BETWEEN + 1);
+    await(&stage.over[BETWEEN], 1, BETWEEN, "end");
+    submit(BEFORE, BEFORE + 1);
+    await_arrival(BEFORE, 1);
+    stage.allowed[HEAD] = UINT64_MAX;
+    await(&stage.over[HEAD], 1, HEAD, "end");
+    submit(FIRST, FIRST + 1);
+    stage.allowed[BEFORE] = UINT64_MAX;
+    await(&stage.over[LAST], 1, LAST, "end");
+    stage.allowed[LAST] = UINT64_MAX;
+    settle();
+    CHECK(runs(LAST) == 2 && runs(FIRST) == 1);
+    close_stage();
+}
+
 /* What is final without ever having been told, and what was told in parts. */
 static void told_in_parts(void)
 {
@@ -1867,6 +1897,7 @@ int main(void)
     midst(true);
     midst_of_a_chunk();
     mixtures();
+    the_last_slot();
     tentative();
     replaced();
     withdrawn_while_it_runs(false);
