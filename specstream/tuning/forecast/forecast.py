@@ -170,8 +170,8 @@ def forecast_cores(
         )
     if stream.count < LEAST_EVENTS:
         raise InputError(
-            f"operator {operator.name!r}: {stream.count} events are too few to replay on more "
-            f"cores: give at least {LEAST_EVENTS}"
+            f"operator {operator.name!r}: too few events to replay on more cores, {stream.count}: "
+            f"give at least {LEAST_EVENTS}"
         )
     say("recording on one thread")
     most = _most_events(operator, stream)
