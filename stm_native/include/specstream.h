@@ -442,8 +442,8 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
  * number: what is at it or below may commit. It moves back only as far as the last event that has
  * come: where nothing was to come any more, and a source joins after all. */
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
-/* Before the open job is told of a frontier: the end, when it comes, is one that had begun before, an
- * outcome's `ending`. */
+/* Before the open job is told of a frontier, or while there is no job: the end, when it comes, is one that
+ * had begun before, an outcome's `ending`; 0: it is another one. */
 void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */

@@ -214,7 +214,7 @@ def test_an_operation_may_crash_wherever_the_runtime_calls_it(
         output = engine.process(table, order_by="time")
         found = Result(output, engine.state.to_dict(), ())
         assert_identical(found, Result(expected.output, expected.state.to_dict(), ()))
-        assert counts[0] > 20
+        assert counts[0] > 5
         assert engine.stats.aborts["fault"] > 0
 
 
