@@ -119,7 +119,7 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
     return value;
 }
 
-uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_as, ss_reader read)
+uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, ss_reader read)
 {
     struct ss_slot *slot = ss_redo_find(run, word);
     int counter = counter_of(run->worker->engine, word);
@@ -132,7 +132,7 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
             return 0;
         }
         uint64_t value = foresee(run, word, counter);
-        *run->read_top++ = (struct ss_read){(uint32_t)word, read_as, run->site, value};
+        *run->read_top++ = (struct ss_read){(uint32_t)word, SS_PREDICTION, run->site, value};
         struct ss_write write = {.word = (uint32_t)word, .delta = SS_FORESEEN, .value = value};
         ss_redo_append(run, slot, write);
         run->delta_count++;

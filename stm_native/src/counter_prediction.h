@@ -23,11 +23,12 @@ struct ss_counter {
     uint64_t samples;       /* that this is the mean of; of who may change a note */
 };
 
-/* The mask of bytes of a logged read that is no read but a prediction (`eager`). */
+/* In place of the mask of bytes, of a logged read that is no read but a prediction: only the head can
+ * tell whether it holds. */
 enum { SS_PREDICTION = 0x100 };
-/* An increment by a speculative run. `read_as`: how its protocol logs the prediction; `read`: how it
- * reads a word that cannot be predicted. */
-uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_as, ss_reader read);
+/* An increment by a speculative run. `read`: how its protocol reads one that the run has
+ * updated before. */
+uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, ss_reader read);
 /* Whether there is a counter. Relaxed: who sees it late predicts worse. */
 static inline bool ss_predicts(const struct ss_counter *counters)
 {

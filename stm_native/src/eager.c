@@ -291,7 +291,7 @@ uint64_t ss_eager_increment(struct ss_run *run, uint64_t word)
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (ss_leave_if_doomed(run))
         return 0;
-    return ss_predict_increment(run, word, SS_PREDICTION, read_and_lock);
+    return ss_predict_increment(run, word, read_and_lock);
 }
 
 /* ---- begin, end ---- */
@@ -391,7 +391,7 @@ static bool predictions_hold(const struct ss_engine *engine, struct ss_transacti
     for (const struct ss_read *read = transaction->reads; read != end; read++)
         if (read->bytes == SS_PREDICTION &&
             ss_word_read(&engine->state[read->word]) != read->value) {
-            transaction->conflict = (struct ss_place){read->word, 0, read->site};
+            transaction->conflict = ss_place_of(read);
             return false;
         }
     return true;

@@ -5,6 +5,7 @@
  * course of the state. The buffers are the caller's; when one is full, recording ends. */
 #include "recorder.h"
 
+#include "counter_prediction.h"
 #include "delta.h"
 #include "engine.h"
 #include "keyed.h"
@@ -62,6 +63,8 @@ static uint64_t take_reads(const struct ss_engine *engine,
             read += ss_range_entries(keyed->of.key_words);
             continue;
         }
+        if (read->bytes == SS_PREDICTION)
+            continue; /* what it is compared with is no dependence on who wrote it */
         if (read->bytes != SS_RANGE) {
             if (entries != NULL)
                 entries[count] = *read;

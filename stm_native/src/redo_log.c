@@ -223,7 +223,7 @@ uint64_t ss_increment(struct ss_run *run, uint64_t word)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (run->speculative)
-        return ss_predict_increment(run, word, 0, read_word);
+        return ss_predict_increment(run, word, read_word);
     uint64_t value = ss_word_read(&run->state[word]) + 1;
     ss_store_in_place(run, ss_unit_at(8 * word, 8), value);
     return value;

@@ -57,7 +57,8 @@ static inline struct ss_key ss_key_at(const struct ss_segment *segment, int64_t 
 
 static inline struct ss_place ss_place_of(const struct ss_read *read)
 {
-    return (struct ss_place){read->word, read->bytes, read->site};
+    /* A prediction is of the whole word. */
+    return (struct ss_place){read->word, read->bytes & UINT8_MAX, read->site};
 }
 
 #define SS_NOT_STOLEN INT64_MIN

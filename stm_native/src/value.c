@@ -14,6 +14,7 @@
 
 #include <assert.h>
 
+#include "counter_prediction.h"
 #include "engine.h"
 #include "keyed.h"
 #include "keyed_changes.h"
@@ -61,8 +62,11 @@ static inline bool unchanged(const struct ss_engine *engine, struct ss_transacti
             continue;
         }
         uint64_t changed = ss_word_read(&state[read->word]) ^ read->value;
-        /* Only now the mask: a word that is the same costs what it did without masks. */
-        if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0) {
+        /* Only now the mask: a word that is the same costs what it did without masks. What was
+         * predicted is there once those before it have committed. */
+        if (changed != 0 && (read->bytes == SS_PREDICTION
+                                 ? is_head
+                                 : (changed & ss_bits_of(read->bytes)) != 0)) {
             transaction->conflict = ss_place_of(read);
             return false;
         }

@@ -154,6 +154,31 @@ static void at_its_end(void)
     stage_close();
 }
 
+/* What was predicted is not there before those in front have committed, and nobody takes it for outdated:
+ * neither whoever has run it nor who looks at it again. */
+static void what_was_predicted(void)
+{
+    static const row events[] = {{STOP(0)}, {COUNT(X)}, {STOP(0), COUNT(X)}, {STOP(0), COUNT(X)},
+                                 {STOP(0), COUNT(X), EMIT}};
+    open_stage("a prediction is left to the head", 4, LONG);
+    stage_start(events, 5, 0);
+    await_stop(0, 0, 1);
+    for (int64_t event = 2; event < 5; event++)
+        await_stop(event, 0, 1);
+    let_go(0, 0);
+    await_committed(1);
+    let_go(4, 0);
+    await_status(4, SS_FINISHED);
+    CHECK(runs_of(4) == 1);
+    let_go(2, 0);
+    await_committed(2);
+    await_idle(3);
+    CHECK(has(3, SS_RUNNING) && has(4, SS_FINISHED));
+    stage_end();
+    CHECK(runs_of(4) == 1 && all_aborts() == 0);
+    stage_close();
+}
+
 int main(void)
 {
     static const row holds[] = {{STOP(0), WRITE(X, 7)}, {READ(X), STOP(0), EMIT}, {ADD(B, 1), EMIT},
@@ -168,6 +193,7 @@ int main(void)
     while_others_are_not();
     where_runs_are_short();
     at_its_end();
+    what_was_predicted();
     patience_stop();
     puts("revalidation: passed");
     return 0;

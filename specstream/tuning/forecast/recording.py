@@ -117,12 +117,7 @@ def record(
             Event(
                 float(plain[number]),
                 float(speculative[number]),
-                # What a prediction was compared with is no dependence on who wrote it.
-                [
-                    one
-                    for one in _accesses(found.entries[at : at + reads])
-                    if one.byte not in foretold
-                ],
+                _accesses(found.entries[at : at + reads]),
                 _accesses(written),
                 int(row["row_words"]),
                 bool(row["dropped"]),
