@@ -150,7 +150,6 @@ static void doubt_while_idle(const struct ss_worker *worker, int64_t head)
     if (can_claim(engine, &number) || ss_has_doubtful(engine))
         return;
     ss_doubt_behind(worker, head);
-    ss_call_for_help(worker);
 }
 
 /* With the turn held: everything that can be committed or run as the head. */
