@@ -225,6 +225,11 @@ def test_what_cannot_be_a_source_is_told(nats_server: NatsServer, stream: str) -
         ss.sources.nats(nats_server.url, stream, start="now")
     with pytest.raises(ss.ConfigurationError, match="options: 'usr' is none that the NATS client"):
         ss.sources.nats(nats_server.url, stream, options={"usr": "me"})
+
+
+# It waits for the server for half a minute: one that is being started comes meanwhile.
+@pytest.mark.long
+def test_a_server_that_is_not_there_is_told(stream: str) -> None:
     nobody = ss.sources.nats("nats://127.0.0.1:1", stream, options={"connect_timeout": 0.1})
     with pytest.raises(ss.SourceError, match=r"at nats://127\.0\.0\.1:1: .*start the server"):
         Running(nobody).end()
