@@ -179,6 +179,7 @@ THINNED = {
     "checkpoint",
     "compiler",
     "examples",
+    "figures",
     "interpreted",
     "operators",
     "pipelines",

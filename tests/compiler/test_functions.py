@@ -390,6 +390,7 @@ def test_functions_of_c_have_cpythons_bits() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_functions_of_c_have_cpythons_bits_over_a_million_values(seed: int) -> None:
     draw = random.Random(seed)

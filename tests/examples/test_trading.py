@@ -128,6 +128,7 @@ def test_the_pipeline_gives_what_the_model_gives(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_pipeline_on_all_settings(tmp_path: Path) -> None:
     ticks = made(400, seed=2)
     tables = arrived(ticks, tmp_path)

@@ -113,6 +113,7 @@ def test_a_random_pipeline_with_timers(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [403])
 def test_a_large_random_pipeline_with_timers(seed: int) -> None:
     p = random_pipeline(seed, most=14, of=[*VERTICES, *(3 * TIMED), failing])
@@ -121,6 +122,7 @@ def test_a_large_random_pipeline_with_timers(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_pipeline_of_many_vertices_with_timers() -> None:
     few = [*(2 * [sometimes, adding, both]), *TIMED]
     p = random_pipeline(202, most=70, least=66, of=few)

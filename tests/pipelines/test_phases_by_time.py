@@ -180,6 +180,7 @@ def test_a_larger_random_pipeline(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_pipeline_of_many_vertices() -> None:
     """Those that have a message are found by their bits."""
     few = [always, keyed, both, several]
@@ -200,7 +201,7 @@ def failing_pipeline(sources: int) -> ss.Pipeline:
     return p
 
 
-@pytest.mark.parametrize("sources", [1, 3])
+@pytest.mark.parametrize("sources", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_phases_that_raise_are_applied_nowhere(sources: int) -> None:
     assert len(check(failing_pipeline(sources), 120, 1, times=60).raised) > 1
 
