@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 BLOCKS = re.compile(r"^(```python|<!-- python)\n(.*?)^(?:```|-->)$", re.DOTALL | re.MULTILINE)
 # These have tests of their own, which look at more than what is printed.
 ELSEWHERE = {"docs/guides/operators.md", "docs/guides/containers.md"}
+# Of those that start a Spark, these are run each day.
+DAILY = {"README.md", "docs/guides/production.md", "docs/guides/spark.md"}
 CELL = re.compile(r"^```\{code-cell\} ipython3$", re.MULTILINE)
 HEAD = ROOT / "tests" / "docs" / "session_of_pages.py"
 
@@ -43,6 +45,8 @@ def of_page(page: str) -> object:
     marks = [pytest.mark.slow]
     if "session_of_pages" in program(page):
         marks.append(pytest.mark.spark)
+        if page not in DAILY:
+            marks.append(pytest.mark.long)
     return pytest.param(page, marks=marks)
 
 

@@ -289,6 +289,7 @@ def test_an_option_that_cannot_be_is_refused(
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_the_command_runs(
     spark_at_the_end: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

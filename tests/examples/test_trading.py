@@ -263,7 +263,7 @@ def test_the_command_names_the_line_of_a_bad_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("source", ["seed", "csv"])
+@pytest.mark.parametrize("source", [pytest.param("seed", marks=pytest.mark.long), "csv"])
 def test_the_command_runs(
     spark_at_the_end: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
 ) -> None:

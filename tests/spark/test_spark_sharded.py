@@ -262,6 +262,7 @@ def test_no_option_that_decides_the_answer_changes_under_a_checkpoint(run: Run) 
     assert stream.places() == list(range(1, 11))
 
 
+@pytest.mark.long
 def test_a_first_batch_that_failed_does_not_settle_the_options(run: Run) -> None:
     stream = OneKey(run)
 

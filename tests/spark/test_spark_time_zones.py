@@ -54,7 +54,13 @@ def seen(state, event, emit):
     emit(event.at, event.wall, event.at // 1_000_000, event.n)
 
 
-@pytest.fixture(params=["UTC", "America/St_Johns", "Asia/Tokyo"])
+@pytest.fixture(
+    params=[
+        "America/St_Johns",
+        pytest.param("UTC", marks=pytest.mark.long),
+        pytest.param("Asia/Tokyo", marks=pytest.mark.long),
+    ]
+)
 def zoned(session: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The session, in another time zone."""
     before = session.conf.get(ZONE)
