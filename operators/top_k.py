@@ -62,7 +62,8 @@ def top_k(
     Two events conflict if they have the same item outside of the list, share a counter of which the
     later one needs the value, or if one changes which items are in the list. Events of the same
     item of the list conflict only where its count is not among the four that are predicted
-    (:func:`specstream.structures.increment`), or is predicted wrongly.
+    (:func:`specstream.structures.increment`), or is predicted wrongly; and as long as the list has
+    had room for all items.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.

@@ -45,8 +45,8 @@ def naive_bayes(
 
     State: ``counts``, a dict by class; and ``moments``, a dict by class and number of the feature,
     of ``mean`` and ``squares``. An event that learns changes the entries of its class, and each
-    event reads those of all classes: it conflicts with those that learn just before it. Where few
-    events have labels, few conflict.
+    event reads those of all classes: it conflicts with those that learn just before it. Where it is
+    rare that one of those that run at once has a label, few conflict.
 
     The operator raises ValueError for a feature that is NaN or larger than 1e100 (or less than
     -1e100).

@@ -7,7 +7,7 @@ these fits depends on what the operator does with the number:
 | --- | --- | --- |
 | nothing, inside the operator: the state has it | :func:`~specstream.structures.add` | none |
 | a name for the event | :func:`unique_id` | none: no state is used |
-| about how many there were | :func:`approximate_count` | one event in ``within`` |
+| about how many there were | :func:`approximate_count` | once in ``within``, those that run at once |
 | exactly how many there were | :func:`increment` | none where the prediction is right |
 
 All of them give the answer of the sequential run. The dissertation's unique identifier is a counter
@@ -71,7 +71,8 @@ def increment(container: Any, key: Any) -> Any:
     earlier events have done and are expected to do. A wrong prediction makes it run again. So
     events that all increment one counter and use the result hardly ever conflict. Nor do those of
     which some increment it, as long as events have come to their increments by the time at which
-    later ones do: what they have done by then is known, and the rest is expected in the mean.
+    later ones do: what they have done by then is known, and the rest is expected in the mean. So
+    where most increment it, each event that does not makes predictions wrong while it runs.
 
     An engine predicts the first four elements that its operator increments. Further ones are read
     like any other element. Where events come by ``submit``, one that comes late, between others,
@@ -129,12 +130,14 @@ def approximate_count(counter: Any, event: Any, within: Any) -> Any:
 
     What it gives is the count at the last event whose sequence number is a multiple of ``within``:
     it never falls, is never too large, and lags by ``within`` counted events at most where there is
-    one source. Only those events read the counter.
+    one source. Only those events read the counter. What they store all others read, so that those
+    which have run ahead of one run again.
 
     Args:
         counter: a field declared as :func:`approximate_counter`.
         event: the running event.
-        within: how far it may lag, at least 1; 1 is an exact counter, with conflicts.
+        within: how far it may lag, at least 1, which is an exact counter. Where it is not many
+            times the horizon, most events conflict.
 
     >>> import specstream as ss
     >>> from specstream.structures import approximate_count, approximate_counter

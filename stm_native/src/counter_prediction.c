@@ -41,8 +41,9 @@
 #include "transaction.h"
 #include "worker.h"
 
-/* Of what transactions add the mean is kept in sixteenths, over about the last eight of them. */
-enum { SIXTEENTHS = 16, MOST_SAMPLES = 8 };
+/* Of what transactions add the mean is kept in parts of one, over about the last eight of them. What each
+ * sample moves it by is rounded to whole parts: so these are small. */
+enum { PARTS = 4096, MOST_SAMPLES = 8 };
 
 static const uint64_t unknown = UINT64_MAX;
 
@@ -104,7 +105,7 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
     int64_t number = atomic_load_explicit(&noted->number, memory_order_acquire);
     uint64_t value = atomic_load_explicit(&noted->value, memory_order_relaxed);
     uint64_t usual = to_the_nearest(atomic_load_explicit(&noted->usual, memory_order_relaxed),
-                                    SIXTEENTHS);
+                                    PARTS);
     /* Without the fence the number could be looked at again before the value is read. */
     atomic_thread_fence(memory_order_acquire);
     if (number < 0 || number > own ||
@@ -169,14 +170,14 @@ static void learn(struct ss_counter *counter, uint64_t added, uint64_t events)
     /* Relaxed: only who may change a note changes it, and who reads it guesses. */
     uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
     /* What it has by a plain store is not counted, and must not be expected for long. */
-    uint64_t most = usual / SIXTEENTHS + events;
+    uint64_t most = usual / PARTS + events;
     if ((int64_t)added < 0)
         added = 0;
     if (added > most)
         added = most;
     if (counter->samples < MOST_SAMPLES)
         counter->samples++;
-    int64_t off = (int64_t)(SIXTEENTHS * added - usual) / (int64_t)counter->samples;
+    int64_t off = (int64_t)(PARTS * added - usual) / (int64_t)counter->samples;
     atomic_store_explicit(&counter->usual, usual + (uint64_t)off, memory_order_relaxed);
 }
 
@@ -225,7 +226,7 @@ void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *t
             const struct ss_transaction *other = &engine->ring[earlier[at]];
             uint64_t events = (uint64_t)(other->last - other->first);
             value += foreseen_increments(engine, other->number, i,
-                                         to_the_nearest(usual * events, SIXTEENTHS * chunk));
+                                         to_the_nearest(usual * events, PARTS * chunk));
         }
         transaction->foretold[i].known = known;
         transaction->foretold[i].value = value;

@@ -19,7 +19,7 @@ struct ss_counter {
     _Atomic uint64_t name;  /* the word's index, plus 1; 0: this one is free */
     _Atomic int64_t number; /* of the transaction that begins with `value`; -1: not known */
     _Atomic uint64_t value;
-    _Atomic uint64_t usual; /* what a committed transaction has added of late, in sixteenths */
+    _Atomic uint64_t usual; /* what a committed transaction has added of late, in parts of one */
     uint64_t samples;       /* that this is the mean of; of who may change a note */
 };
 

@@ -389,12 +389,11 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->reach, engine->job.horizon, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->overstayed_nanoseconds, 0, memory_order_relaxed);
-    /* What is recorded, and foretold of counters, is that of whole chunks; and what boosted structures and
-     * timers are told of a transaction is told once. */
+    /* What is recorded is that of whole chunks; and what boosted structures and timers are told of a
+     * transaction is told once. */
     engine->cuts_heads = job->mode == SS_MODE_ORDERED && !engine->protocol->head_speculates &&
                          engine->job.chunk > 1 && engine->recorder == NULL &&
-                         engine->timers == NULL && engine->boost == NULL &&
-                         !ss_predicts(engine->counters);
+                         engine->timers == NULL && engine->boost == NULL;
     engine->started_at = ss_now();
     ss_clock_in(engine);
     ss_pool_call(engine);

@@ -328,7 +328,8 @@ static int64_t run_events(struct ss_worker *worker, int64_t number, int64_t firs
         /* Relaxed, both: hints. Whoever wants the turn asks all workers to yield, and means the one who
          * has it. */
         __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
-        if (engine->cuts_heads &&
+        /* What is foretold of counters is that of whole chunks. There may be none before this run. */
+        if (engine->cuts_heads && !ss_predicts(engine->counters) &&
             atomic_load_explicit(&engine->next_commit, memory_order_relaxed) == number)
             return next;
     }

@@ -291,6 +291,12 @@ static void counters_of_some(enum ss_protocol_kind protocol)
     CHECK(count(2) == 13 + 1);
     hand_close();
 
+    open_counter("one event in four counts, for long", protocol);
+    for (int i = 0; i < 10; i++)
+        have_added(one_in_four, 12);
+    CHECK(count(2) == 40 + 1);
+    hand_close();
+
     open_counter("each event counts", protocol);
     have_added(each, 4);
     CHECK(count(2) == 14 + 1 + 1);

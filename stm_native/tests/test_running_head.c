@@ -141,6 +141,20 @@ static void it_goes_on(const char *name, enum ss_protocol_kind protocol, int64_t
     stage_close();
 }
 
+/* What it adds to a counter is foretold of all of the chunk, from the first run on that counts. */
+static void it_counts(void)
+{
+    static const row events[] = {{STOP(0)},      {ADD(A, 1)}, {ADD(A, 1)},
+                                 {STOP(0), COUNT(X)}, {STOP(0), COUNT(X)},
+                                 {COUNT(X), EMIT}, {STOP(0), EMIT}};
+    open_stage("who counts goes on", SS_PROTOCOL_VALUE, 2, LONG);
+    until_it_stops(events, 7);
+    CHECK(has(1, SS_RUNNING) && stage_engine()->consumed == 3);
+    stage_end();
+    CHECK(all_aborts() == 0);
+    stage_close();
+}
+
 /* A run that is not the head goes on when a reader asks everybody to yield. */
 static void it_is_not_the_head(void)
 {
@@ -202,6 +216,7 @@ int main(void)
     what_it_has_read_is_compared();
     it_goes_on("short runs are not stopped", SS_PROTOCOL_VALUE, SHORT);
     it_goes_on("under `eager` the head speculates to its end", SS_PROTOCOL_EAGER, LONG);
+    it_counts();
     it_is_not_the_head();
     the_rest_raises();
     the_rest_is_stopped();
