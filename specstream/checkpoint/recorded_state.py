@@ -28,6 +28,7 @@ class CheckpointState(SnapshotDescription):
         next_sequence: number of the next event of ``process``.
         pending: events that wait for the frontier of their source.
         rejected_rows: rejected rows that nobody has fetched.
+        failed_events: the same of failed events.
         strings: texts in the string table.
         size: of the state with all that, as a snapshot, in bytes.
         batch_id: the batch.
@@ -116,6 +117,7 @@ def checkpoint_state(
         held.next_sequence,
         held.pending,
         held.rejected_rows,
+        held.failed_events,
         held.strings,
         held.size,
         about.batch_id,

@@ -33,6 +33,8 @@ RECORD = "run.json"
 FILES = "specstream"
 SPARK = "spark"
 _VERSION = 1
+# What a run may be given later on, as when it has ended with an event that fails.
+_LATER = ("--errors",)
 _NO_BATCH = -1  # whose steps no failpoint names
 
 
@@ -126,15 +128,17 @@ class RunDirectory:
         return None
 
     def check(self, settings: Mapping[str, str | None]) -> bool:
-        """Whether a run with these settings may begin or go on here; True: it goes on.
+        """Whether a run with these settings may begin or go on here; True: it goes on, with
+        options that it :meth:`adds` as well.
 
         Raises:
             ConfigurationError: the directory is somebody else's.
             SnapshotError: the run in it was begun with other settings; names them.
         """
         if self.has_batches:
+            added = {option: settings[option] for option in self.adds(settings)}
             check_settings(
-                json.dumps(dict(self.record().settings)),
+                json.dumps({**dict(self.record().settings), **added}),
                 settings,
                 f"--checkpoint {self.path}",
                 "a run goes on with the options that it was begun with: give those, or a new "
@@ -160,6 +164,15 @@ class RunDirectory:
                 )
         return False
 
+    def adds(self, settings: Mapping[str, str | None]) -> list[str]:
+        """The options of a run that goes on which it was not begun with, and may be given now."""
+        before = dict(self.record().settings)
+        return [
+            option
+            for option in _LATER
+            if before.get(option) is None and settings.get(option) is not None
+        ]
+
     def begin(self, settings: Mapping[str, str | None], outputs: Iterable[object]) -> None:
         """Makes it that of a new run; the caller holds the lock of :attr:`files`."""
         if self.has_batches:
@@ -170,6 +183,10 @@ class RunDirectory:
         # Of a run that was begun here, or it was refused: what somebody else calls so stays. Killed
         # while it planned its first batch, Spark cannot go on from what it has left there.
         shutil.rmtree(self.spark, ignore_errors=True)
+        self.note(settings, outputs)
+
+    def note(self, settings: Mapping[str, str | None], outputs: Iterable[object]) -> None:
+        """Records what a run is begun with, or goes on with; the lock is held likewise."""
         record = RunRecord(list(settings.items()), [os.path.realpath(str(one)) for one in outputs])
         said = json.dumps(asdict(record.summed()), indent=2).encode()
         LocalStore(self.path).write(RECORD, [said, b"\n"], _NO_BATCH)

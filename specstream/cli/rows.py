@@ -34,10 +34,14 @@ def give_table(
     if as_json:
         for row in table.to_pylist():
             click.echo(json.dumps(row, default=str))
-    elif csv is not None:
-        pyarrow.csv.write_csv(table, csv)
-    elif parquet is not None:
-        pq.write_table(table, parquet)
+    elif csv is not None or parquet is not None:
+        try:
+            if csv is not None:
+                pyarrow.csv.write_csv(table, csv)
+            else:
+                pq.write_table(table, parquet)
+        except OSError as error:
+            raise click.ClickException(f"the table cannot be written: {error}") from error
     else:
         _show_rows(table, rows)
 

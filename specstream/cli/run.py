@@ -197,7 +197,8 @@ def run(
             needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time, is_new=not goes_on)
         check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
-        failed = errors_options(errors_output, errors_limit, is_new=not goes_on)
+        adds = place is not None and goes_on and bool(place.adds(settings))
+        failed = errors_options(errors_output, errors_limit, is_new=adds or not goes_on)
         written = list(directories.values())
         if errors_output is not None:
             written.append(errors_output)
@@ -237,9 +238,9 @@ def run(
                 **in_time,
                 **failed,
             )
-            if place is not None and not goes_on:
+            if place is not None and (adds or not goes_on):
                 late = [] if late_output is None else [late_output]
-                place.begin(settings, [*written, *late])
+                (place.note if adds else place.begin)(settings, [*written, *late])
             recorded = None if feed.checkpoint is None else feed.checkpoint.recorded
             before = None if recorded is None else recorded.batch_id
             left = rows - events_of(engine)

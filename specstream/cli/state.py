@@ -91,5 +91,7 @@ def _all(found: ss.CheckpointState) -> dict[str, object]:
         "finished": found.finished,
         "pending": found.pending,
         "next_sequence": found.next_sequence,
+        "rejected_rows": found.rejected_rows,
+        "failed_events": found.failed_events,
         "fields": {name: table.to_pylist() for name, table in found.tables().items()},
     }

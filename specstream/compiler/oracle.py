@@ -37,7 +37,7 @@ from specstream.compiler.oracle_view import View
 from specstream.compiler.program import Beside, CompiledOperation, Program
 from specstream.compiler.refusals import TIMER_NAMES
 from specstream.compiler.reserved import RESERVED_COLUMNS
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.text import Text, refuse, tell_texts
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
@@ -613,7 +613,8 @@ class Oracle:
         emitted = len(self._emit.rows)
         try:
             function(self._state, event, self._emit)
-        except BaseException:
+        except BaseException as error:
+            tell_texts(error)
             if not self._is_over:
                 undo(self._journal, 0)
                 if self._beside is not None:

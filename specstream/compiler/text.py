@@ -42,6 +42,7 @@ __all__ = [
     "TextType",
     "refusal",
     "refuse",
+    "tell_texts",
     "text_of",
     "write_truth",
 ]
@@ -125,6 +126,19 @@ class Text:
 
     def __repr__(self) -> str:
         return f"Text({int(self.code)})" if self._texts is None else repr(str(self))
+
+
+def tell_texts(error: BaseException) -> None:
+    """Makes of the texts that an exception was made of Python's strings: whoever gets it looks at
+    them when the table may have forgotten them, as a batch that fails is undone.
+
+    >>> error = KeyError(Text(string_code("a"), "a"), 1)
+    >>> tell_texts(error)
+    >>> error.args
+    ('a', 1)
+    """
+    if any(isinstance(one, Text) for one in error.args):
+        error.args = tuple(str(one) if isinstance(one, Text) else one for one in error.args)
 
 
 def refuse(problem: str, way_out: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from specstream.columns.failed_events import FailedEvents
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
@@ -23,6 +24,7 @@ class SnapshotDescription:
         next_sequence: number of the next event of ``process``.
         pending: submitted events that are not committed.
         rejected_rows: rejected rows that nobody has fetched.
+        failed_events: the same of failed events.
         strings: texts in the string table.
         size: of the snapshot, in bytes.
     """
@@ -31,6 +33,7 @@ class SnapshotDescription:
     next_sequence: int
     pending: int
     rejected_rows: int
+    failed_events: int
     strings: int
     size: int
 
@@ -46,6 +49,7 @@ class SnapshotDescription:
             ("next sequence number", f"{self.next_sequence:,}"),
             ("pending events", f"{self.pending:,}"),
             ("rejected rows", f"{self.rejected_rows:,}"),
+            ("failed events", f"{self.failed_events:,}"),
             ("strings", f"{self.strings:,}"),
         ]
         return Sheet("Snapshot", facts)
@@ -81,6 +85,7 @@ def describe_snapshot(snapshot: bytes) -> SnapshotDescription:
         strings = content.table(())
         pending = unpacked(content.pending).events.num_rows if content.pending else 0
         rejected = RejectedRows.read(content.rejected_rows)
+        failed = FailedEvents.read(content.failed_events)
     layout = content.state.layout
     # Only fields of a pipeline's vertices have a dot in their names.
     parts = dict.fromkeys(one.name.partition(".")[0] for one in layout.fields if "." in one.name)
@@ -90,6 +95,7 @@ def describe_snapshot(snapshot: bytes) -> SnapshotDescription:
         content.next_sequence,
         pending,
         sum(table.num_rows for table in rejected),
+        sum(table.num_rows for table in failed),
         len(strings),
         memoryview(snapshot).nbytes,
     )

@@ -141,7 +141,8 @@ class Watch:
             "batches": self._feed.stats.batches,
             "rows_in": stats.events,
             "rows_out": self._feed.stats.rows,
-            "rows_pending": max(self._rows - done, 0),
+            # How many rows a source without Spark has is not known: those that wait are.
+            "rows_pending": max(self._rows - done, stats.pending),
             "failed": stats.failed_events,
             "events_per_second": (stats.events - earlier.events) / seconds,
             "commits": stats.commits,

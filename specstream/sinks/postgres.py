@@ -25,7 +25,14 @@ from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import number, refused, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.tree import shown_uri
-from specstream.sinks.postgres_types import Column, as_table, columns_of
+from specstream.sinks.postgres_types import (
+    NAME_BYTES,
+    Column,
+    as_table,
+    columns_of,
+    identifier,
+    is_name,
+)
 
 __all__ = ["PostgresSink", "PreparedRows", "postgres_sink"]
 
@@ -103,6 +110,12 @@ class PostgresSink:
         expected = 'the name of a table, like "rows" or "desk.rows"'
         if not isinstance(table, str) or not all(parts := table.split(".")) or len(parts) > 2:
             raise refused("table", table, expected)
+        if not all(map(is_name, parts)):
+            raise refused(
+                "table",
+                table,
+                f"{expected}, each part of at most {NAME_BYTES} bytes, none of them 0",
+            )
         if not isinstance(app_id, str) or not app_id:
             raise ConfigurationError(
                 f"app_id={shown(app_id)}: expected a name for this query, of which it is the only "
@@ -218,7 +231,7 @@ class PostgresSink:
                     "earlier batches, make an empty one (CREATE TABLE). A query that is begun "
                     "anew takes another app_id="
                 )
-            made = ", ".join(f"{_identifier(one.name)} {one.type}" for one in columns)
+            made = ", ".join(f"{identifier(one.name)} {one.type}" for one in columns)
             cursor.execute(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._name)} ({made})")
 
     def _has(self, cursor: Any, batch_id: int) -> bool:
@@ -273,8 +286,8 @@ class PostgresSink:
         return f"table_name = {_literal(self._name)} AND app_id = {_literal(self.app_id)}"
 
     def _quoted(self, name: str) -> str:
-        schema = "" if self._schema is None else f"{_identifier(self._schema)}."
-        return schema + _identifier(name)
+        schema = "" if self._schema is None else f"{identifier(self._schema)}."
+        return schema + identifier(name)
 
     # ---- what goes wrong ----
 
@@ -347,10 +360,6 @@ def _secrets_of(uri: str) -> list[str]:
             found.add(user.partition(":")[2])
     found |= {unquote(one) for one in found}
     return sorted(filter(None, found), key=len, reverse=True)
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(text: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from specstream.errors import SinkError
 
-__all__ = ["Column", "as_table", "columns_of"]
+__all__ = ["NAME_BYTES", "Column", "as_table", "columns_of", "identifier", "is_name"]
 
 # By the name that PostgreSQL's catalogue has for a type: what rows are copied as.
 _COPIED = {
@@ -30,6 +30,7 @@ _COPIED = {
 # What else a column may be that takes all values of a type.
 _WIDER = {"int2": ("int4", "int8"), "int4": ("int8",), "float4": ("float8",), "text": ("varchar",)}
 _MICROSECONDS = 6  # digits of a second that rows have
+NAME_BYTES = 63
 _IN_WORDS = {
     "bool": "boolean",
     "int2": "smallint",
@@ -61,7 +62,8 @@ def columns_of(schema: pa.Schema) -> list[Column]:
     """The columns that rows need.
 
     Raises:
-        SinkError: one is of a type that there is none for; names it.
+        SinkError: one is of a type that there is none for, or has a name that no column can have;
+            names it.
 
     >>> [one.type for one in columns_of(pa.schema({"a": pa.uint32(), "b": pa.decimal128(9, 2)}))]
     ['bigint', 'numeric(9,2)']
@@ -69,7 +71,26 @@ def columns_of(schema: pa.Schema) -> list[Column]:
     return [_column(field) for field in schema]
 
 
+def identifier(name: str) -> str:
+    """A name as it stands in a statement."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def is_name(name: str) -> bool:
+    """Whether PostgreSQL takes a name as it is: longer ones it cuts off, without an error.
+
+    >>> [is_name(name) for name in ("a" * 63, "a" * 64, "é" * 32, "")]
+    [True, False, False, False]
+    """
+    return 0 < len(name.encode()) <= NAME_BYTES and "\0" not in name
+
+
 def _column(field: pa.Field) -> Column:
+    if not is_name(field.name):
+        raise SinkError(
+            f"column {field.name!r} has a name that PostgreSQL does not take as it is; expected 1 "
+            f"to {NAME_BYTES} bytes in UTF-8, none of them 0: emit it by another name"
+        )
     is_ = pa.types
     of = field.type.value_type if is_.is_dictionary(field.type) else field.type
     kind = next((kind for kind, test in _KINDS if test(of)), None)
@@ -162,14 +183,19 @@ integer, or leave it out of the rows
         if said is None:
             raise SinkError(
                 f"{what} has no column {column.name!r} (it has {', '.join(there)}): ALTER TABLE "
-                f'... ADD COLUMN "{column.name}" {column.type}, or leave it out of the rows'
+                f"... ADD COLUMN {identifier(column.name)} {column.type}, or leave it out of the "
+                "rows"
             )
         kind = said.partition("(")[0]
         if not _takes(said, column):
+            quoted = identifier(column.name)
+            # Without it the times that are there would be taken for those of the session's zone.
+            of_utc = {kind, column.kind} == {"timestamp", "timestamptz"}
+            using = f" USING {quoted} AT TIME ZONE 'UTC'" if of_utc else ""
             raise SinkError(
                 f"{what}: column {column.name!r} is {_IN_WORDS.get(kind, said)}, and the rows have "
                 f"{column.arrow}, which takes {column.type}: ALTER TABLE ... ALTER COLUMN "
-                f'"{column.name}" TYPE {column.type}, or give another table'
+                f"{quoted} TYPE {column.type}{using}, or give another table"
             )
         of = _COPIED.get(kind)
         if kind == "numeric" and pa.types.is_integer(column.arrow):

@@ -202,3 +202,23 @@ def test_a_replay_shows_the_failed_events(tmp_path: Path) -> None:
 
     other = replay(tmp_path, 0, mended)
     assert str(other.difference).startswith("failed events, row 0, column 'message': recorded")
+
+
+class Names(ss.State):
+    n = ss.scalar(int)
+
+
+@ss.operator(state=Names, event={"name": str}, emits={})
+def named(state, event, emit):
+    state.n += 1
+    raise KeyError(event.name)
+
+
+def test_an_exception_made_of_a_text_has_it_when_the_batch_is_undone() -> None:
+    """The batch has brought the text, which the engine forgets with it."""
+    with ss.Engine(named) as engine:
+        fed = Fed(engine, to=Kept())
+        with pytest.raises(KeyError) as caught:
+            fed.apply(0, pa.table({"name": ["ada"]}))
+        assert caught.value.args == ("ada",)
+        assert str(caught.value) == "'ada'"

@@ -115,6 +115,7 @@ def test_the_state_is_told_as_text_json_csv_and_parquet(recorded: Path, tmp_path
     assert "seen    100" in invoke(*options).stdout
     everything = json.loads(invoke(*options, "--json").stdout)
     assert everything["batch"] == 4
+    assert (everything["rejected_rows"], everything["failed_events"]) == (0, 0)
     assert everything["fields"]["last"] == wanted.table("last").to_pylist()
     lines = invoke(*options, "--field", "recent", "--json").stdout.splitlines()
     assert list(map(json.loads, lines)) == wanted.table("recent").to_pylist()

@@ -207,10 +207,13 @@ def test_latest_explains_what_it_refuses(log: Path, tmp_path: Path) -> None:
         ((tmp_path / "other",), 1, "has no column 'timestamp'"),
         ((log, "--by", "colour"), 1, "has no column 'colour'"),
         ((log, "--json", "--csv", tmp_path / "x"), 2, "give one of them"),
+        ((log, "--csv", tmp_path / "no" / "x"), 1, "Error: the table cannot be written"),
+        ((log, "--parquet", tmp_path / "no" / "x"), 1, "Error: the table cannot be written"),
     ):
         result = invoke("latest", *arguments)
         assert result.exit_code == status, result.output
         assert message in " ".join(result.stderr.split())
+        assert "Traceback" not in result.stderr
 
 
 def test_each_sink_of_a_pipeline_has_a_log(tmp_path: Path) -> None:

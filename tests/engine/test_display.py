@@ -270,8 +270,8 @@ def test_a_profile_names_the_words_that_conflict() -> None:
 
 
 def test_a_snapshot_is_described_without_its_operator() -> None:
-    with ss.Engine(shop, rejected_rows="side", sources=["a", "b"]) as engine:
-        engine.process({"name": ["x", None, "<b>"], "x": [1, 2, 3]})
+    with ss.Engine(shop, rejected_rows="side", errors="side", sources=["a", "b"]) as engine:
+        engine.process({"name": ["x", None, "<b>", "x"], "x": [1, 2, 3, -1]})
         engine.submit(
             {"t": [5, 6], "name": ["p", "q"], "x": [1, 2]}, order_by="t", source="a", ordered=True
         )
@@ -279,12 +279,14 @@ def test_a_snapshot_is_described_without_its_operator() -> None:
     assert type(snapshot) is bytes
     held = ss.describe_snapshot(snapshot)
     assert held.state.stock == {"x": 1, "<b>": 3}
-    assert (held.next_sequence, held.pending, held.rejected_rows) == (2, 2, 1)
+    assert (held.next_sequence, held.pending) == (3, 2)
+    assert (held.rejected_rows, held.failed_events) == (1, 1)
     assert held.size == len(snapshot)
     assert "pending events        2" in repr(held)
     assert "State Shop" in repr(held)
     shown = Checked(held)
     assert shown.row("pending events") == ["2"]
+    assert shown.row("failed events") == ["1"]
     assert shown.row("stock") == ["dict[str, int], 2 in it", "{'x': 1, '<b>': 3}"]
     for wrong, message in [
         (b"nothing", "no snapshot"),

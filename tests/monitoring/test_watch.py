@@ -60,6 +60,23 @@ def test_timers_that_fail_are_no_rows_of_the_input() -> None:
     assert found == {"rows_in": 5, "rows_pending": 10 - 6, "failed": 4}
 
 
+def test_events_that_wait_are_pending_also_of_a_source_that_does_not_say_its_rows() -> None:
+    looks: list[dict[str, Any]] = []
+    seen = threading.Event()
+
+    def write(line: str) -> None:
+        looks.append(json.loads(line))
+        seen.set()
+
+    with ss.Engine(alarms) as engine:
+        fed: Any = Fed(engine, order_by="time", to=lambda table, batch: None)
+        engine.submit({"time": [1, 2], "x": [3, 3]}, order_by="time")
+        with Watch(engine, fed, rows=0, newest=None, to=JsonLines(write), every=0.001) as watch:
+            watch.begin()
+            assert seen.wait(60)
+    assert (looks[0]["rows_in"], looks[0]["rows_pending"]) == (0, 2)
+
+
 def test_a_rollback_takes_the_count_of_timers_back_and_a_restored_engine_begins_anew() -> None:
     rows = {"time": [1, 2], "x": [4, 3]}
     with ss.Engine(alarms, errors="side", horizon=0) as engine:

@@ -221,6 +221,7 @@ def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None
             r"no column 'more' \(it has count, name\): ALTER TABLE .* bigint",
         ),
         (pa.table({"name": [[1]]}), r"column 'name' is of type list<"),
+        (pa.table({"n" * 64: [1]}), r"has a name that PostgreSQL does not take .*63 bytes"),
         (pa.table({"count": pa.array([1], pa.int32())}), r"null value in column .name.*default"),
         (pa.table({"name": ["\0"]}), r"NUL|0x00"),
     ):
@@ -250,6 +251,19 @@ def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None
     with pytest.raises(ss.SinkError, match="has batch 3 of app_id='specstream' already"):
         sink(pa.table({"name": ["a"]}), 0)
     assert server.rows(f"SELECT name FROM {table}") == [("a",), ("a",)]
+
+
+def test_the_statement_that_gives_times_a_zone_keeps_them(server: Server, table: str) -> None:
+    naive = pa.table({'a"t': pa.array([0], pa.timestamp("us"))})
+    postgres_sink(server.uri, table)(naive, 0)
+    instants = pa.table({'a"t': pa.array([0], pa.timestamp("us", "UTC"))})
+    sink = postgres_sink(server.uri, table)
+    with pytest.raises(ss.SinkError, match="ALTER TABLE") as caught:
+        sink(instants, 1)
+    told = str(caught.value).partition("ALTER TABLE ... ")[2].partition(", or give another")[0]
+    server.execute(f"DO $$ BEGIN SET TimeZone TO 'Asia/Tokyo'; ALTER TABLE {table} {told}; END $$")
+    sink(instants, 1)
+    assert server.rows(f'SELECT count(*) FROM {table} GROUP BY "a""t"') == [(2,)]
 
 
 def test_a_table_that_was_dropped_between_two_batches_is_not_made_anew(
@@ -282,6 +296,8 @@ def test_options_are_looked_at(server: Server) -> None:
     for given, match in (
         ({"table": ""}, "table=''; expected the name of a table"),
         ({"table": "a.b.c"}, "table='a.b.c'"),
+        ({"table": "desk." + "é" * 32}, "of at most 63 bytes"),
+        ({"table": "a\0b"}, "of at most 63 bytes"),
         ({"app_id": ""}, "app_id=''"),
         ({"retry": -1}, "retry=-1"),
     ):

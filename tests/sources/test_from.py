@@ -77,6 +77,39 @@ def test_a_run_over_files_goes_on_with_those_that_have_come(tmp_path: Path) -> N
     assert "--from was " in done.output
 
 
+HALVES = """
+import specstream as ss
+
+@ss.operator(event={"x": int}, emits={"half": int})
+def halves(event, emit):
+    emit(4 // event.x)
+"""
+
+
+def test_a_run_that_has_ended_with_a_failing_event_goes_on_with_errors(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number, x in enumerate([[1], [2, 0]]):
+        pq.write_table(pa.table({"x": x}), tmp_path / "in" / f"{number}.parquet")
+        os.utime(tmp_path / "in" / f"{number}.parquet", (number, number))
+    (tmp_path / "halves.py").write_text(HALVES)
+    command = (
+        "run", f"{tmp_path / 'halves.py'}:halves", "--from", tmp_path / "in",
+        "--output", tmp_path / "out", "--checkpoint", tmp_path / "state",
+    )  # fmt: skip
+    assert "ZeroDivisionError" in invoke(*command).output
+    used = invoke(*command, "--errors", tmp_path / "out")
+    assert used.exit_code == 1
+    assert "--errors" in used.output
+    failed = tmp_path / "failed"
+    assert invoke(*command, "--errors", failed).exit_code == 0
+    assert rows_of(tmp_path)["half"].to_pylist() == [4, 2]
+    assert pq.read_table(failed)["x"].to_pylist() == [0]
+    # From here on it belongs to the run.
+    assert "--errors was " in invoke(*command).output
+    told = invoke("checkpoint", "rollback", tmp_path / "state", "--to", 0, "--dry-run").stdout
+    assert str(failed / "part-00000001.parquet") in told
+
+
 @pytest.mark.parametrize("kind", ["nats", "kafka"])
 def test_a_run_over_messages_ends_by_a_signal(
     kind: str, request: pytest.FixtureRequest, stream: str, tmp_path: Path
