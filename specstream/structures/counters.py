@@ -7,7 +7,7 @@ these fits depends on what the operator does with the number:
 | --- | --- | --- |
 | nothing, inside the operator: the state has it | :func:`~specstream.structures.add` | none |
 | a name for the event | :func:`unique_id` | none: no state is used |
-| about how many there were | :func:`approximate_count` | once in ``within``, those that run at once |
+| about how many there were | :func:`approximate_count` | once in ``within``: who runs then |
 | exactly how many there were | :func:`increment` | none where the prediction is right |
 
 All of them give the answer of the sequential run. The dissertation's unique identifier is a counter
