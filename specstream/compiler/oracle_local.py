@@ -148,6 +148,9 @@ class Dict:
     __slots__ = ("changes", "entries")
     __hash__ = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
     def __init__(self, given: Any = ()) -> None:
         self.changes = 0
         self.entries: dict[Any, Any] = {}
@@ -285,6 +288,9 @@ class Set:
 
     __slots__ = ("members",)
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, self))}}}" if self.members else "set()"
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
         self.members = Dict()

@@ -89,7 +89,7 @@ class OracleRecord:
 
     def __repr__(self) -> str:
         pairs = zip(self._shape.names, values_of(self), strict=True)
-        return f"{_class_name(self._shape)}({', '.join(f'{name}={one}' for name, one in pairs)})"
+        return f"{_class_name(self._shape)}({', '.join(f'{name}={one!r}' for name, one in pairs)})"
 
 
 def resolved(record: OracleRecord) -> OracleRecord:

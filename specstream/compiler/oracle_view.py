@@ -28,6 +28,12 @@ from specstream.declarations.updates import Misfit, misfit
 __all__ = ["ByValue", "View", "by_value", "to_power"]
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return str(value) if isinstance(value, Text) else value
+
+
 class View(Reductions):
     """An array field, or a row or slice of one, as operators see it under Python."""
 
@@ -77,6 +83,16 @@ class View(Reductions):
 
     def __len__(self) -> int:
         return self._shape[0]
+
+    def plain(self) -> Any:
+        """A copy, as an array of NumPy's."""
+        return np.array(_plain(self.tolist()))
+
+    def __repr__(self) -> str:
+        return repr(self.plain())
+
+    def __str__(self) -> str:
+        return str(self.plain())
 
     def _at(self, axis: int, index: Any) -> int:
         length = self._shape[axis]

@@ -32,6 +32,7 @@ from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.oracle_records import maker
+from specstream.compiler.raise_arguments import RaiseArguments
 from specstream.compiler.rewrite import (
     Rewriter,
     expand_augmented,
@@ -141,7 +142,14 @@ class OracleRewriter(Rewriter):
                     made.args = [self.said(one) for one in made.args]
                     for keyword in made.keywords:
                         keyword.value = self.said(keyword.value)
+            return node
+        arguments = self.raise_arguments()
+        arguments.made(node.exc)
+        arguments.made(node.cause)
         return node
+
+    def raise_arguments(self) -> RaiseArguments:
+        return RaiseArguments(self.visit, self.ours, self.check.static_value)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
@@ -151,8 +159,9 @@ class OracleRewriter(Rewriter):
             passing = ast.copy_location(ast.Pass(), node)
             failing = ast.copy_location(ast.Raise(told, None), node)
             return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
-        if self.analysis.catches and node.msg is not None:
-            node.msg = self.said(node.msg)
+        if node.msg is not None:
+            says = self.said if self.analysis.catches else self.raise_arguments().argument
+            node.msg = says(node.msg)
         return node
 
     def said(self, value: ast.expr) -> Any:
