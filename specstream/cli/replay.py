@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import nullcontext
 
@@ -65,6 +64,7 @@ def replay(
         operator = None if target is None else load_operator(target, arguments_given)
         from specstream.checkpoint import replay_text
         from specstream.checkpoint.replay import replay as replayed
+        from specstream.cli.rows import json_line
 
         with progress_bar(Console(stderr=True)) if not pdb else nullcontext() as progress:
 
@@ -77,7 +77,7 @@ def replay(
                 task = progress.add_task(name, total=None, detail="under the oracle")
             found = replayed(checkpoint, batch, operator, pdb=pdb, event=event, progress=show)
         if as_json:
-            click.echo(json.dumps(replay_text.to_dict(found, rows), default=str))
+            click.echo(json_line(replay_text.to_dict(found, rows)))
         else:
             replay_text.show(found, rows)
     if found.difference is not None:

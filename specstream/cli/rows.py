@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -12,9 +14,30 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["FILE", "check_one_way", "give_table"]
+__all__ = ["FILE", "check_one_way", "give_table", "json_line"]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def json_line(data: Any) -> str:
+    """Values of users as JSON. It has no NaN and no infinities: they are strings, as Spark's
+    ``to_json`` writes them.
+
+    >>> json_line({"price": float("nan"), "last": [float("-inf"), 1.5]})
+    '{"price": "NaN", "last": ["-Infinity", 1.5]}'
+    """
+    return json.dumps(_finite(data), default=str)
+
+
+def _finite(data: Any) -> Any:
+    match data:
+        case dict():
+            return {key: _finite(value) for key, value in data.items()}
+        case list() | tuple():
+            return list(map(_finite, data))
+        case float() if not math.isfinite(data):
+            return json.dumps(data)
+    return data
 
 
 def check_one_way(csv: Path | None, parquet: Path | None, as_json: bool) -> None:
@@ -33,7 +56,7 @@ def give_table(
     """Writes all rows to a file, prints all as JSON, or else the first ``rows`` of them."""
     if as_json:
         for row in table.to_pylist():
-            click.echo(json.dumps(row, default=str))
+            click.echo(json_line(row))
     elif csv is not None or parquet is not None:
         try:
             if csv is not None:

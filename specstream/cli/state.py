@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import click
 import specstream as ss
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import rows_option
-from specstream.cli.rows import FILE, check_one_way, give_table
+from specstream.cli.rows import FILE, check_one_way, give_table, json_line
 
 __all__ = ["state"]
 
@@ -74,7 +73,7 @@ def state(
             )
         if field is None:
             if as_json:
-                click.echo(json.dumps(_all(found), default=str))
+                click.echo(json_line(_all(found)))
             else:
                 click.echo(repr(found))
             return
