@@ -178,6 +178,7 @@ def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib
 THINNED = {
     "checkpoint",
     "compiler",
+    "engine",
     "examples",
     "figures",
     "interpreted",
@@ -185,6 +186,7 @@ THINNED = {
     "pipelines",
     "predictors",
     "programs",
+    "structures",
     "windows",
 }
 

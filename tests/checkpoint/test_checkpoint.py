@@ -239,6 +239,7 @@ with ss.Engine(touch, horizon=0) as engine, tempfile.TemporaryDirectory() as pat
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_copy_of_a_sparse_state_of_512_mb_is_sparse(tmp_path: Path) -> None:
     script = tmp_path / "sparse.py"
     script.write_text(SPARSE)

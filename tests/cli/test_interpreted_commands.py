@@ -65,7 +65,7 @@ def called(command: str, target: str, *more: object) -> Any:
     return invoke(command, target, "--order-by", "time", *more)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [pytest.param("sums", marks=pytest.mark.long), "mixed"])
 def test_tune_tries_settings_and_forecasts(operators: Path, data: Path, target: str) -> None:
     given = (f"{operators}:{target}", "--input", data, "--seconds", 0.1, "--threads", 2)
     done = called("tune", *given, "--protocol", "value", "--cores", 4, "--json")

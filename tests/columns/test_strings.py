@@ -181,5 +181,6 @@ def run_distinct(count: int, batches: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_million_distinct_strings() -> None:
     run_distinct(1_000_000, 5)

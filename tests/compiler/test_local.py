@@ -681,6 +681,7 @@ def test_builtins_take_tuples() -> None:
     assert witness.assert_agrees(reduced, table) == 3
 
 
+@pytest.mark.long
 def test_they_travel_and_are_profiled() -> None:
     table = events(60)
     expected = run_oracle(mixtures, table)

@@ -59,6 +59,7 @@ def test_scores_are_those_of_a_loop_over_the_payments(setting: dict[str, Any]) -
     assert rows == expected
 
 
+@pytest.mark.long
 def test_the_network_is_the_one_that_was_trained() -> None:
     model = classifier(1)
     seen = features(np.random.default_rng(1).lognormal(0.0, 1.0, KEPT), 0.3)

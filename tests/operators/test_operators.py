@@ -260,6 +260,7 @@ def test_nearest_neighbours_emits_what_brute_force_emits(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nearest_neighbours_is_identical_for_all_threads_horizons_and_chunks() -> None:
     events = dict(zip("xy", np.array(clustered_points(1500)).T, strict=True))
     for operator in (nearest_neighbours(), nearest_neighbours(grid=5, per_bucket=3, k=2)):

@@ -446,6 +446,7 @@ def test_adwin_is_that_over_lists_of_all_values() -> None:
         assert row[1:3] == pytest.approx(other[1:3], rel=1e-12)
 
 
+@pytest.mark.long
 def test_adwin_is_mostly_silent_where_nothing_changes() -> None:
     generator = np.random.default_rng(9)
     value = (generator.random(20_000) < 0.3).astype(float)
@@ -459,6 +460,7 @@ def test_adwin_is_mostly_silent_where_nothing_changes() -> None:
     assert same.output.num_rows == 0
 
 
+@pytest.mark.long
 def test_adwin_finds_a_change_soon_and_forgets_what_was_before() -> None:
     generator = np.random.default_rng(10)
     value = (generator.random(3000) < np.repeat([0.2, 0.7], [2000, 1000])).astype(float)

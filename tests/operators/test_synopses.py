@@ -369,6 +369,7 @@ def test_reservoir_holds_the_last_value_of_each_place(of: type, drawn: list[Any]
     assert run.state.offered[0] == 300
 
 
+@pytest.mark.long
 def test_reservoir_takes_each_value_with_the_same_chance() -> None:
     size, count, trials = 8, 40, 1500
     operator = reservoir(size, int)

@@ -130,6 +130,7 @@ def test_a_pipeline_of_many_vertices_with_timers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_pipeline_of_many_vertices() -> None:
     """Those that have a message are found by their bits."""
     few = [sometimes, sometimes, adding, keyed, both, eight]

@@ -201,7 +201,8 @@ def failing_pipeline(sources: int) -> ss.Pipeline:
     return p
 
 
-@pytest.mark.parametrize("sources", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.long
+@pytest.mark.parametrize("sources", [1, 3])
 def test_phases_that_raise_are_applied_nowhere(sources: int) -> None:
     assert len(check(failing_pipeline(sources), 120, 1, times=60).raised) > 1
 
@@ -491,6 +492,7 @@ def test_it_is_pickled() -> None:
     assert rows(p, p.run_sequential(DAY, order_by="time").output)["met"] == MET
 
 
+@pytest.mark.long
 def test_check_takes_it() -> None:
     table, _ = timed(failing_pipeline(2), 60, 5, 20)
     assert ss.testing.check(failing_pipeline(2), table, order_by="time").raised

@@ -184,6 +184,7 @@ def programs(p: ss.Pipeline) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_vertices_with_containers_share_their_code() -> None:
     p = chain(everything(1), 5, SOURCE)
     # The first reads the source, of whose events Python could compute something.
