@@ -22,8 +22,8 @@ from specstream.declarations.records import record_fields
 from specstream.declarations.state import Field
 
 __all__ = [
-    *("OracleRecord", "Places", "RecordView", "forget", "maker", "record_view", "scalar_record"),
-    "values_of",
+    *("OracleRecord", "Places", "RecordView", "class_of", "forget", "maker", "record_view"),
+    *("scalar_record", "values_of"),
 ]
 
 Journal = list[tuple[Any, ...]]
@@ -103,6 +103,13 @@ def values_of(record: OracleRecord) -> list[Any]:
     """Those of its fields."""
     cell, parts = resolved(record)._cell, record._shape.parts
     return [LOAD[part.number](cell.values[at]) for at, part in enumerate(parts)]
+
+
+def class_of(record: OracleRecord) -> type:
+    """That by which a user declares it."""
+    declared: type | None = record._shape.record
+    assert declared is not None
+    return declared
 
 
 def _class_name(shape: Shape) -> str:

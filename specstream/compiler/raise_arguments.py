@@ -15,7 +15,7 @@ from typing import Any
 from specstream.compiler.oracle_containers import StateQueue
 from specstream.compiler.oracle_local import Dict, List, Set
 from specstream.compiler.oracle_nulls import is_none, null_or_value
-from specstream.compiler.oracle_records import OracleRecord, values_of
+from specstream.compiler.oracle_records import OracleRecord, class_of, values_of
 from specstream.compiler.oracle_view import View
 from specstream.compiler.text import Text
 
@@ -46,9 +46,7 @@ def settled(value: Any) -> Any:
         case View():
             return value.plain()
         case OracleRecord():
-            record = value._shape.record
-            assert record is not None
-            return record(*map(settled, values_of(value)))
+            return class_of(value)(*map(settled, values_of(value)))
     return of_python(value)
 
 
