@@ -410,7 +410,7 @@ class Writer:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_calls_with_effects_everywhere(seed: int, tmp_path: Path) -> None:
     writer = Writer(seed)
     check([writer.statement() for _ in range(24)], tmp_path, 10_100 + seed, {"horizon": 0})

@@ -280,7 +280,9 @@ def one_list(state, event, emit):
     emit(state.before, state.behind)
 
 
-@pytest.mark.slow  # it takes half a minute to compile, and what is quick has the most of it
+# It takes half a minute to compile, and what is quick has the most of it.
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_list_is_pythons() -> None:
     table = steps(1500, 48)
     assert_as_python(Lists, one_list, EVENT, {"what": int, "found": int}, table)
