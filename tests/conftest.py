@@ -206,9 +206,9 @@ def is_through_settings(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session; and, as no part
-    of the daily check, what tests benchmarks, which are programs for a quiet machine, two thirds
-    of the cases where there are many of one kind that all compile operators, and three quarters
-    of those that are many settings."""
+    of the daily check, what tests benchmarks, which are programs for a quiet machine, and two
+    thirds of the cases, or three quarters, where there are many of one kind that all compile
+    operators, or that are settings."""
     case: collections.Counter[str] = collections.Counter()
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
@@ -217,7 +217,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
         # Not always the same of the settings that many tests go through: nor for each operator.
         is_of_settings = is_through_settings(item)
-        one_in = 4 if is_of_settings and cases[name] > 8 else 3
+        one_in = 4 if cases[name] > 8 else 3
         turn = case[name] + (one_in - 1) * (case[name] // len(PATHS)) + len(name)
         is_thinned = folder in THINNED or is_of_settings
         if is_thinned and cases[name] > 3 and turn % one_in != 1:

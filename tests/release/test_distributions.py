@@ -115,6 +115,7 @@ def test_a_compiler_that_fails_is_followed_by_what_it_needs(unpacked: Path, tmp_
     assert "headers of the C library and of Python" in said[-1]
 
 
+@pytest.mark.long
 def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:
     assert re.fullmatch(r"specstream-[\d.]+-cp311-abi3-linux_\w+\.whl", wheel.name)
 
