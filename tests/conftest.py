@@ -216,10 +216,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         case[name] += 1
         folder = item.path.relative_to(HERE).parts[0] if HERE in item.path.parents else ""
         # Not always the same of the settings that many tests go through: nor for each operator.
-        is_of_settings = is_through_settings(item)
         one_in = 4 if cases[name] > 8 else 3
         turn = case[name] + (one_in - 1) * (case[name] // len(PATHS)) + len(name)
-        is_thinned = folder in THINNED or is_of_settings
+        is_thinned = folder in THINNED or is_through_settings(item)
         if is_thinned and cases[name] > 3 and turn % one_in != 1:
             item.add_marker("long")
         if HERE / "benchmarks" in item.path.parents:

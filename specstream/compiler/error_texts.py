@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from specstream.compiler.error_classes import CLASSES, ErrorClasses
-from specstream.compiler.exceptions import Part, parts_of
+from specstream.compiler.exceptions import Part, change_arguments, parts_of
 from specstream.compiler.numbers import Int64
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.forms import MOST_TOLD
@@ -199,9 +199,7 @@ class ErrorTexts:
                 return value
             return value if isinstance(value, ast.Constant) else slot()
 
-        made.args = list(map(named, made.args))
-        for keyword in made.keywords:
-            keyword.value = named(keyword.value)
+        change_arguments(made, named)
         given = ast.arguments([], arguments, None, [], [], None, [])
         body = ast.fix_missing_locations(ast.Expression(ast.Lambda(given, made)))
         ast.increment_lineno(body, getattr(call, "lineno", 1) - 1)

@@ -26,6 +26,7 @@ __all__ = [
     "UntoldRaise",
     "catches_anything",
     "caught_classes",
+    "change_arguments",
     "error_classes",
     "has_try",
     "named_value",
@@ -110,6 +111,13 @@ def caught_classes(
 
 def catches_anything(errors: tuple[type[BaseException], ...]) -> bool:
     return Exception in errors or BaseException in errors
+
+
+def change_arguments(call: ast.Call, change: Callable[[ast.expr], ast.expr]) -> None:
+    """Puts what ``change`` makes of each argument in its place."""
+    call.args = list(map(change, call.args))
+    for keyword in call.keywords:
+        keyword.value = change(keyword.value)
 
 
 class UntoldRaise(ast.Raise):

@@ -15,6 +15,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import declared_type
 from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import EVENT, STATE
+from specstream.compiler.exceptions import change_arguments
 from specstream.compiler.flow import check_definite_assignment, leaves
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.joined_strings import as_joined
@@ -148,9 +149,7 @@ class LiftedFunction(LiftingRefusals):
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
         for made in (node.exc, node.cause):
             if isinstance(made, ast.Call):
-                made.args = list(map(self.said, made.args))
-                for keyword in made.keywords:
-                    keyword.value = self.said(keyword.value)
+                change_arguments(made, self.said)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:

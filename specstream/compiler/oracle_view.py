@@ -20,7 +20,7 @@ from specstream.compiler.oracle_elements import (
     store_of,
 )
 from specstream.compiler.oracle_reductions import Reductions
-from specstream.compiler.text import Text, refusal, refuse
+from specstream.compiler.text import Text, python_string, refusal, refuse
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.updates import Misfit, misfit
@@ -31,7 +31,7 @@ __all__ = ["ByValue", "View", "by_value", "to_power"]
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_plain, value))
-    return str(value) if isinstance(value, Text) else value
+    return python_string(value)
 
 
 class View(Reductions):

@@ -12,12 +12,13 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from specstream.compiler.exceptions import change_arguments
 from specstream.compiler.oracle_containers import StateQueue
 from specstream.compiler.oracle_local import Dict, List, Set
 from specstream.compiler.oracle_nulls import is_none, null_or_value
 from specstream.compiler.oracle_records import OracleRecord, class_of, values_of
 from specstream.compiler.oracle_view import View
-from specstream.compiler.text import Text
+from specstream.compiler.text import python_string
 
 __all__ = ["RaiseArguments", "of_python"]
 
@@ -26,12 +27,13 @@ def of_python(value: Any) -> Any:
     """A string and a null as Python has them, and anything else as it is.
 
     >>> from specstream.columns.strings import string_code
+    >>> from specstream.compiler.text import Text
     >>> of_python(Text(string_code("a"), "a")) + "b"
     'ab'
     """
     if is_none(value):
         return None
-    return str(value) if isinstance(value, Text) else value
+    return python_string(value)
 
 
 def settled(value: Any) -> Any:
@@ -89,14 +91,8 @@ class RaiseArguments(ast.NodeTransformer):
         self.ours = ours
         self.static_value = static_value
 
-    def made(self, error: ast.expr | None) -> None:
-        """Rewrites the arguments of a call that makes an exception."""
-        if isinstance(error, ast.Call):
-            error.args = [self.argument(one) for one in error.args]
-            for keyword in error.keywords:
-                keyword.value = self.argument(keyword.value)
-
     def argument(self, node: ast.expr) -> Any:
+        """One of those of the call that makes it."""
         value = self.visit(node)
         return value if isinstance(node, ast.Starred) else self.ours(settled, value, at=node)
 
@@ -127,16 +123,13 @@ class RaiseArguments(ast.NodeTransformer):
         if isinstance(self.static_value(function), types.FunctionType):
             return self.ours(of_python, self.as_elsewhere(node), at=node)
         if not isinstance(function, ast.Attribute):
-            node.args = [self.visit(one) for one in node.args]
-            for keyword in node.keywords:
-                keyword.value = self.visit(keyword.value)
+            change_arguments(node, self.visit)
             return node
         if function.attr == "is_null":
             return self.as_elsewhere(node)
         call = self.ours(asked, self.visit(function.value), ast.Constant(function.attr), at=node)
         assert isinstance(call, ast.Call)
-        call.args += map(self.as_elsewhere, node.args)
+        change_arguments(node, self.as_elsewhere)
+        call.args += node.args
         call.keywords = node.keywords
-        for keyword in call.keywords:
-            keyword.value = self.as_elsewhere(keyword.value)
         return call

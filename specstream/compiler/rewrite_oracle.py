@@ -11,6 +11,7 @@ import copy
 import functools
 import math
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,12 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.event_lists import ItemRead, oracle_item
-from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
+from specstream.compiler.exceptions import (
+    catches_anything,
+    caught_classes,
+    change_arguments,
+    steps_aside,
+)
 from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
@@ -129,27 +135,19 @@ class OracleRewriter(Rewriter):
     def visit_Raise(self, node: ast.Raise) -> Any:
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         told = self.told(node.exc, None if called is None else self.check.static_value(called))
+        for made in (node.exc if told is None else None, node.cause):
+            if isinstance(made, ast.Call):
+                change_arguments(made, self.says)
         if told is not None:
             node.exc = told
-            if isinstance(node.cause, ast.Call):
-                node.cause.args = [self.said(one) for one in node.cause.args]
-                for keyword in node.cause.keywords:
-                    keyword.value = self.said(keyword.value)
-            return node
-        if self.analysis.catches:
-            for made in (node.exc, node.cause):
-                if isinstance(made, ast.Call):
-                    made.args = [self.said(one) for one in made.args]
-                    for keyword in made.keywords:
-                        keyword.value = self.said(keyword.value)
-            return node
-        arguments = self.raise_arguments()
-        arguments.made(node.exc)
-        arguments.made(node.cause)
         return node
 
-    def raise_arguments(self) -> RaiseArguments:
-        return RaiseArguments(self.visit, self.ours, self.check.static_value)
+    @property
+    def says(self) -> Callable[[ast.expr], Any]:
+        """What is done to each value that an exception is made of."""
+        if self.analysis.catches:
+            return self.said
+        return RaiseArguments(self.visit, self.ours, self.check.static_value).argument
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
@@ -160,8 +158,7 @@ class OracleRewriter(Rewriter):
             failing = ast.copy_location(ast.Raise(told, None), node)
             return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
         if node.msg is not None:
-            says = self.said if self.analysis.catches else self.raise_arguments().argument
-            node.msg = says(node.msg)
+            node.msg = self.says(node.msg)
         return node
 
     def said(self, value: ast.expr) -> Any:

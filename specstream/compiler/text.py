@@ -40,6 +40,7 @@ __all__ = [
     "TEXT",
     "Text",
     "TextType",
+    "python_string",
     "refusal",
     "refuse",
     "tell_texts",
@@ -128,6 +129,11 @@ class Text:
         return f"Text({int(self.code)})" if self._texts is None else repr(str(self))
 
 
+def python_string(value: Any) -> Any:
+    """A text as a string of Python's, and anything else as it is."""
+    return str(value) if isinstance(value, Text) else value
+
+
 def tell_texts(error: BaseException) -> None:
     """Makes of the texts that an exception was made of Python's strings: whoever gets it looks at
     them when the table may have forgotten them, as a batch that fails is undone.
@@ -138,7 +144,7 @@ def tell_texts(error: BaseException) -> None:
     ('a', 1)
     """
     if any(isinstance(one, Text) for one in error.args):
-        error.args = tuple(str(one) if isinstance(one, Text) else one for one in error.args)
+        error.args = tuple(map(python_string, error.args))
 
 
 def refuse(problem: str, way_out: str) -> NoReturn:
