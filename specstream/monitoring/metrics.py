@@ -15,7 +15,7 @@ name                                  type    what
 specstream_events_total               counter events applied
 specstream_commits_total              counter transactions committed
 specstream_head_runs_total            counter transactions that the head ran at their first try
-specstream_speculative_runs_total     counter transactions run ahead of their turn
+specstream_speculative_runs_total     counter runs of transactions ahead of their turn
 specstream_aborts_total               counter runs dropped, by ``reason``
 specstream_vertex_conflicts           gauge   of a pipeline: those for a ``vertex``, at least
 specstream_busy_seconds_total         counter time inside batches
@@ -91,7 +91,7 @@ COUNTERS: tuple[tuple[str, str, Callable[[Statistics], float]], ...] = (
     ("events", "Events applied.", lambda stats: stats.events),
     ("commits", "Transactions committed.", lambda stats: stats.commits),
     ("head_runs", "Transactions that the head ran at their first try.", lambda s: s.head_runs),
-    ("speculative_runs", "Transactions run ahead of their turn.", lambda s: s.speculative_runs),
+    ("speculative_runs", "Runs of transactions ahead of their turn.", lambda s: s.speculative_runs),
     ("busy_seconds", "Time inside batches.", lambda stats: stats.seconds),
     ("late_events", "Events that came below their source's frontier.", lambda stats: stats.late),
 )

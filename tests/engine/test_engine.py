@@ -382,7 +382,8 @@ def test_statistics_add_up() -> None:
         stats = engine.stats
     assert stats.events == 8_000
     assert stats.commits == 1_000
-    assert stats.head_runs + stats.speculative_runs == stats.commits
+    # What was dropped before its turn may have run speculatively once more.
+    assert 0 <= stats.head_runs + stats.speculative_runs - stats.commits <= stats.reruns
     assert stats.reruns == sum(stats.aborts.values())
     assert stats.time_per_event > 0
     assert 0 <= stats.abort_rate <= 1
