@@ -39,8 +39,8 @@ class Statistics:
         events: events applied; of a pipeline with phases by time the phases.
         commits: transactions committed.
         head_runs: transactions that the head ran in place at their first try.
-        speculative_runs: runs ahead of their turn. What is dropped while it waits for its turn runs so
-            once more: they may be more than the transactions.
+        speculative_runs: runs ahead of their turn. What is dropped while it waits runs so once
+            more: they may be more than the transactions.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
             long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the

@@ -22,8 +22,8 @@ class Profile:
         operator: its name.
         protocol: "value" or "eager".
         events: that were applied.
-        speculative_runs: runs ahead of their turn. What is dropped while it waits for its turn runs so
-            once more: they may be more than the transactions.
+        speculative_runs: runs ahead of their turn. What is dropped while it waits runs so once
+            more: they may be more than the transactions.
         aborts: how many of them were dropped, by reason.
         conflicts: how many of them were dropped for a word.
         horizon: transactions that may start ahead of the head, as it stands.
