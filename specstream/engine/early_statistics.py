@@ -41,7 +41,8 @@ class EarlyStatistics:
         revocations: times that applied transactions were taken back, as an earlier event came.
         revoked: transactions that were; of these
         republished: published again without a run, as all that they had read was as before, and
-        rerun: run again.
+        rerun: run again. What is neither was given up, as an event came in its midst or what a
+            timer raised has become final: its events begin anew.
         seconds: time spent revoking and publishing again.
         lead_median: seconds from the answer of ``poll_early`` that first told an event's rows until
             they were final, or a poll took them as such; the median of the latest 4,096 events that

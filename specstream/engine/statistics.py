@@ -39,8 +39,9 @@ class Statistics:
         events: events applied; of a pipeline with phases by time the phases.
         commits: transactions committed.
         head_runs: transactions that the head ran in place at their first try.
-        speculative_runs: runs ahead of their turn. What is dropped while it waits runs so once
-            more: they may be more than the transactions.
+        speculative_runs: runs ahead of their turn, and those of a head that keeps logs as well: of
+            protocol "eager", and where results are early. What is dropped while it waits runs so
+            once more: they may be more than the transactions.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
             long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the
@@ -53,7 +54,9 @@ class Statistics:
             asked for it. "timer": one was due between the events of a chunk. "revoked": of early
             results, an earlier event came and changed what this one had read.
         reruns: runs that took the place of a dropped one.
-        head_aborts: runs that began as the head and were dropped for a conflict; always 0.
+        head_aborts: runs that began as the head and were dropped for a conflict. There are none but
+            of protocol "eager", which a timer that fires, or an entry that expires, before the head
+            can make conflict.
         parks: times a worker went to sleep inside a batch.
         timers: timers that have fired.
         seconds: time inside batches.
@@ -75,8 +78,8 @@ class Statistics:
         running: a batch is in flight.
         waiting: length of the wait queue: transactions that have run ahead of their turn and are
             not yet committed.
-        reached: order time of the last event applied by ``process``, as the table had it; None:
-            there is none, or no ``order_by``.
+        reached: order time of the last event that ``process`` has applied or set aside, as the
+            table had it; None: there is none, or no ``order_by``.
         lag: how far what is applied lies behind what has come, in order time: seconds where the
             order column holds times, else its own unit. Of submitted events: from the frontier to
             the last event. None: nothing has an order time.

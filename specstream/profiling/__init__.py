@@ -18,8 +18,9 @@ from specstream.profiling.profile import Profile
 
 __all__ = ["HotPlace", "Profile", "conflicts_by_vertex", "hot_places", "profile_of"]
 
-# The reasons of an abort that name a word.
-CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen", "shadow")
+# The reasons of an abort that name a word. Of a run that has kept the head waiting it is one that
+# it has read, and that has changed.
+CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen", "shadow", "runaway")
 
 
 class Counts(Protocol):

@@ -1313,6 +1313,7 @@ static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transac
     if (ss_has_timers(engine))
         engine->timers->until = INT64_MIN; /* one event: nothing follows that it has to stop for */
     ss_touched_settle(worker, false);
+    ss_count(&worker->statistics.head_runs, 1);
     worker->is_early = true;
     ss_call(worker, SS_PLAIN, span->first, span->last);
     worker->is_early = false;
@@ -1377,11 +1378,11 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
         ; /* applied, or not */
     else if (holds && fits)
         applied = make_applied(engine, transaction, reruns);
-    else if (!holds || divides)
+    else if (!holds || divides || raised)
         ss_drop(worker, transaction,
-                divides                                          ? SS_ABORT_TIMER
-                : transaction->verdict == SS_COMPLETED || raised ? SS_ABORT_CONFLICT
-                                                                 : ss_reason_of(transaction->verdict));
+                divides            ? SS_ABORT_TIMER
+                : raised && !holds ? SS_ABORT_CONFLICT
+                                   : ss_reason_of(transaction->verdict));
     /* Of a barrier the log is kept; what it has taken is not. */
     if (applied == NULL)
         engine->protocol->roll_back(engine, transaction);
@@ -1425,6 +1426,8 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     ss_set_status(transaction, transaction->number, SS_IN_PLACE);
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
+    if (engine->boost == NULL)
+        ss_drop(worker, transaction, ss_reason_of(transaction->verdict));
     bool done = ss_run_in_place(worker, transaction, transaction->number);
     ss_count(&worker->statistics.commits, done);
     note_final(engine->early, transaction);
@@ -1665,7 +1668,6 @@ void ss_run_open(struct ss_worker *worker)
             ss_after_commit(worker);
             if ((number = worker->runs_next) >= 0) {
                 worker->runs_next = -1;
-                ss_count(&worker->statistics.head_runs, 1);
                 ss_run_speculatively(worker, number);
             }
         } else if ((number = retry(worker)) >= 0 || (number = claim(worker)) >= 0) {

@@ -1120,7 +1120,7 @@ void model_follow(struct model *model, const struct shape *shape, int64_t time,
     struct container_due due;
     if (!containers->goes_by_time)
         return;
-    uint64_t ends = contents->ends;
+    uint64_t ends = contents->ends, before = contents->stamp;
     uint64_t fired = state[containers->of[TIMERS].header + SS_HEADER_FIRED];
     while (next_due(model, shape, time, &due)) {
         const uint64_t *key = contents->rows[due.container][due.row];
@@ -1130,11 +1130,12 @@ void model_follow(struct model *model, const struct shape *shape, int64_t time,
         if (!model_unit(model, shape, &due))
             break;
     }
-    /* Whether the end has begun shows by nothing but what it says. */
+    /* Whether the end has begun shows by nothing but what it says. What fired at it may have set
+     * others, which are not of it, also where none of its own is left. */
     if (outcome->ending == 0)
         contents->ends = 0;
     else if (contents->ends == 0)
-        contents->ends = ends != 0 ? ends : contents->stamp;
+        contents->ends = ends != 0 ? ends : time == INT64_MAX ? before : contents->stamp;
 }
 
 void model_pass(struct model *model, const struct shape *shape, int64_t time)

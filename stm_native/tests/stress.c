@@ -237,6 +237,8 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
     } else if (is_over) {
         if (job->ends_input && !model_fire(model, shape, INT64_MAX))
             fail("a timer raises at the end in the sequential run, and has not");
+        if (job->ends_input)
+            ss_engine_go_on_ending(world->engine, 0); /* its caller has heard of it: it is over */
     } else {
         fail("the job ended after %" PRId64 " of %" PRId64 " events, and nobody asked for that",
              outcome->consumed, job->count);

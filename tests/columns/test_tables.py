@@ -140,6 +140,17 @@ def test_of_no_rows_nothing_comes(run: Callable[[Any], pa.Table], nothing: Any) 
     assert run(nothing).num_rows == 0
 
 
+@pytest.mark.parametrize("keys", [False, True])
+def test_a_source_column_of_no_rows_has_no_type(keys: bool) -> None:
+    nothing: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "from")}
+    rows = pa.table(COLUMNS).append_column("from", pa.array(["a"] * len(COLUMNS["i"])))
+    with ss.Engine(echo, keys=keys) as engine:
+        assert engine.process(nothing, order_by="t", source="from").num_rows == 0
+        assert engine.process(rows, order_by="t", source="from").num_rows == rows.num_rows
+        engine.submit(nothing, order_by="t", source_column="from")
+    assert echo.run_sequential(nothing, order_by="t", source="from").output.num_rows == 0
+
+
 class Broken:
     def __arrow_c_stream__(self, requested: object = None) -> object:
         raise RuntimeError("the connection was closed")

@@ -64,6 +64,32 @@ def test_they_count_what_became_of_revoked_transactions() -> None:
     assert early_of(engine) == after, "also when it is closed"
 
 
+@ss.operator(state=Cells, event={"upto": int}, emits={})
+def rows_of_cells(state, event, emit):
+    for at in range(event.upto):
+        state.sums[at] += 1
+
+
+def test_a_run_is_counted_once_and_a_dropped_one_is_told() -> None:
+    dropped = []
+    with ss.Engine(
+        rows_of_cells, sources=["a"], early=True, horizon=4, limits=ss.Limits(writes=4),
+        on_abort=lambda told: dropped.append((told.sequence, told.reason)),
+    ) as engine:  # fmt: skip
+        events = {"time": np.arange(40), "upto": np.where(np.arange(40) % 10 == 3, 8, 1)}
+        engine.submit(events, order_by="time", source="a")
+        engine.poll_early(timeout=None)
+        engine.advance("a")
+        engine.poll(timeout=None)
+        stats = engine.stats
+    assert stats.commits == 40
+    assert stats.head_runs == 0, "where results are early the head keeps logs as well"
+    assert 0 <= stats.speculative_runs - stats.commits <= stats.reruns
+    assert stats.reruns == sum(stats.aborts.values()) == len(dropped)
+    for late in (3, 13, 23, 33):
+        assert (late, "log_full") in dropped
+
+
 def test_without_early_results_there_are_none() -> None:
     with ss.Engine(cell) as engine:
         assert engine.stats.early is None

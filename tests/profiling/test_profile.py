@@ -183,6 +183,40 @@ def test_elements_under_one_ownership_record_are_told_by_the_advice() -> None:
     assert not any("share=" in sentence for sentence in apart.advice)
 
 
+class Balanced(ss.State):
+    """What is taken from one is given to the other."""
+
+    left = ss.scalar(int)
+    right = ss.scalar(int)
+
+
+@ss.operator(state=Balanced, event={"x": int}, emits={"total": int})
+def loops_on_a_mixture(state, event, emit):
+    left = state.left
+    total = 0
+    for i in range(20_000):
+        total += i * event.x % 7
+    right = state.right
+    while left + right != 0:
+        total += 1
+    if event.x % 50 == 0:
+        state.left = left - 1
+        state.right = right + 1
+    emit(total)
+
+
+def test_runs_that_kept_the_head_waiting_are_among_the_conflicts() -> None:
+    for _ in range(30):
+        with ss.Engine(loops_on_a_mixture, threads=8, horizon=20, chunk=1) as engine:
+            engine.process({"x": range(1_000)})
+            found = engine.profile()
+        assert sum(word.aborts for word in found.words) <= found.conflicts
+        assert sum(word.share for word in found.words) < 1 + 1e-9
+        if found.aborts["runaway"] > 0:
+            return
+    pytest.fail("no run ever ran away: the test proves nothing")
+
+
 def test_profiling_does_not_change_the_answer() -> None:
     rng = np.random.default_rng(3)
     table = {"x": rng.integers(0, 100, 4000), "at": rng.integers(0, 9, 4000)}
