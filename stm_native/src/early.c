@@ -112,6 +112,7 @@ void ss_early_close(struct ss_engine *engine)
     free(early->news.at);
     engine->protocol = early->protocol;
     free(early);
+    ss_timers_state_changed(engine);
     /* Which entries are free is said by the owner's words again. With the mutex: who looks at a key may
      * find out at once. */
     pthread_mutex_lock(&engine->containers_mutex);

@@ -288,6 +288,7 @@ void ss_engine_state_changed(struct ss_engine *engine)
     pthread_mutex_lock(&engine->queue.mutex);
     ss_early_close(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
+    ss_timers_state_changed(engine);
     if (engine->config.container_count == 0)
         return;
     /* With the mutex: somebody who looks at a key may be making it of words that have changed meanwhile,

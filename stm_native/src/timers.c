@@ -435,12 +435,18 @@ bool ss_timers_renew(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return true;
-    timers->count = timers->aside_count = timers->end = timers->counted = 0;
+    timers->count = timers->aside_count = timers->counted = 0;
     timers->latest = INT64_MIN;
     if (!ss_timers_reserve(engine, entries_of(engine)))
         return false;
     collect(engine);
     return true;
+}
+
+void ss_timers_state_changed(struct ss_engine *engine)
+{
+    if (engine->timers != NULL)
+        engine->timers->end = 0;
 }
 
 void ss_timers_start(struct ss_engine *engine)

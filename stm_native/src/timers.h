@@ -67,6 +67,9 @@ enum ss_fired {
 /* False: out of memory. */
 bool ss_timers_open(struct ss_engine *engine);
 void ss_timers_close(struct ss_engine *engine);
+/* The state is another: no end has begun. By its owner, as whoever looks at a key may renew the heap while the
+ * owner asks for the end. */
+void ss_timers_state_changed(struct ss_engine *engine);
 /* No job runs: the heap is made anew of the entries. False: out of memory. */
 bool ss_timers_renew(struct ss_engine *engine);
 /* A job begins. */
