@@ -255,6 +255,19 @@ def test_streaming_a_directory_raises_the_error_itself(
         )
 
 
+def test_streaming_a_directory_refuses_names_that_are_patterns(
+    session: Any, engine: ss.Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "in[1]").mkdir()
+    with pytest.raises(ss.ConfigurationError, match=r"path=.*in\[1\]'.* for a pattern"):
+        ss.spark.stream_directory(
+            session,
+            tmp_path / "in[1]",
+            feed_into(engine, lambda table, batch_id: None),
+            checkpoint=tmp_path / "checkpoint",
+        )
+
+
 def test_bad_options_are_named(engine: ss.Engine) -> None:
     bad: Any = "somewhere"
     with pytest.raises(ss.ConfigurationError, match="to='somewhere'"):
