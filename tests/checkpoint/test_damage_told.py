@@ -257,6 +257,12 @@ def test_a_gap_that_nothing_builds_on_is_told_and_is_no_damage(run: RunDirectory
     assert json.loads(invoke("checkpoint", "verify", run.path, "--json").stdout)["gaps"] == [batch]
 
 
+def test_a_run_without_sparks_checkpoint_is_told(run: RunDirectory) -> None:
+    shutil.rmtree(run.spark)
+    troubles, _ = verified(run)
+    assert "put a copy of it back" in troubles[str(run.spark)]
+
+
 def test_a_file_that_cannot_be_read_is_told_without_a_traceback(run: RunDirectory) -> None:
     (path := run.files / names(run, "increment")[-1]).unlink()
     path.mkdir()
