@@ -257,6 +257,12 @@ def test_a_gap_that_nothing_builds_on_is_told_and_is_no_damage(run: RunDirectory
     assert json.loads(invoke("checkpoint", "verify", run.path, "--json").stdout)["gaps"] == [batch]
 
 
+def test_a_path_that_the_record_could_not_hold_is_refused(tmp_path: Path) -> None:
+    """A run began with it, and no start could read the record."""
+    with pytest.raises(ss.ConfigurationError, match=r"--output '/out\\udcff' is no UTF-8"):
+        RunDirectory(tmp_path / "run").check({"--output": "/out\udcff", "--errors": None})
+
+
 def test_a_run_without_sparks_checkpoint_is_told(run: RunDirectory) -> None:
     shutil.rmtree(run.spark)
     troubles, _ = verified(run)
