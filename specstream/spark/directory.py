@@ -71,6 +71,9 @@ def stream_directory(
         if (pattern := pattern_below(text)) is not None:
             raise ConfigurationError(f"{option}={text!r}: {pattern!r}: {REFUSED_NAME}")
         reader = session.readStream.schema(session.read.parquet(text).schema)
+        # Else a later start leaves out files that were modified a week before the newest, as when
+        # somebody has copied them with their times.
+        reader = reader.option("maxFileAge", "36500d")
         if files_per_trigger is not None:
             reader = reader.option("maxFilesPerTrigger", files_per_trigger)
         return reader.parquet(text)
