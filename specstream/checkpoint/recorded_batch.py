@@ -39,8 +39,8 @@ __all__ = [
 _LOOKS = 3
 
 _KEPT = (
-    "rows of the last K batches are kept by foreach_batch(..., checkpoint=..., keep_batches=K), "
-    "and those of a batch that fails"
+    "rows of the last K batches are kept by foreach_batch(..., checkpoint=..., keep_batches=K) or "
+    "specstream run --keep-batches K, and those of a batch that fails"
 )
 
 

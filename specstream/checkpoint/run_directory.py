@@ -135,6 +135,14 @@ class RunDirectory:
             ConfigurationError: the directory is somebody else's.
             SnapshotError: the run in it was begun with other settings; names them.
         """
+        for option, value in settings.items():
+            try:
+                (value or "").encode()
+            except UnicodeEncodeError:  # no start could read it from the record again
+                raise ConfigurationError(
+                    f"--checkpoint {self.path}: {option} {value!r} is no UTF-8, as the record of a "
+                    "run is: rename it"
+                ) from None
         if self.has_batches:
             added = {option: settings[option] for option in self.adds(settings)}
             check_settings(

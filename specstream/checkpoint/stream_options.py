@@ -177,9 +177,12 @@ class StreamOptions:
             )
         for old, new in self.rename.items():
             if new != engine.name:
+                give = f"give rename={{{old!r}: {engine.name!r}}}"
+                if old == engine.name:
+                    give = "give the names the other way round, the former one first"
                 raise ConfigurationError(
                     f"rename={{{old!r}: {new!r}}}: the operator is called {engine.name!r} now: "
-                    f"give rename={{{old!r}: {engine.name!r}}}"
+                    f"{give}"
                 )
 
     def _check_rejected(self, engine: Engine) -> None:

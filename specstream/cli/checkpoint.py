@@ -81,6 +81,11 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
             (troubles if run.is_there else missing)[str(run.path / RECORD)] = run.trouble
         if log is not None:
             troubles |= _troubles_of_spark(found, log)
+        elif run is not None and any(one.query not in (None, OF_SOURCES) for one in found.files):
+            missing[str(run.spark)] = (
+                "Spark's checkpoint of the run is not there, and no start goes on without it: put "
+                "a copy of it back, of the same time as the files"
+            )
         apart = None if log is None else found.fits(log)
         if as_json:
             told = {"troubles": {**troubles, **missing}, "gaps": found.gaps}

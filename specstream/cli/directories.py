@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,18 @@ import click
 import pyarrow as pa
 import pyarrow.dataset
 
+from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.monitoring.watch import newest_time
 from specstream.operator.operator import Operator
 
-__all__ = ["DIRECTORY", "check_input", "check_inputs", "check_no_files"]
+__all__ = [
+    "DIRECTORY",
+    "check_apart",
+    "check_input",
+    "check_inputs",
+    "check_no_files",
+    "check_no_patterns",
+]
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -116,3 +125,42 @@ def check_no_files(option: str, directory: Path) -> None:
             f"{option} {directory}: there are Parquet files in it already; name a new or empty "
             "directory"
         )
+
+
+def check_no_patterns(directories: Iterable[Path]) -> None:
+    """Refuses a directory for Spark whose files it would mix up, by their names.
+
+    Raises:
+        click.ClickException: names the file or directory.
+    """
+    for directory in directories:
+        if (pattern := pattern_below(directory)) is not None:
+            raise click.ClickException(
+                f"--input {directory}: {pattern!r}: {REFUSED_NAME}, or give --from in place of "
+                "--input"
+            )
+
+
+def check_apart(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
+    """Refuses directories that are written to below one that is read: the next start reads both.
+
+    What is below a name that begins with ``.`` or ``_`` is not read.
+
+    Args:
+        read: the directories of the input, by the option with its value.
+        written: those of the output, by option; None where it is not given.
+
+    Raises:
+        click.ClickException: names both.
+    """
+    for origin, above in read.items():
+        for option, directory in written.items():
+            if directory is None:
+                continue
+            path = os.path.relpath(os.path.realpath(directory), os.path.realpath(above))
+            names = [] if path == "." else path.split(os.sep)
+            if not any(name[0] in "._" for name in names):
+                raise click.ClickException(
+                    f"{option} {directory}: it is in {origin}, and what is written there would be "
+                    "read as input: give it a place of its own"
+                )

@@ -31,7 +31,7 @@ def reported_errors() -> Iterator[None]:
                 f"standard output: {error.strerror}: the report could not be written there; give "
                 "it to another place"
             ) from error
-        ours = isinstance(error, SpecstreamError | ImportError)
+        ours = isinstance(error, SpecstreamError | ImportError) or _is_of_our_file(error)
         if ours and not hasattr(error, "specstream_partial"):
             raise click.ClickException(str(error)) from error
         # The user's own error: its traceback leads into the user's code.
@@ -43,6 +43,18 @@ def _writer_of(error: OSError) -> str:
     """The package whose code was at work; those that write the report write nothing else."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _is_of_our_file(error: Exception) -> bool:
+    """Whether a file that specstream reads or writes is in the way, and not one of the user's code.
+
+    Such an error has the file's name, and its traceback would lead into specstream only.
+    """
+    if not isinstance(error, OSError) or error.filename is None:
+        return False
+    walked = traceback.walk_tb(error.__traceback__)
+    packages = [str(at.f_globals.get("__name__", "")).partition(".")[0] for at, _ in walked]
+    return [one for one in packages if one not in sys.stdlib_module_names][-1] == "specstream"
 
 
 def needs(extra: str, *modules: str) -> None:

@@ -58,4 +58,16 @@ def _log(directory: Path) -> pa.Table:
             f"{directory}: there are no Parquet files in it; expected what specstream run --early "
             "has written"
         )
+    logs = sorted({_without_partitions(Path(file), directory) for file in dataset.files})
+    if len(logs) > 1:
+        raise click.ClickException(
+            f"{directory}: there are the logs of several sinks in it, each with rows of its own: "
+            f"give one of {', '.join(map(str, logs))}"
+        )
     return log
+
+
+def _without_partitions(file: Path, directory: Path) -> Path:
+    """The directory of the log that has a file, which may lie further down, as in ``day=1``."""
+    inner = file.parent.relative_to(directory).parts
+    return directory.joinpath(*(name for name in inner if "=" not in name))

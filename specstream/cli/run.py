@@ -17,7 +17,13 @@ import click
 
 import specstream as ss
 from specstream.checkpoint.run_directory import RunDirectory
-from specstream.cli.directories import DIRECTORY, check_inputs, check_no_files
+from specstream.cli.directories import (
+    DIRECTORY,
+    check_apart,
+    check_inputs,
+    check_no_files,
+    check_no_patterns,
+)
 from specstream.cli.early_log import EarlyLog, check_early
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
@@ -166,10 +172,21 @@ def run(
         rows, newest, events = 0, None, None
         if origin is None:
             input_, rows, newest = check_inputs(inputs, operator, order_by, source)
+            check_no_patterns(path for _, path in inputs)
         else:
             events = source_of(origin)
-        place = None if checkpoint is None else RunDirectory(checkpoint)
         late_output = event_time["late_output"]
+        outputs = {
+            "--output": output,
+            "--late-output": late_output,
+            "--early": early_output,
+            "--errors": errors_output,
+        }
+        read = {f"--input {path}": path for _, path in inputs}
+        if origin is not None and "://" not in origin:
+            read = {f"--from {origin}": Path(origin)}
+        check_apart(read, {**outputs, "--checkpoint": checkpoint})
+        place = None if checkpoint is None else RunDirectory(checkpoint)
         settings = settings_of(
             operator,
             arguments,
@@ -179,12 +196,7 @@ def run(
                 **({} if events is None else {"--from": events.name}),
             },
             dict(inputs),
-            {
-                "--output": output,
-                "--late-output": late_output,
-                "--early": early_output,
-                "--errors": errors_output,
-            },
+            outputs,
             is_in_time=event_time["watermark"] is not None,
         )
         goes_on = place is not None and place.check(settings)

@@ -27,13 +27,17 @@ class DatasetSource(Source):
             self._dataset = of
             self.name = "a dataset"
         elif isinstance(of, str | os.PathLike):
+            # By its real path the files in a position are the same, however the next start calls
+            # the directory, and wherever it runs.
+            given = os.fspath(of)
+            where = given if "://" in given else os.path.realpath(given)
             try:
-                self._dataset = pds.dataset(of, format=format)
+                self._dataset = pds.dataset(where, format=format)
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise ConfigurationError(
                     f"of={os.fspath(of)!r} cannot be read as {format}: {error}"
                 ) from error
-            self.name = f"the dataset {os.path.realpath(of)!r}"
+            self.name = f"the dataset {where!r}"
         else:
             raise refused("of", of, "a path, a pyarrow.dataset.Dataset, or a table of pyarrow")
         self._stopped = False
@@ -58,12 +62,17 @@ class DatasetSource(Source):
 
     def _go_to(self, position: Position) -> None:
         number, path = position["number"], position["path"]
-        found = _path(self._fragments[number]) if number < len(self._fragments) else None
-        if found != path:
+        count = len(self._fragments)
+        found = _path(self._fragments[number]) if number < count else None
+        # An earlier version has written down paths as they were given.
+        if found is None or os.path.realpath(found) != os.path.realpath(path):
+            now = f"that file is {found!r} now"
+            if found is None:
+                now = f"the number of files is {count} now"
             raise SourceError(
                 f"{self._wanted.what}: {self.name} was read up to file {number}, {path!r}, and "
-                f"that file is {found!r} now: files that were read must stay, and names of new "
-                "ones must sort behind them"
+                f"{now}: files that were read must stay, and names of new ones must sort behind "
+                "them"
             )
         self._number, self._done = number, position["rows"]
 

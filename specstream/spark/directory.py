@@ -10,6 +10,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from specstream.declarations.options import function, instance, integer
 from specstream.declarations.options import path as checked_path
+from specstream.errors import ConfigurationError
+from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.spark.feed import BatchFeed
 from specstream.spark.stopping import ending_on_sigterm
 from specstream.spark.union import checked_shared, union
@@ -49,7 +51,8 @@ def stream_directory(
         on_batch: called with the batch id after each batch that was applied, on Spark's thread.
 
     Raises:
-        ConfigurationError: an argument is not what it must be.
+        ConfigurationError: an argument is not what it must be, or the name of a file is one that
+            Spark takes for a pattern.
         Exception: what the operator, the engine or the sink raised, as it was raised.
         SystemExit: with status 143; SIGTERM came, and the batch under way is done.
     """
@@ -65,7 +68,12 @@ def stream_directory(
 
     def stream_of(option: str, path: object) -> DataFrame:
         text = checked_path(option, path)
+        if (pattern := pattern_below(text)) is not None:
+            raise ConfigurationError(f"{option}={text!r}: {pattern!r}: {REFUSED_NAME}")
         reader = session.readStream.schema(session.read.parquet(text).schema)
+        # Else a later start leaves out files that were modified a week before the newest, as when
+        # somebody has copied them with their times.
+        reader = reader.option("maxFileAge", "36500d")
         if files_per_trigger is not None:
             reader = reader.option("maxFilesPerTrigger", files_per_trigger)
         return reader.parquet(text)

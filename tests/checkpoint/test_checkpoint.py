@@ -475,6 +475,7 @@ def test_an_operator_with_another_name_goes_on_where_the_former_one_is_told(tmp_
     [
         ({"rename": {"old": "mark_cell"}}, "give checkpoint= as well"),
         ({"rename": {"old": "new"}, "checkpoint": "at"}, r"give rename=\{'old': 'mark_cell'\}"),
+        ({"rename": {"mark_cell": "new"}, "checkpoint": "at"}, "the former one first"),
         ({"rename": "old"}, r"rename='old'; expected the operator's name by its former one"),
         ({"rename": {"old": 3}}, r"rename=\{'old': 3\}; expected the operator's name by"),
     ],

@@ -257,6 +257,28 @@ def test_a_gap_that_nothing_builds_on_is_told_and_is_no_damage(run: RunDirectory
     assert json.loads(invoke("checkpoint", "verify", run.path, "--json").stdout)["gaps"] == [batch]
 
 
+def test_a_path_that_the_record_could_not_hold_is_refused(tmp_path: Path) -> None:
+    """A run began with it, and no start could read the record."""
+    with pytest.raises(ss.ConfigurationError, match=r"--output '/out\\udcff' is no UTF-8"):
+        RunDirectory(tmp_path / "run").check({"--output": "/out\udcff", "--errors": None})
+
+
+def test_a_run_without_sparks_checkpoint_is_told(run: RunDirectory) -> None:
+    shutil.rmtree(run.spark)
+    troubles, _ = verified(run)
+    assert "put a copy of it back" in troubles[str(run.spark)]
+
+
+def test_a_file_that_cannot_be_read_is_told_without_a_traceback(run: RunDirectory) -> None:
+    (path := run.files / names(run, "increment")[-1]).unlink()
+    path.mkdir()
+    for words in (["checkpoint", "list"], ["checkpoint", "verify"], ["state"]):
+        done = invoke(*words, run.path)
+        assert done.exit_code == 1
+        assert done.stderr.startswith("Error: ")
+        assert str(path) in done.stderr
+
+
 def test_an_older_state_is_said_to_be_one(run: RunDirectory, tmp_path: Path) -> None:
     newest = run.files / f"{LAST:010d}.increment"
     change(newest, random.Random(3))

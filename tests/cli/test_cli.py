@@ -300,6 +300,40 @@ def test_run_refuses_an_empty_input_and_files_that_are_no_parquet(
     assert "not readable as Parquet" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["part[1].parquet", "{a,b}/0.parquet", "in*/0.parquet"])
+def test_run_refuses_names_that_spark_takes_for_patterns(
+    operators: Path, tmp_path: Path, name: str
+) -> None:
+    """Of two such files in one batch each row came twice, or those of another directory."""
+    path = tmp_path / "stream" / name
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"time": [1], "x": [5]}), path)
+    for directory in {path.parent, tmp_path / "stream"}:
+        result = invoke(
+            "run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+            "--output", tmp_path / "out",
+        )  # fmt: skip
+        assert result.exit_code == 1, result.output
+        assert "for a pattern" in result.stderr
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--output", "--errors", "--checkpoint"])
+@pytest.mark.parametrize("of", ["--input", "--from"])
+def test_run_refuses_to_write_where_it_reads(
+    operators: Path, stream: Path, tmp_path: Path, of: str, option: str
+) -> None:
+    """The next start would have read the rows of this one."""
+    places = {"--output": tmp_path / "out", option: stream / "below"}
+    result = invoke(
+        "run", f"{operators}:plain", of, stream, "--order-by", "time",
+        *(text for place in places.items() for text in place),
+    )  # fmt: skip
+    assert result.exit_code == 1, result.output
+    assert f"{option} {stream / 'below'}: it is in {of} {stream}" in result.stderr
+    assert not (stream / "below").exists()
+
+
 def test_run_without_java_says_what_to_install(
     operators: Path, stream: Path, tmp_path: Path
 ) -> None:

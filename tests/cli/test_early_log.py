@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -200,11 +201,14 @@ def test_latest_tells_the_rows_that_stand(log: Path, tmp_path: Path) -> None:
 def test_latest_explains_what_it_refuses(log: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
+    for sink in ("sums", "moves"):
+        shutil.copytree(log, tmp_path / "two" / sink)
     pq.write_table(pa.table({"x": [1]}), tmp_path / "other" / "0.parquet")
     for arguments, status, message in (
         ((tmp_path / "nowhere",), 2, "does not exist"),
         ((tmp_path / "empty",), 1, "there are no Parquet files in it"),
         ((tmp_path / "other",), 1, "has no column 'timestamp'"),
+        ((tmp_path / "two",), 1, "there are the logs of several sinks in it"),
         ((log, "--by", "colour"), 1, "has no column 'colour'"),
         ((log, "--json", "--csv", tmp_path / "x"), 2, "give one of them"),
         ((log, "--csv", tmp_path / "no" / "x"), 1, "Error: the table cannot be written"),

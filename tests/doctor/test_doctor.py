@@ -454,6 +454,12 @@ def test_an_extra_that_is_not_installed_is_no_fault(monkeypatch: pytest.MonkeyPa
     assert "plot" in found.found.split("not installed:")[1]
 
 
+def test_all_extras_that_users_install_are_looked_at() -> None:
+    for_developers = {"demo", "test", "docs", "dev"}
+    declared = metadata.metadata("specstream").get_all("Provides-Extra")
+    assert set(installation.EXTRAS) == set(declared or ()) - for_developers
+
+
 def test_python_below_what_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.python_version", lambda: "3.10.4")
     found = look("Python")

@@ -79,6 +79,28 @@ def test_files_that_come_in_front_or_are_gone_are_told(tmp_path: Path) -> None:
         run(tmp_path, ss.sources.dataset(tmp_path / "in"))
 
 
+def test_fewer_files_than_were_read_are_told(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "in", number, 100 * number, 100) for number in range(2)]
+    run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+    paths[1].unlink()
+    with pytest.raises(ss.SourceError, match=r"001.parquet', and the number of files is 1 now"):
+        run(tmp_path, ss.sources.dataset(tmp_path / "in"))
+
+
+def test_files_are_the_same_however_the_directory_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "in", 0, 0, 100)
+    (tmp_path / "link").symlink_to("in")
+    monkeypatch.chdir(tmp_path)
+    assert run(tmp_path, ss.sources.dataset("in")).events == 100
+    monkeypatch.chdir(tmp_path / "in")
+    for number, name in enumerate([".", tmp_path / "in", "../in", "../link"], 1):
+        write(tmp_path / "in", number, 100 * number, 100)
+        assert run(tmp_path, ss.sources.dataset(name)).events == 100
+    assert rows_of(tmp_path).equals(expected(500))
+
+
 @pytest.mark.parametrize("kind", ["table", "dataset", "ipc"])
 def test_tables_and_other_datasets(kind: str, tmp_path: Path) -> None:
     table = pa.Table.from_pylist(events(0, 100))

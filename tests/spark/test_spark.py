@@ -1,6 +1,7 @@
 """Spark feeds an engine: same answer, nothing lost, whatever goes wrong in a batch."""
 
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -252,6 +253,38 @@ def test_streaming_a_directory_raises_the_error_itself(
     with pytest.raises(ss.ConfigurationError, match="files_per_trigger=0"):
         ss.spark.stream_directory(
             session, files, feed, checkpoint=tmp_path / "checkpoint", files_per_trigger=0
+        )
+
+
+def test_a_later_start_reads_files_that_are_older_than_those_before(
+    session: Any, files: Path, engine: ss.Engine, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    shutil.copytree(files, there)
+    first = sorted(there.iterdir())[0]
+    rows = pq.read_table(first).num_rows
+    counts: list[int] = []
+    for name in (None, "old.parquet"):
+        if name is not None:
+            shutil.copy(first, there / name)
+            os.utime(there / name, (first.stat().st_mtime - 30 * 86_400,) * 2)
+        feed = feed_into(engine, lambda table, batch_id: None)
+        before = engine.stats.events
+        ss.spark.stream_directory(session, there, feed, checkpoint=tmp_path / "checkpoint")
+        counts.append(engine.stats.events - before)
+    assert counts[1] == rows
+
+
+def test_streaming_a_directory_refuses_names_that_are_patterns(
+    session: Any, engine: ss.Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "in[1]").mkdir()
+    with pytest.raises(ss.ConfigurationError, match=r"path=.*in\[1\]'.* for a pattern"):
+        ss.spark.stream_directory(
+            session,
+            tmp_path / "in[1]",
+            feed_into(engine, lambda table, batch_id: None),
+            checkpoint=tmp_path / "checkpoint",
         )
 
 
