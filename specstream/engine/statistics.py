@@ -138,6 +138,12 @@ class Statistics:
         runs = self.commits + sum(self.aborts.values())
         return self.commits / runs if runs else 1.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "aborts": dict(self.aborts)}  # a proxy is not pickled
+
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        vars(self).update(pickled, aborts=MappingProxyType(pickled["aborts"]))
+
     def __repr__(self) -> str:
         return self.sheet("Statistics").text()
 
