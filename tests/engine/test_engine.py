@@ -333,6 +333,8 @@ def test_ctrl_c_ends_a_batch(operator: str, x: int, options: str, steps: int | N
         ({"protocol": "optimistic"}, "protocol='optimistic'; expected one of value, eager"),
         ({"execution": "fast"}, "execution='fast'; expected one of ordered"),
         ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
+        ({"sources": None}, r"sources=None; expected a list of sources' names$"),
+        ({"sources": ["a", 1]}, r"sources=\['a', 1\]; expected names that are all strings or all"),
         ({"sources": b"web"}, "sources=b'web'; expected a list"),
         ({"sources": 3}, "sources=3; expected a list"),
     ],
