@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import json_option
+from specstream.cli.options import SecondsRange, json_option
 from specstream.sinks.compaction import TARGET_SIZE, compact
 
 __all__ = ["command"]
@@ -40,7 +40,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=SecondsRange(min=0),
     default=10.0,
     show_default=True,
     metavar="SECONDS",

@@ -11,6 +11,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from specstream.cli.options import SecondsRange
+
 __all__ = ["about_stream", "most_threads_option", "progress", "seconds_option"]
 
 
@@ -23,7 +25,7 @@ def seconds_option(default: float) -> Callable[[Callable[..., Any]], Callable[..
     """``--seconds``."""
     return click.option(
         "--seconds",
-        type=click.FloatRange(min=0.1),
+        type=SecondsRange(min=0.1),
         default=default,
         show_default=True,
         help="Time for measuring; reading and compiling come before.",

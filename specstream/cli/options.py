@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from specstream.engine.engine import Amount
 
 __all__ = [
     "AMOUNT",
+    "SecondsRange",
     "argument_option",
     "check_plot",
     "engine_options",
@@ -40,6 +42,18 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 rows_option = click.option(
     "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
 )
+
+
+class SecondsRange(click.FloatRange):
+    """So many seconds at least; NaN, which passes every comparison, and infinity are no time."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
 
 
 class InputType(click.ParamType[tuple[str, Path]]):

@@ -12,6 +12,7 @@ from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import check_plot, stream_options, threads_option
 from specstream.cli.target import load_operator, parse_arguments
+from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON
 
 __all__ = ["profile"]
 
@@ -21,14 +22,14 @@ __all__ = ["profile"]
 @threads_option
 @click.option(
     "--horizon",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LONGEST_HORIZON),
     default=8,
     show_default=True,
     help="Transactions that may start ahead of the next to commit.",
 )
 @click.option(
     "--chunk",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LONGEST_CHUNK),
     default=8,
     show_default=True,
     help="Events in one transaction.",
@@ -40,7 +41,9 @@ __all__ = ["profile"]
     show_default=True,
     help="How conflicts are found.",
 )
-@click.option("--top", default=10, show_default=True, help="Words to show.")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=10, show_default=True, help="Words to show."
+)
 def profile(
     *,
     target: str,

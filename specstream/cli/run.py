@@ -35,7 +35,7 @@ from specstream.cli.from_source import (
     source_of,
     url_and_column,
 )
-from specstream.cli.options import engine_options, inputs_options
+from specstream.cli.options import SecondsRange, engine_options, inputs_options
 from specstream.cli.run_directories import (
     directories_of,
     leaving_none_empty,
@@ -103,7 +103,7 @@ __all__ = ["run"]
 )
 @click.option(
     "--every",
-    type=click.FloatRange(min=0.05),
+    type=SecondsRange(min=0.05),
     metavar="SECONDS",
     help="From look to look at the statistics; by default 1, and 10 where stderr is no terminal.",
 )

@@ -155,7 +155,12 @@ def order_distance(of: pa.DataType, later: int, earlier: int) -> float:
     >>> numbers, _ = of_order(pa.array([-0.5, 2.0]))
     >>> order_distance(pa.float64(), int(numbers[1]), int(numbers[0]))
     2.5
+    >>> infinite, _ = of_order(pa.array([np.inf]))
+    >>> order_distance(pa.float64(), int(infinite[0]), int(infinite[0]))
+    0.0
     """
+    if later == earlier:
+        return 0.0  # of infinities the difference is NaN
     if pa.types.is_floating(of):
         bits = np.array([later, earlier])
         first, second = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits).view(np.float64)

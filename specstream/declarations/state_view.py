@@ -155,6 +155,12 @@ class StateView:
             return memory.elements(field), texts
         return self._layout.elements(memory, field), texts
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"state {self._layout.name!r} is a view of what is elsewhere, and can be neither "
+            "copied nor pickled: take its to_dict()"
+        )
+
     def __dir__(self) -> list[str]:
         return [field.name for field in self._layout.fields if field.space == "state"]
 

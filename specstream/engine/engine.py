@@ -240,6 +240,13 @@ class Engine:
         except Exception:
             return
 
+    def __reduce__(self) -> Any:
+        # A copy would close the engine when nobody has it any more.
+        raise TypeError(
+            f"engine of {self.name!r} has threads, and can be neither copied nor pickled: make "
+            "another one where it is wanted, Engine(operator, restore=engine.snapshot())"
+        )
+
     def __repr__(self) -> str:
         stats = self.stats
         return (

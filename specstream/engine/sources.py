@@ -42,12 +42,15 @@ def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
     Raises:
         ConfigurationError: it is no list of names.
     """
-    names = items(
-        "sources",
-        sources,
-        f"a list of sources' names: write sources=[{shown(sources)}]",
-    )
-    return tuple(_checked(name, "sources=", ConfigurationError) for name in names)
+    one = f": write sources=[{shown(sources)}]" if isinstance(sources, str | int) else ""
+    given = items("sources", sources, f"a list of sources' names{one}")
+    names = tuple(_checked(name, "sources=", ConfigurationError) for name in given)
+    for name in names:
+        if type(name) is not type(names[0]):
+            raise ConfigurationError(
+                f"sources={shown(list(names))}; expected names that are all strings or all integers"
+            )
+    return names
 
 
 END = 2**63 - 1

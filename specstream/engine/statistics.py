@@ -41,7 +41,8 @@ class Statistics:
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: runs ahead of their turn, and those of a head that keeps logs as well: of
             protocol "eager", and where results are early. What is dropped while it waits runs so
-            once more: they may be more than the transactions.
+            once more: they may be more than the transactions. So may what had run ahead of an
+            event that has raised, which is not among ``aborts``.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
             long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the
@@ -137,6 +138,12 @@ class Statistics:
         """Committed transactions per run, speculative or not; 1.0 before the first."""
         runs = self.commits + sum(self.aborts.values())
         return self.commits / runs if runs else 1.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "aborts": dict(self.aborts)}  # a proxy is not pickled
+
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        vars(self).update(pickled, aborts=MappingProxyType(pickled["aborts"]))
 
     def __repr__(self) -> str:
         return self.sheet("Statistics").text()

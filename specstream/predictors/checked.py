@@ -54,7 +54,7 @@ def next_of(predictor: Predictor, longest: int) -> Setting:
     if seconds is not None:
         is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
         if not is_number or not 0 < seconds < math.inf:
-            raise asks.wrong("seconds above 0, or None")
+            raise asks.wrong("a finite number of seconds above 0, or None")
         seconds = float(seconds)
     return Setting(horizon, chunk, events, seconds)
 

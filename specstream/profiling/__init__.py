@@ -58,7 +58,7 @@ def profile_of(
         protocol=protocol,
         events=counts.events,
         speculative_runs=counts.speculative_runs,
-        aborts=counts.aborts,
+        aborts=dict(counts.aborts),
         conflicts=conflicts,
         horizon=counts.horizon,
         chunk=counts.chunk,

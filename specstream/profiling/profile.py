@@ -119,7 +119,8 @@ class Profile:
             told = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
             rows.append(f"conflicts by vertex: {told}")
         for word in self.words[:most]:
-            rows.append(f"{word.share:7.1%}  {word.name}  ({word.aborts:,} aborts)")
+            aborts = "1 abort" if word.aborts == 1 else f"{word.aborts:,} aborts"
+            rows.append(f"{word.share:7.1%}  {word.name}  ({aborts})")
             rows += [f"{'':9}{line}" for line in word.lines[:3]]
         if len(self.words) > most:
             rows.append(f"{'':9}... and {len(self.words) - most} more words")

@@ -173,6 +173,26 @@ def test_run_explains_what_it_refuses(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "value", "message"),
+    [
+        ("tune", "--seconds", "nan", "'nan' is no number of seconds"),
+        ("bench", "--seconds", "inf", "'inf' is no number of seconds"),
+        ("profile", "--horizon", "65537", "65537 is not in the range 1<=x<=65536"),
+        ("profile", "--chunk", "1048577", "1048577 is not in the range 1<=x<=1048576"),
+        ("profile", "--top", "-3", "-3 is not in the range x>=0"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_with_its_option(
+    operators: Path, stream: Path, command: str, option: str, value: str, message: str
+) -> None:
+    result = invoke(
+        command, f"{operators}:plain", "--input", stream, "--order-by", "time", option, value
+    )
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}': {message}" in " ".join(result.stderr.split())
+
+
 def test_run_sets_aside_events_that_fail(operators: Path, tmp_path: Path) -> None:
     directory, output, failed = (tmp_path / name for name in ("some", "out", "failed"))
     directory.mkdir()

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 import signal
 import subprocess
 import sys
@@ -330,6 +333,8 @@ def test_ctrl_c_ends_a_batch(operator: str, x: int, options: str, steps: int | N
         ({"protocol": "optimistic"}, "protocol='optimistic'; expected one of value, eager"),
         ({"execution": "fast"}, "execution='fast'; expected one of ordered"),
         ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
+        ({"sources": None}, r"sources=None; expected a list of sources' names$"),
+        ({"sources": ["a", 1]}, r"sources=\['a', 1\]; expected names that are all strings or all"),
         ({"sources": b"web"}, "sources=b'web'; expected a list"),
         ({"sources": 3}, "sources=3; expected a list"),
     ],
@@ -360,6 +365,20 @@ def test_what_is_not_given_is_chosen_by_measurement(
         chosen = engine.stats.horizon, engine.stats.chunk
     if predictor is ss.Fixed and "horizon" not in options:
         assert chosen == ((0, 1) if "threads" in options else (8, 8))
+
+
+def test_figures_are_pickled_and_engines_are_not() -> None:
+    with ss.Engine(scattered, threads=2, horizon=8, chunk=8) as engine:
+        engine.process(events(100))
+        for found in (engine.stats, engine.profile()):
+            assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=r"'scattered' has threads.*restore=engine.snap"):
+                way(engine)
+            with pytest.raises(TypeError, match=r"copied nor pickled: take its to_dict\(\)"):
+                way(engine.state)
+        gc.collect()
+        assert engine.process(events(100)).num_rows > 0, "no copy has closed it"
 
 
 def test_what_is_no_operator_is_refused() -> None:
