@@ -12,13 +12,21 @@ import ast
 import functools
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
-from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
+from specstream.compiler.list_use import (
+    changed_names,
+    changes,
+    gives_back,
+    is_ready,
+    items_of,
+    kind_of,
+)
+from specstream.compiler.signatures import parameters_of
 from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
 
@@ -81,20 +89,43 @@ class Elements(ABC):
     def changed(self) -> frozenset[str]:
         """Names whose lists something may change."""
 
-        def is_changed_by(call: ast.Call, argument: ast.expr) -> bool:
-            function = self.constant(call.func)
-            if not isinstance(function, types.FunctionType) or pure_mark(function) is not None:
-                return False
+        def asks(question: Callable[..., bool], call: ast.Call, argument: ast.expr) -> bool:
             try:
-                source = self.parse(function)
-            except Exception:
+                function = self.called_function(call.func)
+            except Exception:  # its source cannot be read
                 return True
-            given = dict(zip(source.parameters, call.args, strict=False))
-            given |= {one.arg: one.value for one in call.keywords if one.arg}
-            names = {name for name, value in given.items() if value is argument}
-            return bool(names & changed_names(source.tree, lambda call, argument: True))
+            return function is not None and question(*function, call, argument)
 
-        return changed_names(self.source.tree, is_changed_by)
+        def is_changed_by(call: ast.Call, argument: ast.expr) -> bool:
+            return asks(changes, call, argument)
+
+        def is_given_by(call: ast.Call, argument: ast.expr) -> bool:
+            return asks(gives_back, call, argument)
+
+        return changed_names(self.source.tree, is_changed_by, is_given_by)
+
+    def called_function(
+        self, called: ast.expr
+    ) -> tuple[ast.FunctionDef | ast.Lambda, Sequence[str]] | None:
+        """The function of the user's that is called, and its parameters."""
+        inside = self.defined_inside(called)
+        if inside is not None:
+            return inside, parameters_of(inside.args).names
+        function = self.constant(called)
+        if not isinstance(function, types.FunctionType) or pure_mark(function) is not None:
+            return None
+        source = self.parse(function)
+        return source.tree, source.parameters
+
+    def defined_inside(self, called: ast.expr) -> ast.FunctionDef | ast.Lambda | None:
+        """The function inside of this one that is called."""
+        if not isinstance(called, ast.Name):
+            return called if isinstance(called, ast.Lambda) else None
+        value = self.value_of(called.id)
+        if isinstance(value, ast.Lambda):
+            return value
+        functions = (one for one in ast.walk(self.source.tree) if isinstance(one, ast.FunctionDef))
+        return next((one for one in functions if one.name == called.id), None)
 
     def value_of(self, name: str) -> ast.expr | None:
         """What a local name was given, once and for all."""

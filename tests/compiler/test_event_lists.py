@@ -397,6 +397,38 @@ def test_what_is_no_such_list_is_an_exception_of_the_event() -> None:
     assert_identical(run_engine(nullable, table, horizon=0), expected)
 
 
+def itself(words, is_given=True):
+    given = words
+    return given if is_given else []
+
+
+def changed_elsewhere(state, event, emit):
+    def shortened(words):
+        return words.pop()
+
+    longer = lambda words, *, by: words.append(by)  # noqa: E731
+    words = event.text.split()
+    last = shortened(words) if words else ""
+    emit(len(words), 1, last)
+    parts = event.csv.split(",")
+    longer(by="more", words=parts)
+    emit(len(parts), 2, parts[-1])
+    pairs = event.pair.split(";")
+    same = itself(pairs)
+    same.append(last)
+    itself(words=same).append("end")
+    emit(len(pairs), 3, pairs[-1])
+
+
+def test_a_list_that_a_function_changes_or_gives_back_is_one_list() -> None:
+    table = pa.table({"text": ["a b", "", "c"], "csv": ["1,2", "", "x"], "pair": ["a;b", "", "c"]})
+    operator = declared(changed_elsewhere)
+    witness.assert_agrees(operator, table)
+    expected = run_oracle(operator, table)
+    assert expected.output["out"].to_pylist() == [1, 3, 4, 0, 2, 3, 0, 2, 3]
+    assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
+
+
 def nested(state, event, emit):
     rows = [kv.split(":") for kv in event.pair.split(";")]
     for part in rows[state.n]:
