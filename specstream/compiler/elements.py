@@ -9,7 +9,10 @@ the name is read inside of the loop only. What a pattern captures is an element 
 from __future__ import annotations
 
 import ast
+import csv
 import functools
+import inspect
+import re
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +34,8 @@ from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["Elements", "captured"]
+
+_ITERATORS = (iter, map, filter, zip, reversed, enumerate, re.finditer, csv.reader, csv.DictReader)
 
 
 class Elements(ABC):
@@ -59,6 +64,7 @@ class Elements(ABC):
             elif isinstance(node, ast.For):
                 inside = (one for part in node.body for one in ast.walk(part))
                 self._inside[node] = set(map(id, inside))
+        self._repeated = [_repeated(node) for node in ast.walk(self.source.tree)]
 
     @abstractmethod
     def of(self, node: ast.expr) -> Found:
@@ -131,6 +137,25 @@ class Elements(ABC):
         """What a local name was given, once and for all."""
         binding = self.bindings.get(name)
         return None if binding is None or binding.at is not None else binding.value
+
+    def is_used_up(self, node: ast.expr | None) -> bool:
+        """Whether it is an iterator: what has gone through it finds nothing more in it."""
+        if isinstance(node, ast.Name):
+            return self.is_used_up(self.value_of(node.id))
+        if not isinstance(node, ast.Call):
+            return isinstance(node, ast.GeneratorExp)
+        made_by = self.constant(node.func)
+        if isinstance(made_by, types.FunctionType) and inspect.isgeneratorfunction(made_by):
+            return True
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "finditer"
+        return is_method or any(made_by is one for one in _ITERATORS)
+
+    def is_read_once(self, name: str) -> bool:
+        """Whether a name is read in one place, which is not got to again for one value of it."""
+        reads, value = self._reads.get(name, []), self.value_of(name)
+        return len(reads) == 1 and not any(
+            id(reads[0]) in repeated and id(value) not in repeated for repeated in self._repeated
+        )
 
     def kind_of(self, node: ast.expr) -> str:
         """What something of the type of a list really is."""
@@ -282,3 +307,22 @@ def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.e
                 yield part.name, item
         else:
             yield from captured(part, item)
+
+
+def _repeated(node: ast.AST) -> set[int]:
+    """What is below a node that may be done several times while it is done once."""
+    parts: list[ast.AST] = []
+    match node:
+        case ast.For():
+            parts = [*node.body]
+        case ast.While():
+            parts = [node.test, *node.body]
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            first = node.generators[0].iter
+            parts = [one for one in ast.walk(node) if one is not node]
+            return set(map(id, parts)) - set(map(id, ast.walk(first)))
+        case ast.Lambda():
+            parts = [node.body]
+        case ast.FunctionDef():
+            return set()
+    return {id(one) for part in parts for one in ast.walk(part)}

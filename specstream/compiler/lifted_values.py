@@ -305,6 +305,8 @@ class LiftedValues(ListLifting):
             return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
+            if binding.at is None and self.alone.is_used_up(binding.value):
+                return self.used_up(node, binding.value, made)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
             if binding.at is None and is_simple and name not in self.of_name:
                 inlined: ast.expr = self.python(binding.value, made)
@@ -313,6 +315,20 @@ class LiftedValues(ListLifting):
         if name not in self.alone.locals:
             made.use(name)
         return node
+
+    def used_up(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
+        """An iterator that has a name: a new one, as whoever goes through it changes it."""
+        if not self.alone.is_read_once(node.id):
+            self.refuse(
+                node,
+                f"{node.id!r} is an iterator, which is used up by whoever goes through it, and is "
+                "read in several places or in a loop",
+                f"make a list of it where it is made, {node.id} = list(...), and take the items "
+                "from that; or go through it in a function marked @ss.pure",
+            )
+        self.local(node.id)
+        inside: ast.expr = self.python(value, made)
+        return inside
 
     def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""

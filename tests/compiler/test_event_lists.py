@@ -429,6 +429,22 @@ def test_a_list_that_a_function_changes_or_gives_back_is_one_list() -> None:
     assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
 
 
+def gone_through_once(state, event, emit):
+    parts = iter(event.text.split())
+    found = re.finditer(r"\d", event.csv)
+    emit(sum(1 for _ in found), 2, next(parts, event.pair))
+
+
+def test_an_iterator_is_the_events_own() -> None:
+    """Not that of all events whose text is the same."""
+    table = pa.table({"text": ["a b", "a b", ""], "csv": ["1,2"] * 3, "pair": ["c", "d", "e"]})
+    operator = declared(gone_through_once)
+    witness.assert_agrees(operator, table)
+    expected = run_oracle(operator, table)
+    assert expected.output["mine"].to_pylist() == ["a", "a", "e"]
+    assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
+
+
 def nested(state, event, emit):
     rows = [kv.split(":") for kv in event.pair.split(";")]
     for part in rows[state.n]:
@@ -455,11 +471,25 @@ def as_a_set(state, event, emit):
         emit(1, 2, one)
 
 
+def two_at_once(state, event, emit):
+    parts = iter(event.text.split())
+    first = next(parts, "")
+    emit(1, 2, next(parts, first))
+
+
+def in_a_loop(state, event, emit):
+    found = re.finditer(r"\d", event.csv)
+    while (one := next(found, None)) is not None:
+        emit(1, 2, one[0])
+
+
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (nested, 2, "rows is a list of list of str"),
     (too_many, 1, r"of each element of event\.text\.split\(\) are needed.*@ss\.pure"),
     (of_the_state, 2, "of a string: this one is not of the event alone"),
     (as_a_set, 3, "a loop over found"),
+    (two_at_once, 2, r"'parts' is an iterator.*make a list of it.*parts = list\("),
+    (in_a_loop, 2, "'found' is an iterator.*in a loop"),
 ]
 
 
