@@ -190,6 +190,8 @@ class _Spelling(ast.NodeTransformer):
             return self.running(node)
         if value in (itertools.combinations, itertools.permutations):
             return self.of_items(node, value)
+        if value is itertools.islice and any(map(_is_none, node.args[1:])):
+            return self.to_the_end(node)
         count = len(node.args)
         repeat = next((one.value for one in node.keywords if one.arg == "repeat"), None)
         if value is itertools.product and isinstance(repeat, ast.Constant) and count == 1:
@@ -201,6 +203,10 @@ class _Spelling(ast.NodeTransformer):
             found = found if count == 0 else None
         else:
             found = BY_COUNT[value].get(count)
+        return self.of_library_with(node, found)
+
+    def of_library_with(self, node: ast.Call, found: Any) -> Any:
+        """The same, if there is one for so many arguments."""
         if found is None or node.keywords:
             self.refuse(
                 node,
@@ -208,6 +214,17 @@ class _Spelling(ast.NodeTransformer):
                 "write the loops out; what works on a part of a list works on xs[low:high]",
             )
         return found
+
+    def to_the_end(self, node: ast.Call) -> Any:
+        """``islice`` with a None, which is 0 for the start."""
+        if len(node.args) == 3 and _is_none(node.args[1]):
+            node.args[1] = ast.copy_location(ast.Constant(0), node.args[1])
+        if _is_none(node.args[-1]) and len(node.args) < 4:
+            node.args.pop()
+            if len(node.args) == 1:
+                node.args.append(ast.copy_location(ast.Constant(0), node))
+            return standard_library.rest_of
+        return self.of_library_with(node, BY_COUNT[itertools.islice].get(len(node.args)))
 
     def running(self, node: ast.Call) -> Any:
         by: Any = None
@@ -343,3 +360,7 @@ _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}
 _TAKEN |= {collections.defaultdict, collections.Counter, collections.deque}
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
