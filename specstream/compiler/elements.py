@@ -29,6 +29,7 @@ from specstream.compiler.list_use import (
     items_of,
     kind_of,
 )
+from specstream.compiler.scopes import repeated
 from specstream.compiler.signatures import parameters_of
 from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
@@ -64,7 +65,7 @@ class Elements(ABC):
             elif isinstance(node, ast.For):
                 inside = (one for part in node.body for one in ast.walk(part))
                 self._inside[node] = set(map(id, inside))
-        self._repeated = [_repeated(node) for node in ast.walk(self.source.tree)]
+        self._repeated = [repeated(node) for node in ast.walk(self.source.tree)]
 
     @abstractmethod
     def of(self, node: ast.expr) -> Found:
@@ -154,7 +155,7 @@ class Elements(ABC):
         """Whether a name is read in one place, which is not got to again for one value of it."""
         reads, value = self._reads.get(name, []), self.value_of(name)
         return len(reads) == 1 and not any(
-            id(reads[0]) in repeated and id(value) not in repeated for repeated in self._repeated
+            id(reads[0]) in inside and id(value) not in inside for inside in self._repeated
         )
 
     def kind_of(self, node: ast.expr) -> str:
@@ -307,22 +308,3 @@ def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.e
                 yield part.name, item
         else:
             yield from captured(part, item)
-
-
-def _repeated(node: ast.AST) -> set[int]:
-    """What is below a node that may be done several times while it is done once."""
-    parts: list[ast.AST] = []
-    match node:
-        case ast.For():
-            parts = [*node.body]
-        case ast.While():
-            parts = [node.test, *node.body]
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            first = node.generators[0].iter
-            parts = [one for one in ast.walk(node) if one is not node]
-            return set(map(id, parts)) - set(map(id, ast.walk(first)))
-        case ast.Lambda():
-            parts = [node.body]
-        case ast.FunctionDef():
-            return set()
-    return {id(one) for part in parts for one in ast.walk(part)}

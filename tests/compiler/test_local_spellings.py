@@ -466,6 +466,7 @@ d = dict.fromkeys(xs) -> dict.fromkeys without a value, .*; write {key: 0 for ke
 q = deque(xs); [q.append(x) for x in q if x] -> 'q' is a deque, .* raises RuntimeError; .*in list(q)
 q = deque(xs); x = sum(q.popleft() for x in enumerate(q)) -> 'q' is a deque, .*; .* in list(q)
 q = deque(xs); x = max(q, key=lambda x: q.pop()) -> 'q' is a deque, .* through it, .*; .* list(q)
+c = itertools.pairwise(xs); x = [*c, *c] -> 'c' is an iterator, .* several places .*, c = list
 x = bisect.bisect(xs, 1, 0, 2) -> so many arguments; write the loops out
 """
 
