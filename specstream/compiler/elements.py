@@ -22,6 +22,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
 from specstream.compiler.list_use import (
+    CHANGING,
     changed_names,
     changes,
     gives_back,
@@ -150,6 +151,39 @@ class Elements(ABC):
             return True
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "finditer"
         return is_method or any(made_by is one for one in _ITERATORS)
+
+    def is_changed_object(self, name: str, given: Type) -> bool:
+        """Whether a name has an object of a class of the user's that something changes."""
+        cls = of.required(given).cls
+        if cls is None:
+            return False
+        return name in self.changed or self.changes_itself(cls, self.source.tree, name, set())
+
+    def changes_itself(self, cls: type, tree: ast.AST, name: str, met: set[str]) -> bool:
+        """Whether a function changes an object of a class that it has under a name."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute | ast.Subscript):
+                is_read = isinstance(node.ctx, ast.Load) or _root(node) != name
+                if not is_read:
+                    return True
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            method = getattr(cls, node.func.attr, None)
+            if _root(node.func) != name or node.func.attr in met:
+                continue
+            if not isinstance(node.func.value, ast.Name):  # of what the object has
+                if node.func.attr in CHANGING:
+                    return True
+            elif isinstance(method, types.FunctionType):
+                met.add(node.func.attr)
+                try:
+                    source = self.parse(method)
+                except Exception:  # its source cannot be read
+                    continue
+                first = next(iter(source.parameters), "")
+                if self.changes_itself(cls, source.tree, first, met):
+                    return True
+        return False
 
     def is_read_once(self, name: str) -> bool:
         """Whether a name is read in one place, which is not got to again for one value of it."""
@@ -308,3 +342,10 @@ def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.e
                 yield part.name, item
         else:
             yield from captured(part, item)
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a part is a part of."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

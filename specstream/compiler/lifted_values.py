@@ -306,7 +306,9 @@ class LiftedValues(ListLifting):
         if binding is not None:
             self.used.add(name)
             if binding.at is None and self.alone.is_used_up(binding.value):
-                return self.used_up(node, binding.value, made)
+                return self.made_anew(node, binding.value, made)
+            if binding.at is None and self.alone.is_changed_object(name, self.alone.of(node).type):
+                return self.made_anew(node, binding.value, made)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
             if binding.at is None and is_simple and name not in self.of_name:
                 inlined: ast.expr = self.python(binding.value, made)
@@ -316,15 +318,20 @@ class LiftedValues(ListLifting):
             made.use(name)
         return node
 
-    def used_up(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
-        """An iterator that has a name: a new one, as whoever goes through it changes it."""
+    def made_anew(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
+        """An iterator or object that has a name and changes: not that of other events."""
         if not self.alone.is_read_once(node.id):
+            if self.alone.is_used_up(value):
+                what = "an iterator, which is used up by whoever goes through it,"
+                way_out = (
+                    f"make a list of it where it is made, {node.id} = list(...), and take the "
+                    "items from that; or go through it in a function marked @ss.pure"
+                )
+            else:
+                what = f"a {of.described(self.alone.of(node).type)}, which a function changes,"
+                way_out = "do all of it in a function marked @ss.pure, and return what is needed"
             self.refuse(
-                node,
-                f"{node.id!r} is an iterator, which is used up by whoever goes through it, and is "
-                "read in several places or in a loop",
-                f"make a list of it where it is made, {node.id} = list(...), and take the items "
-                "from that; or go through it in a function marked @ss.pure",
+                node, f"{node.id!r} is {what} and is read in several places or in a loop", way_out
             )
         self.local(node.id)
         inside: ast.expr = self.python(value, made)

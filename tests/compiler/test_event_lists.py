@@ -429,16 +429,51 @@ def test_a_list_that_a_function_changes_or_gives_back_is_one_list() -> None:
     assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
 
 
+class Reader:
+    """Takes a text apart, word by word."""
+
+    def __init__(self, text: str) -> None:
+        self.words = text.split()
+        self.at = 0
+
+    def read(self, otherwise: str) -> str:
+        self.step()
+        return self.words.pop(0) if self.words else otherwise
+
+    def step(self) -> None:
+        self.at += 1
+
+    def size(self) -> int:
+        return len(self.words)
+
+
+def step(reader: Reader) -> int:
+    reader.step()
+    return 1
+
+
+def one_object(state, event, emit):
+    reader = Reader(event.text)
+    looked_at = Reader(event.csv)
+    emit(looked_at.size(), looked_at.size() + 1, reader.read(event.pair))
+
+
+def one_object_twice(state, event, emit):
+    reader = Reader(event.text)
+    emit(step(reader), 1, reader.read("none"))
+
+
 def gone_through_once(state, event, emit):
     parts = iter(event.text.split())
     found = re.finditer(r"\d", event.csv)
     emit(sum(1 for _ in found), 2, next(parts, event.pair))
 
 
-def test_an_iterator_is_the_events_own() -> None:
+@pytest.mark.parametrize("function", [gone_through_once, one_object])
+def test_what_changes_as_it_is_read_is_the_events_own(function: Callable[..., None]) -> None:
     """Not that of all events whose text is the same."""
     table = pa.table({"text": ["a b", "a b", ""], "csv": ["1,2"] * 3, "pair": ["c", "d", "e"]})
-    operator = declared(gone_through_once)
+    operator = declared(function)
     witness.assert_agrees(operator, table)
     expected = run_oracle(operator, table)
     assert expected.output["mine"].to_pylist() == ["a", "a", "e"]
@@ -489,6 +524,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (of_the_state, 2, "of a string: this one is not of the event alone"),
     (as_a_set, 3, "a loop over found"),
     (two_at_once, 2, r"'parts' is an iterator.*make a list of it.*parts = list\("),
+    (one_object_twice, 2, "'reader' is a Reader, which a function changes, .* several places"),
     (in_a_loop, 2, "'found' is an iterator.*in a loop"),
 ]
 
