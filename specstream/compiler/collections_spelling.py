@@ -152,6 +152,7 @@ class LocalCollections(ast.NodeTransformer):
                 node.value = _call("list", *values) if values else _expression("[]")
             else:
                 made.most = f"{target}_maxlen"
+                most = _call(f"{PREFIX}greatest_length", most)
                 kept = ast.Assign([ast.Name(made.most, ast.Store())], most)
                 before.append(ast.copy_location(kept, node))
                 most = ast.Name(made.most, ast.Load())
@@ -224,8 +225,10 @@ class LocalCollections(ast.NodeTransformer):
             if made.kind is collections.deque:
                 self.refuse(node, "a deque has no slices", f"write list({ast.unparse(node.value)})")
             return node
-        if not isinstance(node.ctx, ast.Load) or made.kind is collections.deque:
+        if not isinstance(node.ctx, ast.Load):
             return node
+        if made.kind is collections.deque:
+            return _placed(_call(f"{PREFIX}item_of", node.value, node.slice), node)
         return _placed(self.item(made, node.value, node.slice), node)
 
     @staticmethod
@@ -349,14 +352,17 @@ class LocalCollections(ast.NodeTransformer):
             by_count = _expression("sorted(x, key=lambda pair: pair[1], reverse=True)")
             assert isinstance(by_count, ast.Call)
             by_count.args = [of_owner("items")]
-            if not node.args:
+            given = [*node.args, *(one.value for one in node.keywords)]
+            if not given or (isinstance(given[0], ast.Constant) and given[0].value is None):
                 return by_count
-            return ast.Subscript(by_count, ast.Slice(None, node.args[0], None), ast.Load())
+            count = _call("max", given[0], ast.Constant(0))
+            return ast.Subscript(by_count, ast.Slice(None, count, None), ast.Load())
         return node
 
     def of_deque(self, node: ast.Call, made: _Made, owner: ast.expr, name: str) -> ast.expr:
         most = None if made.most is None else ast.Name(made.most, ast.Load())
         bounded = {"append": "push", "appendleft": "push_left", "extend": "push_all"}
+        bounded["insert"] = "put_in"
         method = node.func
         assert isinstance(method, ast.Attribute)
         if name in bounded and most is not None:
@@ -364,9 +370,8 @@ class LocalCollections(ast.NodeTransformer):
         if name == "appendleft":
             method.attr = "insert"
             node.args.insert(0, ast.Constant(0))
-        elif name == "popleft":
-            method.attr = "pop"
-            node.args.append(ast.Constant(0))
+        elif name in ("pop", "popleft") and not node.args:
+            return _call(f"{PREFIX}{'take' if name == 'pop' else 'take_left'}", owner)
         elif name == "rotate":
             return _call(f"{PREFIX}rotate", owner, *(node.args or [ast.Constant(1)]))
         elif name == "extendleft":

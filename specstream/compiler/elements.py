@@ -9,20 +9,35 @@ the name is read inside of the loop only. What a pattern captures is an element 
 from __future__ import annotations
 
 import ast
+import csv
 import functools
+import inspect
+import re
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
-from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
+from specstream.compiler.list_use import (
+    CHANGING,
+    changed_names,
+    changes,
+    gives_back,
+    is_ready,
+    items_of,
+    kind_of,
+)
+from specstream.compiler.scopes import repeated
+from specstream.compiler.signatures import parameters_of
 from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["Elements", "captured"]
+
+_ITERATORS = (iter, map, filter, zip, reversed, enumerate, re.finditer, csv.reader, csv.DictReader)
 
 
 class Elements(ABC):
@@ -51,6 +66,7 @@ class Elements(ABC):
             elif isinstance(node, ast.For):
                 inside = (one for part in node.body for one in ast.walk(part))
                 self._inside[node] = set(map(id, inside))
+        self._repeated = [repeated(node) for node in ast.walk(self.source.tree)]
 
     @abstractmethod
     def of(self, node: ast.expr) -> Found:
@@ -81,25 +97,100 @@ class Elements(ABC):
     def changed(self) -> frozenset[str]:
         """Names whose lists something may change."""
 
-        def is_changed_by(call: ast.Call, argument: ast.expr) -> bool:
-            function = self.constant(call.func)
-            if not isinstance(function, types.FunctionType) or pure_mark(function) is not None:
-                return False
+        def asks(question: Callable[..., bool], call: ast.Call, argument: ast.expr) -> bool:
             try:
-                source = self.parse(function)
-            except Exception:
+                function = self.called_function(call.func)
+            except Exception:  # its source cannot be read
                 return True
-            given = dict(zip(source.parameters, call.args, strict=False))
-            given |= {one.arg: one.value for one in call.keywords if one.arg}
-            names = {name for name, value in given.items() if value is argument}
-            return bool(names & changed_names(source.tree, lambda call, argument: True))
+            return function is not None and question(*function, call, argument)
 
-        return changed_names(self.source.tree, is_changed_by)
+        def is_changed_by(call: ast.Call, argument: ast.expr) -> bool:
+            return asks(changes, call, argument)
+
+        def is_given_by(call: ast.Call, argument: ast.expr) -> bool:
+            return asks(gives_back, call, argument)
+
+        return changed_names(self.source.tree, is_changed_by, is_given_by)
+
+    def called_function(
+        self, called: ast.expr
+    ) -> tuple[ast.FunctionDef | ast.Lambda, Sequence[str]] | None:
+        """The function of the user's that is called, and its parameters."""
+        inside = self.defined_inside(called)
+        if inside is not None:
+            return inside, parameters_of(inside.args).names
+        function = self.constant(called)
+        if not isinstance(function, types.FunctionType) or pure_mark(function) is not None:
+            return None
+        source = self.parse(function)
+        return source.tree, source.parameters
+
+    def defined_inside(self, called: ast.expr) -> ast.FunctionDef | ast.Lambda | None:
+        """The function inside of this one that is called."""
+        if not isinstance(called, ast.Name):
+            return called if isinstance(called, ast.Lambda) else None
+        value = self.value_of(called.id)
+        if isinstance(value, ast.Lambda):
+            return value
+        functions = (one for one in ast.walk(self.source.tree) if isinstance(one, ast.FunctionDef))
+        return next((one for one in functions if one.name == called.id), None)
 
     def value_of(self, name: str) -> ast.expr | None:
         """What a local name was given, once and for all."""
         binding = self.bindings.get(name)
         return None if binding is None or binding.at is not None else binding.value
+
+    def is_used_up(self, node: ast.expr | None) -> bool:
+        """Whether it is an iterator: what has gone through it finds nothing more in it."""
+        if isinstance(node, ast.Name):
+            return self.is_used_up(self.value_of(node.id))
+        if not isinstance(node, ast.Call):
+            return isinstance(node, ast.GeneratorExp)
+        made_by = self.constant(node.func)
+        if isinstance(made_by, types.FunctionType) and inspect.isgeneratorfunction(made_by):
+            return True
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "finditer"
+        return is_method or any(made_by is one for one in _ITERATORS)
+
+    def is_changed_object(self, name: str, given: Type) -> bool:
+        """Whether a name has an object of a class of the user's that something changes."""
+        cls = of.required(given).cls
+        if cls is None:
+            return False
+        return name in self.changed or self.changes_itself(cls, self.source.tree, name, set())
+
+    def changes_itself(self, cls: type, tree: ast.AST, name: str, met: set[str]) -> bool:
+        """Whether a function changes an object of a class that it has under a name."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute | ast.Subscript):
+                is_read = isinstance(node.ctx, ast.Load) or _root(node) != name
+                if not is_read:
+                    return True
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            method = getattr(cls, node.func.attr, None)
+            if _root(node.func) != name or node.func.attr in met:
+                continue
+            if not isinstance(node.func.value, ast.Name):  # of what the object has
+                if node.func.attr in CHANGING:
+                    return True
+            elif isinstance(method, types.FunctionType):
+                met.add(node.func.attr)
+                try:
+                    source = self.parse(method)
+                except Exception:  # its source cannot be read
+                    continue
+                first = next(iter(source.parameters), "")
+                if self.changes_itself(cls, source.tree, first, met):
+                    return True
+        return False
+
+    def is_read_once(self, name: str) -> bool:
+        """Whether a name is read in one place, which is not got to again for one value of it."""
+        reads, value = self._reads.get(name, []), self.value_of(name)
+        return len(reads) == 1 and not any(
+            id(reads[0]) in inside and id(value) not in inside for inside in self._repeated
+        )
 
     def kind_of(self, node: ast.expr) -> str:
         """What something of the type of a list really is."""
@@ -251,3 +342,10 @@ def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.e
                 yield part.name, item
         else:
             yield from captured(part, item)
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a part is a part of."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -305,6 +305,10 @@ class LiftedValues(ListLifting):
             return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
+            if binding.at is None and self.alone.is_used_up(binding.value):
+                return self.made_anew(node, binding.value, made)
+            if binding.at is None and self.alone.is_changed_object(name, self.alone.of(node).type):
+                return self.made_anew(node, binding.value, made)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
             if binding.at is None and is_simple and name not in self.of_name:
                 inlined: ast.expr = self.python(binding.value, made)
@@ -313,6 +317,25 @@ class LiftedValues(ListLifting):
         if name not in self.alone.locals:
             made.use(name)
         return node
+
+    def made_anew(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
+        """An iterator or object that has a name and changes: not that of other events."""
+        if not self.alone.is_read_once(node.id):
+            if self.alone.is_used_up(value):
+                what = "an iterator, which is used up by whoever goes through it,"
+                way_out = (
+                    f"make a list of it where it is made, {node.id} = list(...), and take the "
+                    "items from that; or go through it in a function marked @ss.pure"
+                )
+            else:
+                what = f"a {of.described(self.alone.of(node).type)}, which a function changes,"
+                way_out = "do all of it in a function marked @ss.pure, and return what is needed"
+            self.refuse(
+                node, f"{node.id!r} is {what} and is read in several places or in a loop", way_out
+            )
+        self.local(node.id)
+        inside: ast.expr = self.python(value, made)
+        return inside
 
     def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""

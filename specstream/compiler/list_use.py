@@ -10,16 +10,19 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from specstream.compiler import value_types as of
+from specstream.compiler.scopes import own_name
 from specstream.compiler.value_types import ANY, STR, Type
 from specstream.declarations.derived import Part
 
 __all__ = [
     "CHANGING",
     "changed_names",
+    "changes",
+    "gives_back",
     "groups_found",
     "is_list",
     "items_of",
@@ -122,13 +125,16 @@ def groups_found(pattern: Any) -> Type:
 
 
 def changed_names(
-    tree: ast.AST, is_changed_by: Callable[[ast.Call, ast.expr], bool]
+    tree: ast.AST,
+    is_changed_by: Callable[[ast.Call, ast.expr], bool],
+    is_given_by: Callable[[ast.Call, ast.expr], bool] = lambda call, argument: False,
 ) -> frozenset[str]:
     """Names whose lists may be changed, or are known to somebody else by another name.
 
     Args:
         tree: a function.
         is_changed_by: whether a call of a function changes one of its arguments.
+        is_given_by: whether what a call gives may be one of its arguments.
 
     One function: the questions inside are about the same few sets, which they fill.
     """
@@ -164,9 +170,9 @@ def changed_names(
                 return isinstance(above.get(id(outer)), ast.Return | ast.Compare)
             case ast.keyword():
                 call = above.get(id(outer))
-                return isinstance(call, ast.Call) and not _keeps(call, outer.value)
+                return isinstance(call, ast.Call) and is_read_by(call, outer.value)
             case ast.Call():
-                return not _keeps(outer, node)
+                return is_read_by(outer, node)
             case ast.Match():
                 return not any(
                     isinstance(case.pattern, ast.MatchAs) and case.pattern.name
@@ -180,6 +186,9 @@ def changed_names(
                 return isinstance(outer.target, ast.Name)
         return False
 
+    def is_read_by(call: ast.Call, argument: Any) -> bool:
+        return not _keeps(call, argument) and (not is_given_by(call, argument) or is_read(call))
+
     def _keeps(call: ast.Call, argument: Any) -> bool:
         if isinstance(call.func, ast.Attribute):
             return call.func.attr in _KEEPING
@@ -191,10 +200,14 @@ def changed_names(
             continue
         if not is_read(node):
             changed.add(node.id)
+        inner: ast.expr = node
         outer = above.get(id(node))
-        while isinstance(outer, ast.BoolOp | ast.IfExp | ast.NamedExpr):
+        while isinstance(outer, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.keyword) or (
+            isinstance(outer, ast.Call) and is_given_by(outer, inner)
+        ):
             if isinstance(outer, ast.NamedExpr):
                 aliases.append((outer.target.id, node.id))
+            inner = inner if isinstance(outer, ast.keyword) else outer
             outer = above.get(id(outer))
         if isinstance(outer, ast.Assign):
             aliases += [(one.id, node.id) for one in outer.targets if isinstance(one, ast.Name)]
@@ -210,3 +223,67 @@ def changed_names(
         if not more:
             return frozenset(changed)
         changed |= more
+
+
+def changes(
+    function: ast.AST, parameters: Sequence[str], call: ast.Call, argument: ast.expr
+) -> bool:
+    """Whether a function may change one of the arguments of a call, or tell somebody of it."""
+    names = _parameters_for(parameters, call, argument)
+    return bool(names & changed_names(function, lambda call, argument: True))
+
+
+def gives_back(
+    function: ast.FunctionDef | ast.Lambda,
+    parameters: Sequence[str],
+    call: ast.Call,
+    argument: ast.expr,
+) -> bool:
+    """Whether what a call gives may be one of its arguments, or have it in it."""
+    given: dict[str, set[str]] = {}
+    returned = set(_whole_names(function.body)) if isinstance(function, ast.Lambda) else set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            returned |= set(_whole_names(node.value))
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for name in _whole_names(target):
+                    given.setdefault(name, set()).update(_whole_names(node.value))
+    waiting = list(returned)
+    while waiting:
+        more = given.get(waiting.pop(), set()) - returned
+        returned |= more
+        waiting += more
+    return bool(returned & _parameters_for(parameters, call, argument))
+
+
+def _parameters_for(
+    parameters: Sequence[str], call: ast.Call, argument: ast.expr
+) -> frozenset[str]:
+    """The parameters that an argument is given to."""
+    given = dict(zip(parameters, call.args, strict=False))
+    by_name = {one.arg: one.value for one in call.keywords}
+    given |= {name: by_name[own_name(name)] for name in parameters if own_name(name) in by_name}
+    return frozenset(name for name, value in given.items() if value is argument)
+
+
+def _whole_names(node: ast.expr) -> Iterator[str]:
+    """The names that an expression gives as they are, or puts into what it gives."""
+    match node:
+        case ast.Name():
+            yield node.id
+        case ast.BoolOp():
+            for one in node.values:
+                yield from _whole_names(one)
+        case ast.IfExp():
+            yield from _whole_names(node.body)
+            yield from _whole_names(node.orelse)
+        case ast.Tuple() | ast.List():
+            for one in node.elts:
+                yield from _whole_names(one)
+        case ast.NamedExpr() | ast.Starred():
+            yield from _whole_names(node.value)
+        case ast.Call(func=ast.Name(id=name)) if not hasattr(builtins, name):
+            for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                yield from _whole_names(one)

@@ -21,6 +21,7 @@ __all__ = [
     "named_lambda",
     "own_name",
     "own_names",
+    "repeated",
     "separate",
 ]
 
@@ -212,3 +213,18 @@ def separate(tree: ast.FunctionDef) -> None:
         for number, owner in enumerate(found[1:], start=2):
             for node in places[name, owner]:
                 setattr(node, str(_name_field(node)), f"{name}·{number}")
+
+
+def repeated(node: ast.AST) -> set[int]:
+    """What is below a node that may be done several times while it is done once, by its id."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.For):
+        parts = [*node.body]
+    elif isinstance(node, ast.While):
+        parts = [node.test, *node.body]
+    elif isinstance(node, ast.Lambda):
+        parts = [node.body]
+    elif isinstance(node, COMPREHENSIONS):
+        once = set(map(id, ast.walk(node.generators[0].iter)))
+        return set(map(id, ast.walk(node))) - once
+    return {id(one) for part in parts for one in ast.walk(part)}

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from specstream.compiler import standard_library
 from specstream.compiler.collections_spelling import LocalCollections
+from specstream.compiler.scopes import repeated
 from specstream.compiler.standard_library import BY_COUNT, PREFIX, SAME
 
 __all__ = ["respell"]
@@ -63,6 +64,7 @@ def respell(
         refuse: raises, of a node.
     """
     spelling = _Spelling(frozenset(names), look_up, refuse)
+    spelling.refuse_used_up(tree)
     LocalCollections(spelling.value_of, refuse).spell(tree)
     whole = ast.Module(tree.body, [])
     spelling.generic_visit(whole)
@@ -101,6 +103,34 @@ class _Spelling(ast.NodeTransformer):
             self.met[node.id] = root
             return value
         return None
+
+    def refuse_used_up(self, tree: ast.FunctionDef) -> None:
+        """Refuses names of what ``itertools`` gives that are read again: here they are lists, and
+        Python finds nothing more in them."""
+        made: dict[str, ast.Call] = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+                continue
+            if self.value_of(node.value.func) in _ITERATORS:
+                names = [one.id for one in node.targets if isinstance(one, ast.Name)]
+                made |= dict.fromkeys(names, node.value)
+        if not made:
+            return
+        inside = [repeated(node) for node in ast.walk(tree)]
+        reads: dict[str, ast.Name] = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            value = made.get(node.id)
+            again = any(id(node) in ids and id(value) not in ids for ids in inside)
+            if value is not None and (again or reads.setdefault(node.id, node) is not node):
+                text = ast.unparse(value)
+                self.refuse(
+                    node,
+                    f"{node.id!r} is an iterator, which is used up by whoever goes through it, and "
+                    "is read in several places or in a loop",
+                    f"make a list of it, {node.id} = list({text})",
+                )
 
     # ---- calls ----
 
@@ -190,6 +220,8 @@ class _Spelling(ast.NodeTransformer):
             return self.running(node)
         if value in (itertools.combinations, itertools.permutations):
             return self.of_items(node, value)
+        if value is itertools.islice and any(map(_is_none, node.args[1:])):
+            return self.to_the_end(node)
         count = len(node.args)
         repeat = next((one.value for one in node.keywords if one.arg == "repeat"), None)
         if value is itertools.product and isinstance(repeat, ast.Constant) and count == 1:
@@ -201,6 +233,10 @@ class _Spelling(ast.NodeTransformer):
             found = found if count == 0 else None
         else:
             found = BY_COUNT[value].get(count)
+        return self.of_library_with(node, found)
+
+    def of_library_with(self, node: ast.Call, found: Any) -> Any:
+        """The same, if there is one for so many arguments."""
         if found is None or node.keywords:
             self.refuse(
                 node,
@@ -208,6 +244,17 @@ class _Spelling(ast.NodeTransformer):
                 "write the loops out; what works on a part of a list works on xs[low:high]",
             )
         return found
+
+    def to_the_end(self, node: ast.Call) -> Any:
+        """``islice`` with a None, which is 0 for the start."""
+        if len(node.args) == 3 and _is_none(node.args[1]):
+            node.args[1] = ast.copy_location(ast.Constant(0), node.args[1])
+        if _is_none(node.args[-1]) and len(node.args) < 4:
+            node.args.pop()
+            if len(node.args) == 1:
+                node.args.append(ast.copy_location(ast.Constant(0), node))
+            return standard_library.rest_of
+        return self.of_library_with(node, BY_COUNT[itertools.islice].get(len(node.args)))
 
     def running(self, node: ast.Call) -> Any:
         by: Any = None
@@ -343,3 +390,13 @@ _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}
 _TAKEN |= {collections.defaultdict, collections.Counter, collections.deque}
+
+
+_ITERATORS = (
+    *(itertools.accumulate, itertools.chain, itertools.chain.from_iterable, itertools.combinations),
+    *(itertools.islice, itertools.pairwise, itertools.permutations, itertools.product),
+)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

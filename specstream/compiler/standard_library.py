@@ -64,6 +64,8 @@ def heappush(heap, item):
 
 
 def heappop(heap):
+    if len(heap) == 0:
+        raise IndexError("index out of range")
     least = heap.pop()
     if len(heap) > 0:
         last = least
@@ -79,6 +81,8 @@ def heapify(heap):
 
 
 def heapreplace(heap, item):
+    if len(heap) == 0:
+        raise IndexError("index out of range")
     least = heap[0]
     heap[0] = item
     move_down(heap, 0)
@@ -221,14 +225,20 @@ def running_minima(values):
 
 def first_of(values, stop):
     if stop < 0:
-        raise ValueError("islice counts from 0 on")
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[:stop]
 
 
 def part_of(values, start, stop):
     if start < 0 or stop < 0:
-        raise ValueError("islice counts from 0 on")
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[start:stop]
+
+
+def rest_of(values, start):
+    if start < 0:
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    return list(values)[start:]
 
 
 # ---- collections ----
@@ -259,6 +269,36 @@ def cut_left(items, most):
 def cut_right(items, most):
     if len(items) > most:
         items.pop()
+
+
+def greatest_length(most):
+    if most < 0:
+        raise ValueError("maxlen must be non-negative")
+    return most
+
+
+def item_of(items, at):
+    if not -len(items) <= at < len(items):
+        raise IndexError("deque index out of range")
+    return items[at]
+
+
+def take(items):
+    if len(items) == 0:
+        raise IndexError("pop from an empty deque")
+    return items.pop()
+
+
+def take_left(items):
+    if len(items) == 0:
+        raise IndexError("pop from an empty deque")
+    return items.pop(0)
+
+
+def put_in(items, at, item, most):
+    if len(items) >= most:
+        raise IndexError("deque already at its maximum size")
+    items.insert(at, item)
 
 
 def push(items, item, most):

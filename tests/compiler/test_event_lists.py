@@ -397,6 +397,89 @@ def test_what_is_no_such_list_is_an_exception_of_the_event() -> None:
     assert_identical(run_engine(nullable, table, horizon=0), expected)
 
 
+def itself(words, is_given=True):
+    given = words
+    return given if is_given else []
+
+
+def changed_elsewhere(state, event, emit):
+    def shortened(words):
+        return words.pop()
+
+    longer = lambda words, *, by: words.append(by)  # noqa: E731
+    words = event.text.split()
+    last = shortened(words) if words else ""
+    emit(len(words), 1, last)
+    parts = event.csv.split(",")
+    longer(by="more", words=parts)
+    emit(len(parts), 2, parts[-1])
+    pairs = event.pair.split(";")
+    same = itself(pairs)
+    same.append(last)
+    itself(words=same).append("end")
+    emit(len(pairs), 3, pairs[-1])
+
+
+def test_a_list_that_a_function_changes_or_gives_back_is_one_list() -> None:
+    table = pa.table({"text": ["a b", "", "c"], "csv": ["1,2", "", "x"], "pair": ["a;b", "", "c"]})
+    operator = declared(changed_elsewhere)
+    witness.assert_agrees(operator, table)
+    expected = run_oracle(operator, table)
+    assert expected.output["out"].to_pylist() == [1, 3, 4, 0, 2, 3, 0, 2, 3]
+    assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
+
+
+class Reader:
+    """Takes a text apart, word by word."""
+
+    def __init__(self, text: str) -> None:
+        self.words = text.split()
+        self.at = 0
+
+    def read(self, otherwise: str) -> str:
+        self.step()
+        return self.words.pop(0) if self.words else otherwise
+
+    def step(self) -> None:
+        self.at += 1
+
+    def size(self) -> int:
+        return len(self.words)
+
+
+def step(reader: Reader) -> int:
+    reader.step()
+    return 1
+
+
+def one_object(state, event, emit):
+    reader = Reader(event.text)
+    looked_at = Reader(event.csv)
+    emit(looked_at.size(), looked_at.size() + 1, reader.read(event.pair))
+
+
+def one_object_twice(state, event, emit):
+    reader = Reader(event.text)
+    emit(step(reader), 1, reader.read("none"))
+
+
+def gone_through_once(state, event, emit):
+    parts = iter(event.text.split())
+    found = re.finditer(r"\d", event.csv)
+    emit(sum(1 for _ in found), 2, next(parts, event.pair))
+
+
+@pytest.mark.parametrize("function", [gone_through_once, one_object])
+def test_what_changes_as_it_is_read_is_the_events_own(function: Callable[..., None]) -> None:
+    """Not that of all events whose text is the same."""
+    table = pa.table({"text": ["a b", "a b", ""], "csv": ["1,2"] * 3, "pair": ["c", "d", "e"]})
+    operator = declared(function)
+    witness.assert_agrees(operator, table)
+    expected = run_oracle(operator, table)
+    assert expected.output["mine"].to_pylist() == ["a", "a", "e"]
+    assert_identical(run_engine(operator, table, threads=1, horizon=0), expected)
+
+
 def nested(state, event, emit):
     rows = [kv.split(":") for kv in event.pair.split(";")]
     for part in rows[state.n]:
@@ -423,11 +506,26 @@ def as_a_set(state, event, emit):
         emit(1, 2, one)
 
 
+def two_at_once(state, event, emit):
+    parts = iter(event.text.split())
+    first = next(parts, "")
+    emit(1, 2, next(parts, first))
+
+
+def in_a_loop(state, event, emit):
+    found = re.finditer(r"\d", event.csv)
+    while (one := next(found, None)) is not None:
+        emit(1, 2, one[0])
+
+
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (nested, 2, "rows is a list of list of str"),
     (too_many, 1, r"of each element of event\.text\.split\(\) are needed.*@ss\.pure"),
     (of_the_state, 2, "of a string: this one is not of the event alone"),
     (as_a_set, 3, "a loop over found"),
+    (two_at_once, 2, r"'parts' is an iterator.*make a list of it.*parts = list\("),
+    (one_object_twice, 2, "'reader' is a Reader, which a function changes, .* several places"),
+    (in_a_loop, 2, "'found' is an iterator.*in a loop"),
 ]
 
 

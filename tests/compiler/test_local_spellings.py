@@ -61,10 +61,15 @@ TABLE = pa.table(
 )
 
 
+def made(function: Callable[..., None]) -> ss.Operator:
+    operator: ss.Operator = ss.operator(state=State, event=EVENT, emits=EMITS)(function)
+    return operator
+
+
 def agree(function: Callable[..., None], raises: int = 0) -> ss.Operator:
     """Engine, oracle and Python see the same, as the head and on one other path, which the name
     chooses; so many of the events raise."""
-    operator = ss.operator(state=State, event=EVENT, emits=EMITS)(function)
+    operator = made(function)
     assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
     expected = run_oracle(operator, TABLE)
     assert len(expected.raised) == raises
@@ -384,6 +389,56 @@ def test_collections() -> None:
     assert_identical(run_engine(shipped, TABLE, **PATHS[1]), expected)
 
 
+def test_the_bounds_of_what_is_taken() -> None:
+    def process(state, event, emit):
+        c = Counter([event.i, 3, 3])
+        few = c.most_common(event.i - 3)
+        one = c.most_common(n=1)
+        emit(len(few) * 10 + len(one) + len(c.most_common(None)), 0.0)
+        rest = [*itertools.islice([1, 2, 4], 1, None), *itertools.islice(state.a, None)]
+        rest += itertools.islice([event.i, 5], None, 1)
+        emit(sum(rest), 0.0)
+        state.a[event.i % 6] = event.i
+
+    agree(process)
+
+
+def test_a_deque_has_the_errors_of_a_deque() -> None:
+    def process(state, event, emit):
+        q = deque([event.i, 1])
+        if event.on:
+            emit(q[event.i], 0.0)
+        else:
+            emit(q.popleft(), q.pop())
+        if event.i % 2 and event.i > 0:
+            emit(q.popleft(), 0.0)
+        bounded = deque([1], maxlen=event.i)
+        bounded.insert(0, 5)
+        bounded.insert(1, 6)
+        emit(bounded[0], float(len(bounded)))
+
+    agree(process, raises=11)
+    texts = {text for _, _, text in run_oracle(made(process), TABLE).raised}
+    assert texts == {
+        "deque index out of range",
+        "pop from an empty deque",
+        "deque already at its maximum size",
+        "maxlen must be non-negative",
+    }
+
+
+def test_an_empty_heap() -> None:
+    def process(state, event, emit):
+        heap = [event.i][: event.i % 2]
+        if event.on:
+            emit(heapq.heapreplace(heap, 7), 0.0)
+        emit(heapq.heappop(heap), 0.0)
+
+    agree(process, raises=6)
+    texts = {text for _, _, text in run_oracle(made(process), TABLE).raised}
+    assert texts == {"index out of range"}
+
+
 def test_an_operator_keeps_the_defaults_of_more_parameters() -> None:
     def process(state, event, emit, rate=2, *, base=0.5, mark="a"):
         state.n += rate
@@ -411,6 +466,7 @@ d = dict.fromkeys(xs) -> dict.fromkeys without a value, .*; write {key: 0 for ke
 q = deque(xs); [q.append(x) for x in q if x] -> 'q' is a deque, .* raises RuntimeError; .*in list(q)
 q = deque(xs); x = sum(q.popleft() for x in enumerate(q)) -> 'q' is a deque, .*; .* in list(q)
 q = deque(xs); x = max(q, key=lambda x: q.pop()) -> 'q' is a deque, .* through it, .*; .* list(q)
+c = itertools.pairwise(xs); x = [*c, *c] -> 'c' is an iterator, .* several places .*, c = list
 x = bisect.bisect(xs, 1, 0, 2) -> so many arguments; write the loops out
 """
 
