@@ -58,6 +58,8 @@ def replay(
     with reported_errors():
         if pdb and as_json:
             raise click.UsageError("--pdb talks on stdout, where --json has its object: give one")
+        if event and not pdb:
+            raise click.UsageError("--event says where --pdb stops: give --pdb as well")
         arguments_given = parse_arguments(arguments)
         if target is None and arguments_given:
             raise click.UsageError("--arg belongs to MODULE:OPERATOR: name it as well")

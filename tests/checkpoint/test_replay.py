@@ -467,6 +467,9 @@ def test_the_command_with_an_operator_of_today(recorded: Path, failed: Path, mod
     assert "replayed nothing" in result.stdout
     assert invoke(recorded, "--batch", 6, "--arg", "step=3").exit_code == 2
     assert invoke(recorded, "--batch", 6, "--pdb", "--json").exit_code == 2
+    alone = invoke(recorded, "--batch", 6, "--event", 3)
+    assert alone.exit_code == 2
+    assert "give --pdb as well" in alone.output
     result = invoke(recorded, "--batch", 6, "--pdb", "--event", 40)
     assert result.exit_code == 1
     assert "from 0 to 39" in result.stderr
