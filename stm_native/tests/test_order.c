@@ -12,6 +12,7 @@
 #include "specstream.h"
 #include "steps.h"
 #include "transaction.h"
+#include "worker.h"
 
 enum { A = 1, B, L, S, T, W, X, Y, Z };
 
@@ -353,6 +354,15 @@ static void *read_once(void *argument)
     return NULL;
 }
 
+/* The worker that is in a run is asked for the turn: it lends it behind the event under way. */
+static void await_asked(void)
+{
+    const struct ss_run *run = &stage_engine()->workers[0].run;
+    for (int64_t began = ss_now(); __atomic_load_n(&run->yield, __ATOMIC_RELAXED) == 0;)
+        if (stage_waits_too_long(began))
+            fail("%s: the worker is not asked for the turn", scenario);
+}
+
 static void await_readers(uint32_t count)
 {
     for (int64_t began = ss_now(); atomic_load(&stage_engine()->readers) != count;)
@@ -379,9 +389,12 @@ static void a_worker_comes_between_two_readers(enum ss_protocol_kind protocol, b
     stage_start(events, 2, 0);
     await_stop(0, 0, 1);
     CHECK(pthread_create(&first, NULL, read_until_told, NULL) == 0);
-    await_readers(1);
-    if (in_place)
+    if (in_place) {
+        await_asked();
         let_go(0, 0);
+    } else {
+        await_readers(1);
+    }
     for (int64_t began = ss_now(); !atomic_load(&reads);)
         if (stage_waits_too_long(began))
             fail("%s: the first reader does not get the turn", scenario);
