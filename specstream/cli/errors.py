@@ -41,8 +41,13 @@ def reported_errors() -> Iterator[None]:
 
 def _writer_of(error: OSError) -> str:
     """The package whose code was at work; those that write the report write nothing else."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return _packages(error)[-1]
+
+
+def _packages(error: OSError) -> list[str]:
+    """Those whose code was at work, from the outermost call on."""
+    walked = traceback.walk_tb(error.__traceback__)
+    return [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in walked]
 
 
 def _is_of_our_file(error: Exception) -> bool:
@@ -52,9 +57,8 @@ def _is_of_our_file(error: Exception) -> bool:
     """
     if not isinstance(error, OSError) or error.filename is None:
         return False
-    walked = traceback.walk_tb(error.__traceback__)
-    packages = [str(at.f_globals.get("__name__", "")).partition(".")[0] for at, _ in walked]
-    return [one for one in packages if one not in sys.stdlib_module_names][-1] == "specstream"
+    *_, last = (one for one in _packages(error) if one not in sys.stdlib_module_names)
+    return last == "specstream"
 
 
 def needs(extra: str, *modules: str) -> None:

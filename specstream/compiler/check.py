@@ -26,7 +26,7 @@ from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import CaughtName
 from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
-from specstream.compiler.nullable_flows import mark_null_reads
+from specstream.compiler.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.scopes import bound_names, own_name
@@ -569,10 +569,6 @@ def branches(value: ast.expr) -> list[ast.expr]:
 
 def is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
-
-
-def is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_constant(value: Any) -> bool:

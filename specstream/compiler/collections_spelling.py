@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.standard_library import PREFIX
 
 __all__ = ["LocalCollections"]
@@ -148,7 +149,7 @@ class LocalCollections(ast.NodeTransformer):
             most = call.args[1] if len(call.args) == 2 else None
             most = next((one.value for one in call.keywords), most)
             values = call.args[:1]
-            if most is None or (isinstance(most, ast.Constant) and most.value is None):
+            if most is None or is_none(most):
                 node.value = _call("list", *values) if values else _expression("[]")
             else:
                 made.most = f"{target}_maxlen"
@@ -353,7 +354,7 @@ class LocalCollections(ast.NodeTransformer):
             assert isinstance(by_count, ast.Call)
             by_count.args = [of_owner("items")]
             given = [*node.args, *(one.value for one in node.keywords)]
-            if not given or (isinstance(given[0], ast.Constant) and given[0].value is None):
+            if not given or is_none(given[0]):
                 return by_count
             count = _call("max", given[0], ast.Constant(0))
             return ast.Subscript(by_count, ast.Slice(None, count, None), ast.Load())

@@ -59,14 +59,12 @@ class Elements(ABC):
         self._around: dict[int, frozenset[int]] = {}
         # As it was written: the tree changes while it is asked about.
         self._reads: dict[str, list[ast.Name]] = {}
-        self._inside: dict[ast.For, set[int]] = {}
+        self._repeated: dict[ast.AST, set[int]] = {}
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
-            elif isinstance(node, ast.For):
-                inside = (one for part in node.body for one in ast.walk(part))
-                self._inside[node] = set(map(id, inside))
-        self._repeated = [repeated(node) for node in ast.walk(self.source.tree)]
+            elif inside := repeated(node):
+                self._repeated[node] = inside
 
     @abstractmethod
     def of(self, node: ast.expr) -> Found:
@@ -163,8 +161,8 @@ class Elements(ABC):
         """Whether a function changes an object of a class that it has under a name."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute | ast.Subscript):
-                is_read = isinstance(node.ctx, ast.Load) or _root(node) != name
-                if not is_read:
+                is_changed = not isinstance(node.ctx, ast.Load)
+                if is_changed and _root(node) == name:
                     return True
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
@@ -189,7 +187,7 @@ class Elements(ABC):
         """Whether a name is read in one place, which is not got to again for one value of it."""
         reads, value = self._reads.get(name, []), self.value_of(name)
         return len(reads) == 1 and not any(
-            id(reads[0]) in inside and id(value) not in inside for inside in self._repeated
+            id(reads[0]) in inside and id(value) not in inside for inside in self._repeated.values()
         )
 
     def kind_of(self, node: ast.expr) -> str:
@@ -226,7 +224,7 @@ class Elements(ABC):
     def reads_letters(self, loop: ast.For) -> bool:
         """Whether the body asks of strings of a module, one after the other, what only Python
         knows: ``event.key.startswith(prefix)``."""
-        inside = self._inside[loop]
+        inside = self._repeated[loop]
         names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
         known = (one for name in names for one in self._reads.get(name, ()))
         reads = {id(one) for one in known if id(one) in inside}
@@ -294,7 +292,7 @@ class Elements(ABC):
         """Whether a name is read inside of a loop only."""
         if isinstance(loop, ast.comprehension):
             return True
-        return all(id(one) in self._inside[loop] for one in self._reads.get(name, ()))
+        return all(id(one) in self._repeated[loop] for one in self._reads.get(name, ()))
 
     def take_apart(self, one: ast.comprehension, items: tuple[Type, ...]) -> bool:
         """Notes what the names of a comprehension are that goes through a list of the event."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from specstream.compiler.exception_making import problem_of_making
+from specstream.compiler.nullable_flows import is_none
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
@@ -262,7 +263,7 @@ class ExceptionCheck:
                 )
             return
         self.made(node.exc, names)
-        if node.cause is not None and not _is_none(node.cause):
+        if node.cause is not None and not is_none(node.cause):
             self.made(node.cause, names)
         elif node.cause is not None:
             self.exempt.add(node.cause)
@@ -321,7 +322,3 @@ class ExceptionCheck:
                 self.exempt.update(ast.walk(spec))
                 if any(isinstance(one, ast.FormattedValue) for one in ast.walk(spec)):
                     self.refuse(node, "a format that is computed", "write the format out")
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

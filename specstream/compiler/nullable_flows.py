@@ -10,7 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-__all__ = ["is_none_test", "is_null_read", "mark_null_reads"]
+__all__ = ["is_none", "is_none_test", "is_null_read", "mark_null_reads"]
+
+
+def is_none(node: ast.AST) -> bool:
+    """Whether it says ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_none_test(node: ast.AST) -> ast.expr | None:
@@ -20,9 +25,9 @@ def is_none_test(node: ast.AST) -> ast.expr | None:
     if not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return None
     left, right = node.left, node.comparators[0]
-    if isinstance(right, ast.Constant) and right.value is None:
+    if is_none(right):
         return left
-    return right if isinstance(left, ast.Constant) and left.value is None else None
+    return right if is_none(left) else None
 
 
 def is_null_read(node: ast.AST) -> bool:

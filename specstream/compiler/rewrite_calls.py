@@ -35,7 +35,6 @@ from specstream.compiler.check import (
     builtin_name,
     default_name,
     defaults_of,
-    is_none,
     is_true,
     math_name,
     numpy_name,
@@ -46,6 +45,7 @@ from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.math_exact import DEFAULTS, MATH
+from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.rewrite import (

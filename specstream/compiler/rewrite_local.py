@@ -23,9 +23,9 @@ from specstream.compiler import (
     table_methods,
     unpacking,
 )
-from specstream.compiler.check import is_none
 from specstream.compiler.lengths import Lengths
 from specstream.compiler.local_methods import METHODS
+from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.rewrite import targets_in
 from specstream.compiler.rewrite_parts import NativeParts
 

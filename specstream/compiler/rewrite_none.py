@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from specstream.compiler import arithmetic, none_rules, none_types
-from specstream.compiler.check import is_none, is_singleton_test
+from specstream.compiler.check import is_singleton_test
 from specstream.compiler.conversions import bool_
-from specstream.compiler.nullable_flows import is_none_test, is_null_read
+from specstream.compiler.nullable_flows import is_none, is_none_test, is_null_read
 from specstream.compiler.patterns import is_singleton
 from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.scopes import bound_names

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from specstream.compiler import standard_library
 from specstream.compiler.collections_spelling import LocalCollections
+from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.scopes import repeated
 from specstream.compiler.standard_library import BY_COUNT, PREFIX, SAME
 
@@ -220,7 +221,7 @@ class _Spelling(ast.NodeTransformer):
             return self.running(node)
         if value in (itertools.combinations, itertools.permutations):
             return self.of_items(node, value)
-        if value is itertools.islice and any(map(_is_none, node.args[1:])):
+        if value is itertools.islice and any(map(is_none, node.args[1:])):
             return self.to_the_end(node)
         count = len(node.args)
         repeat = next((one.value for one in node.keywords if one.arg == "repeat"), None)
@@ -247,9 +248,9 @@ class _Spelling(ast.NodeTransformer):
 
     def to_the_end(self, node: ast.Call) -> Any:
         """``islice`` with a None, which is 0 for the start."""
-        if len(node.args) == 3 and _is_none(node.args[1]):
+        if len(node.args) == 3 and is_none(node.args[1]):
             node.args[1] = ast.copy_location(ast.Constant(0), node.args[1])
-        if _is_none(node.args[-1]) and len(node.args) < 4:
+        if is_none(node.args[-1]) and len(node.args) < 4:
             node.args.pop()
             if len(node.args) == 1:
                 node.args.append(ast.copy_location(ast.Constant(0), node))
@@ -396,7 +397,3 @@ _ITERATORS = (
     *(itertools.accumulate, itertools.chain, itertools.chain.from_iterable, itertools.combinations),
     *(itertools.islice, itertools.pairwise, itertools.permutations, itertools.product),
 )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -89,6 +89,14 @@ static void stop_at(int64_t event, uint64_t point)
     pthread_mutex_unlock(&stage.mutex);
 }
 
+void await_asked(void)
+{
+    const struct ss_run *run = &stage_engine()->workers[0].run;
+    for (int64_t since = ss_now(); __atomic_load_n(&run->yield, __ATOMIC_RELAXED) == 0;)
+        if (stage_waits_too_long(since))
+            fail("%s: the worker is not asked for the turn", scenario);
+}
+
 void await_stop(int64_t event, uint64_t point, uint64_t times)
 {
     struct gate *gate = &stage.gates[event][point];

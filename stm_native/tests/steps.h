@@ -120,6 +120,8 @@ struct ss_engine *stage_engine(void);
 /* Of the stage: between two jobs, for whoever holds the turn, or where nothing moves. */
 uint64_t stage_word(uint64_t word);
 
+/* Waits until a reader has asked the first worker, which is in a run, for the turn. */
+void await_asked(void);
 /* Waits until runs of the event have arrived at the point so many times. */
 void await_stop(int64_t event, uint64_t point, uint64_t times);
 /* One run that waits there, or the next to arrive, goes on. */

@@ -9,7 +9,6 @@
 #include "open_steps.h"
 #include "specstream.h"
 #include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, C, D, X = 10, Y, Z };
 
@@ -386,10 +385,7 @@ static void a_look_into_a_chunk(void)
     await_stop(0, 0, 1);
     CHECK(pthread_create(&reader, NULL, look_once, NULL) == 0);
     /* The worker is asked for the turn: a reader that has only come may ask behind its last event. */
-    const struct ss_run *run = &stage_engine()->workers[0].run;
-    for (int64_t began = ss_now(); __atomic_load_n(&run->yield, __ATOMIC_RELAXED) == 0;)
-        if (stage_waits_too_long(began))
-            fail("%s: nobody looks", scenario);
+    await_asked();
     let_go(0, 0);
     pthread_join(reader, NULL);
     CHECK(atomic_load(&seen_applied) == 1 && atomic_load(&seen_waiting) == 2);

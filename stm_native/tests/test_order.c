@@ -12,7 +12,6 @@
 #include "specstream.h"
 #include "steps.h"
 #include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, L, S, T, W, X, Y, Z };
 
@@ -352,15 +351,6 @@ static void *read_once(void *argument)
     atomic_store(&seen, stage_word(A));
     ss_engine_release_turn(stage_engine());
     return NULL;
-}
-
-/* The worker that is in a run is asked for the turn: it lends it behind the event under way. */
-static void await_asked(void)
-{
-    const struct ss_run *run = &stage_engine()->workers[0].run;
-    for (int64_t began = ss_now(); __atomic_load_n(&run->yield, __ATOMIC_RELAXED) == 0;)
-        if (stage_waits_too_long(began))
-            fail("%s: the worker is not asked for the turn", scenario);
 }
 
 static void await_readers(uint32_t count)
