@@ -18,8 +18,10 @@ import hashlib
 import itertools
 import sys
 import threading
+import weakref
 from bisect import bisect
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +79,13 @@ class StringTable:
         self._index = _Index()
         self._texts = _Texts()
         self._recent: dict[str, int] = {}  # codes of strings that came one at a time
+        self._next = 0
+        self._numbers: Numbers = np.empty(0, np.int64)
+        self._touched: Numbers = np.empty(0, np.int64)
+        self._dropped: list[Numbers] = []
+        self.epoch = 0
+        self.track_drops = False
+        self.held_by: weakref.WeakSet[Any] = weakref.WeakSet()
         for text in strings:
             self.add(text)
 
@@ -86,9 +95,6 @@ class StringTable:
         Raises:
             InputError: another string has the same code, or it is no Unicode text.
         """
-        code = self._recent.get(text)
-        if code is not None:
-            return code
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -101,12 +107,16 @@ class StringTable:
             if number < 0:
                 self._index.add(np.array([code]))
                 self._texts.append(text)
+                self._note(1)
             else:
                 _check_same(self._texts.one(number), text, code)
-            if len(self._recent) >= _LOOSE:
-                self._recent.clear()
-            self._recent[text] = code
+                self._touched[number] = self.epoch
             return code
+
+    def _note(self, count: int) -> None:
+        self._numbers = np.append(self._numbers, np.arange(self._next, self._next + count))
+        self._touched = np.append(self._touched, np.full(count, self.epoch))
+        self._next += count
 
     def add_all(self, texts: pa.LargeStringArray) -> Numbers:
         """The codes of strings that differ from each other, none null; all are remembered.
@@ -137,6 +147,8 @@ class StringTable:
                     raise InputError(f"string {texts[one].as_py()!r} comes twice")
                 self._index.add(codes[new])
                 self._texts.extend(added)
+                self._note(len(new))
+            self._touched[numbers[known]] = self.epoch
         return codes
 
     def text(self, code: int) -> str | None:
@@ -169,17 +181,51 @@ class StringTable:
 
         return objects
 
-    def begins_with(self, texts: pa.ChunkedArray) -> bool:
-        """Whether its first strings are these, in this order."""
-        return bool(self.to_arrow().slice(0, len(texts)).equals(texts))
+    @property
+    def mark(self) -> int:
+        """The number that the next new string gets; they rise for ever."""
+        return self._next
 
-    def truncate(self, length: int) -> None:
-        """Forgets all but the first ``length`` strings. May be begun anew."""
+    def since(self, number: int) -> pa.LargeStringArray:
+        """The strings that have this number or a later one, in their order."""
         with self._lock:
-            if length < len(self._index):
+            first = int(np.searchsorted(self._numbers, number))
+            return self._texts.all().slice(first).combine_chunks()
+
+    def sweep(self, referred: Iterable[Numbers], touched_since: int | None = None) -> int:
+        """Drops each string whose code is in none of the arrays; gives how many.
+
+        Args:
+            referred: words, of which some are codes.
+            touched_since: strings that were added in this epoch or later, known ones included,
+                stay.
+        """
+        with self._lock:
+            codes = self._index.codes
+            live = np.isin(codes, np.concatenate([np.empty(0, np.int64), *map(np.ravel, referred)]))
+            if touched_since is not None:
+                live |= self._touched >= touched_since
+            self.epoch += 1
+            dropped = codes[~live]
+            if len(dropped):
+                kept = np.flatnonzero(live)
+                texts, index = self._texts.take(kept), _Index()
+                index.add(codes[kept])
+                made = _Texts()
+                if len(kept):
+                    made.extend(texts)
                 self._recent.clear()
-                self._texts.truncate(length)
-                self._index.truncate(length)
+                self._numbers, self._touched = self._numbers[kept], self._touched[kept]
+                self._index, self._texts = index, made
+                if self.track_drops:
+                    self._dropped.append(dropped)
+            return len(dropped)
+
+    def take_dropped(self) -> Numbers:
+        """Codes that sweeps have dropped since this was last asked; of :attr:`track_drops`."""
+        with self._lock:
+            dropped, self._dropped = self._dropped, []
+            return np.concatenate([np.empty(0, np.int64), *dropped])
 
     @property
     def memory(self) -> int:
@@ -244,6 +290,10 @@ class _Index:
     @property
     def memory(self) -> int:
         return self._codes.nbytes + self._slots.nbytes
+
+    @property
+    def codes(self) -> Numbers:
+        return self._codes[: self._count]
 
     def find_one(self, code: int) -> int:
         """The number of a code, or -1."""

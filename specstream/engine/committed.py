@@ -34,18 +34,26 @@ from specstream.errors import InputError, SnapshotError
 __all__ = ["Committed", "Savepoint"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Savepoint:
     """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
 
     state: StateContent
     next_sequence: int
-    strings: int
+    strings: StringTable  # which keeps the texts of its codes as long as the savepoint is there
     rejected_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
     pending: bytes = b""
+    pending_codes: tuple[Words, ...] = ()  # words of the pending events, the codes among them
     reached: Any = None
-    texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
     failed_events: tuple[Numbers, tuple[pa.Table, ...]] = ((0, 0), ())
+
+    def __post_init__(self) -> None:
+        self.strings.held_by.add(self)
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """Those that may be codes of strings."""
+        return (self.state.fixed, *self.state.rows, *self.pending_codes)
 
     def __repr__(self) -> str:
         held = sum(memoryview(part).nbytes for part in self.state.buffers())
@@ -319,28 +327,28 @@ class Committed:
         return Savepoint(
             self._content(unheard),
             self.next_sequence,
-            len(self.strings),
+            self.strings,
             self.rejected.savepoint(),
             self.pending.to_bytes(),
+            tuple(self.pending.words()),
             self.reached,
-            self.strings.to_arrow(),
             self.failed.savepoint(),
         )
 
     def strings_of(self, to: Savepoint) -> StringTable:
-        """A table that begins with the strings of a savepoint."""
-        if to.texts is None or self.strings.begins_with(to.texts):
+        """A table that has the strings of a savepoint."""
+        if to.strings is self.strings:
             return self.strings
-        table = StringTable()
-        for chunk in to.texts.chunks:
-            table.add_all(chunk)
+        # Of another engine, or from before a snapshot was restored.
+        table = StringTable(self._operator.program.strings)
+        codes = np.unique(np.concatenate([words.ravel() for words in to.words]))
+        table.add_all(to.strings.texts(codes).drop_null())
         return table
 
     def rollback(self, to: Savepoint, strings: StringTable) -> None:
-        """Back to a savepoint, whose strings ``strings`` begins with."""
+        """Back to a savepoint, whose strings ``strings`` has."""
         self.next_sequence = to.next_sequence
         self.strings = strings
-        self.strings.truncate(to.strings)
         self.rejected.rollback(to.rejected_rows)
         self.failed.rollback(to.failed_events)
         self._put(to.state, self._pending_of(self.strings, to.pending))
