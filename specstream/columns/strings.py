@@ -221,6 +221,11 @@ class StringTable:
                     self._dropped.append(dropped)
             return len(dropped)
 
+    def referred(self, words: Iterable[Numbers]) -> pa.LargeStringArray:
+        """The strings whose codes are among these words, in the order of their codes."""
+        codes = np.unique(np.concatenate([np.empty(0, np.int64), *map(np.ravel, words)]))
+        return self.texts(codes).drop_null()
+
     def take_dropped(self) -> Numbers:
         """Codes that sweeps have dropped since this was last asked; of :attr:`track_drops`."""
         with self._lock:

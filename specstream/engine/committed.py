@@ -6,7 +6,7 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from specstream.columns.failed_events import FailedEvents, Numbers
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
-from specstream.columns.strings import StringTable
+from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.codes import Texts
 from specstream.declarations.container_words import set_apart, stamped, used_bytes
 from specstream.declarations.state import Field
@@ -81,6 +81,9 @@ class Committed:
         self._operator = options.operator
         self.words = options.operator.layout.allocate()
         self.strings = StringTable(options.operator.program.strings)
+        self._constants = np.array(
+            [string_code(text) for text in options.operator.program.strings], np.int64
+        )
         self.next_sequence = 0
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
@@ -255,14 +258,28 @@ class Committed:
         """For a snapshot; ``done`` events of the batch in flight are in the state, of which
         ``state`` is what the caller has looked at, or else a copy is made, in which ``unheard`` has
         not fired."""
+        if state is None:
+            state = self._content(unheard)
+            strings = pa.chunked_array([self.strings.referred(self._words(state))])
+        else:
+            # Whoever builds increments on it takes all that was in the table for known.
+            strings = self.strings.to_arrow()
         return Snapshot(
-            self._content(unheard) if state is None else state,
+            state,
             self.next_sequence + done,
-            self.strings.to_arrow(),
+            strings,
             self.pending.to_bytes(),
             self.rejected.to_bytes(),
             self.failed.to_bytes(),
         )
+
+    def _words(self, content: StateContent) -> Iterator[Words]:
+        """Those of a snapshot that may be codes of strings, and those that an engine begins with.
+        No others, so that snapshots of one state are the same."""
+        yield self._constants
+        yield content.fixed
+        yield from content.rows
+        yield from self.pending.codes()
 
     def restored(self, snapshot: bytes, migrate: Migrate | None) -> _Restored:
         """What a snapshot holds, checked; nothing is changed.
@@ -341,8 +358,7 @@ class Committed:
             return self.strings
         # Of another engine, or from before a snapshot was restored.
         table = StringTable(self._operator.program.strings)
-        codes = np.unique(np.concatenate([words.ravel() for words in to.words]))
-        table.add_all(to.strings.texts(codes).drop_null())
+        table.add_all(to.strings.referred(to.words))
         return table
 
     def rollback(self, to: Savepoint, strings: StringTable) -> None:

@@ -671,6 +671,16 @@ class PendingEvents:
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
         return packed(about, table, tables)
 
+    def codes(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Codes of strings in what :meth:`to_bytes` gives, and those of the sources."""
+        yield np.array([source.code for source in self.sources], np.int64)
+        texts = [2 + at for at, (_, column) in enumerate(self._schema) if column.kind == "str"]
+        for segment in self._segments:
+            left = 0 if segment.is_released else segment.not_applied
+            if left and texts:
+                columns = segment.columns
+                yield from (columns[at][len(columns[at]) - left :] for at in texts)
+
     def words(self) -> Iterator[npt.NDArray[np.int64]]:
         """Words of the events that somebody may still ask for, codes of strings among them, and the
         codes of the sources."""
