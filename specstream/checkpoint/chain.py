@@ -103,7 +103,9 @@ class Chain:
         for number, texts in enumerate(self._strings):
             dropped = [codes for upto, codes in self._dropped if number < upto]
             if dropped and len(texts):
-                texts = texts.filter(pa.array(~np.isin(string_codes(texts), np.concatenate(dropped))))
+                texts = texts.filter(
+                    pa.array(~np.isin(string_codes(texts), np.concatenate(dropped)))
+                )
             parts.append(texts)
         return pa.chunked_array(parts, pa.large_string())
 

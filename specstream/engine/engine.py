@@ -205,9 +205,7 @@ class Engine:
         self._lifetime = parts.lifetime
         self._out_of_order = OutOfOrder(parts)
         self._durable = Durable(parts, self._out_of_order)
-        self._counted = Counted(
-            parts, self._out_of_order.early_count, self._out_of_order.strings
-        )
+        self._counted = Counted(parts, self._out_of_order.early_count, self._out_of_order.strings)
         parts.lifetime.at_end += [
             self._out_of_order.abandon,
             self._counted.take_places,

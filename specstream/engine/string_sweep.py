@@ -99,6 +99,8 @@ class StringSweep:
 
     def sweep_still(self) -> None:
         """The same, with the turn, or while nothing runs."""
+        if self._has_failed:
+            return  # what is told of an event or a timer is made of strings that may be of no use else
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
         table = self._parts.committed.strings
@@ -112,6 +114,14 @@ class StringSweep:
         self.count += 1
         self.seconds += took
         self.longest = max(self.longest, took)
+
+    @property
+    def _has_failed(self) -> bool:
+        """Whether something has failed that nobody has heard of."""
+        flight = self._parts.flight
+        if flight.is_open:
+            return bool(self._parts.native.outcome().failed)
+        return flight.unheard is not None and bool(flight.unheard.failed)
 
     @property
     def _new(self) -> int:

@@ -326,9 +326,7 @@ def test_failed_events_keep_their_texts(eager: None) -> None:
 # ---- on disk ----
 
 
-def test_checkpoints_stay_small_and_are_read_again(
-    at_least_one: None, tmp_path: Any
-) -> None:
+def test_checkpoints_stay_small_and_are_read_again(at_least_one: None, tmp_path: Any) -> None:
     from specstream.checkpoint.checkpoint import Checkpoint
 
     total, size = 40, 100
