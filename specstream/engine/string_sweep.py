@@ -16,15 +16,16 @@ By then its string is there for another reason, or it cannot be so again. An int
 strings of its own, so those that were added since the oldest run in flight began stay.
 
 A sweep is due when the strings that have come since the last one are as many as it has left, and an
-eighth of the words to be looked through: so the work for each string is bounded, and a large state
-is not looked through for the sake of a small table. And it waits until its share of the time is at
-most a twentieth.
+eighth of the words of the state: so the work for each string that has come is bounded, a table
+holds at most twice what is referred to, and a large state is not looked through for the sake of a
+small table.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,10 +41,6 @@ Words = npt.NDArray[np.int64]
 # Fewer new strings than these are no reason.
 LEAST = 4096
 WORDS_FOR_EACH = 8
-# A sweep is followed by so many times its duration without one.
-REST = 19
-# Of the first sweep, which nobody has seen yet.
-_SECONDS_FOR_EACH = 1e-8
 
 
 class StringSweep:
@@ -71,8 +68,6 @@ class StringSweep:
         self._table = parts.committed.strings
         self._left = 0  # strings that the last sweep has left
         self._swept_to = 0  # the mark of the table then
-        self._over = time.monotonic()
-        self._each = _SECONDS_FOR_EACH  # for a word or a string
         self.count = self.dropped = 0
         self.seconds = self.longest = 0.0
 
@@ -81,13 +76,8 @@ class StringSweep:
         new = self._new
         if new < LEAST or new < self._left:
             return
-        work = sum(words.size for words in self._state())
-        if new * WORDS_FOR_EACH < work:
-            return
-        work += len(self._parts.committed.strings)
-        if (time.monotonic() - self._over) < REST * self._each * work:
-            return
-        self.sweep()
+        if new * WORDS_FOR_EACH >= sum(words.size for words in self._state()):
+            self.sweep()
 
     def sweep(self) -> None:
         """Sweeps at any rate. Between two batches, or while an open job runs."""
@@ -100,17 +90,14 @@ class StringSweep:
     def sweep_still(self) -> None:
         """The same, with the turn, or while nothing runs."""
         if self._has_failed:
-            return  # what is told of an event or a timer is made of strings that may be of no use else
+            return  # what is told of it may be made of strings that nothing else refers to
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
         table = self._parts.committed.strings
-        roots = [*self._roots()]
-        self.dropped += table.sweep(roots, self._touched_since())
+        self.dropped += table.sweep(self._roots(), self._touched_since())
         self._note_epoch(table.epoch)
         self._left, self._swept_to = len(table), table.mark
-        self._over = time.monotonic()
-        took = self._over - begin
-        self._each = took / max(self._left + sum(words.size for words in roots), LEAST)
+        took = time.monotonic() - begin
         self.count += 1
         self.seconds += took
         self.longest = max(self.longest, took)

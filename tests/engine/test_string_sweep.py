@@ -1,6 +1,9 @@
-"""Strings that nothing refers to go, and no others: a stream that never ends keeps its size, and
-whatever keeps a string (state, timers, pending events, hidden columns, rows that nobody has fetched,
-early results, savepoints, snapshots) gets it back as it was."""
+"""Strings that nothing refers to go, and no others.
+
+A stream that never ends keeps its size. Whatever keeps a string (state, timers, pending events,
+hidden columns, rows that nobody has fetched, early results, savepoints, snapshots) gets it back as
+it was.
+"""
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -112,7 +115,6 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps as often as their rule lets them, also of small tables."""
     monkeypatch.setattr(string_sweep, "LEAST", 64)
-    monkeypatch.setattr(string_sweep, "REST", 0)
 
 
 SETTINGS = [
@@ -235,7 +237,7 @@ def test_submitted_events_pending_unfetched_and_early(
     engine = ss.Engine(keep, early=early, sources=[0, 1], **setting)
     try:
         for first, some in cut(dice, total):
-            part = [at for at in range(first, first + some)]
+            part = range(first, first + some)
             for source in (1, 0):
                 mine = [at for at in part if at % 2 == source]
                 if mine:
@@ -377,7 +379,7 @@ def stream_without_end(total: int, size: int) -> None:
                 snapshots.append(len(engine.snapshot()))
         stats = engine.stats
         assert len(engine.state.last) == 10_000
-        assert list(engine.state.last)[0] == f"order {total - 10_000}"
+        assert next(iter(engine.state.last)) == f"order {total - 10_000}"
     half = len(memory) // 2
     assert max(memory[half:]) <= 1.1 * max(memory[:half])
     assert max(snapshots) <= 1.05 * snapshots[0]
