@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.checkpoint.container_changes import applied
 from specstream.checkpoint.file_format import CheckpointFile
+from specstream.columns.strings import string_codes
 from specstream.declarations.state import Layout
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.files.untrusted import Malformed
@@ -48,6 +51,8 @@ class Chain:
         self._state = replace(content.state, fixed=content.state.fixed.copy())
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         self._strings = content.strings.chunks
+        # Codes of dropped ones, each with the number of parts that it holds for.
+        self._dropped: list[tuple[int, npt.NDArray[np.int64]]] = []
         self._rejected, self._failed = content.rejected_rows, content.failed_events
 
     @property
@@ -79,6 +84,11 @@ class Chain:
                     raise Malformed("it has no changes of the containers")
                 rows = applied(self.layout, self._state.rows, changed)
                 self._state = replace(self._state, rows=rows)
+            dropped = increment.named("dropped_strings")
+            if dropped is not None:
+                if len(dropped) % 8:
+                    raise Malformed("its codes of dropped strings are no whole words")
+                self._dropped.append((len(self._strings), np.frombuffer(dropped, "<i8")))
             self._strings.append(pa.array(new, pa.large_string()))
         pending = increment.named("arrivals")
         self.pending = self.pending if pending is None else bytes(pending)
@@ -87,12 +97,24 @@ class Chain:
         self.last = increment
         self.lengths.append(increment.length)
 
+    def _texts(self) -> pa.ChunkedArray:
+        """The strings that are there."""
+        parts = []
+        for number, texts in enumerate(self._strings):
+            dropped = [codes for upto, codes in self._dropped if number < upto]
+            if dropped and len(texts):
+                texts = texts.filter(
+                    pa.array(~np.isin(string_codes(texts), np.concatenate(dropped)))
+                )
+            parts.append(texts)
+        return pa.chunked_array(parts, pa.large_string())
+
     def snapshot(self) -> bytes:
         """The engine as a snapshot."""
         return Snapshot(
             self._state,
             self.last.about.next_sequence,
-            pa.chunked_array(self._strings, pa.large_string()),
+            self._texts(),
             self.pending,
             self._rejected,
             self._failed,

@@ -51,7 +51,7 @@ from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
 from specstream.columns.tables import in_zones
-from specstream.declarations.state_content import StateContent, fixed_words
+from specstream.declarations.state_content import StateContent, fixed_words, row_bytes
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, refused
 from specstream.errors import ConfigurationError, SnapshotError
@@ -307,15 +307,20 @@ class Checkpoint:
 
     def _note_savepoint(self, pending: bytes) -> None:
         engine = self._engine
+        strings = engine.durable.strings
         self._savepoint = Savepoint(
             self._state(self._before, self._held),
             engine.durable.next_sequence,
-            len(engine.durable.strings),
+            strings,
             engine.durable.rejected.savepoint(),
             pending,
+            tuple(engine.durable.pending.words()),
             engine.durable.reached,
-            failed_events=engine.durable.failed.savepoint(),
+            engine.durable.failed.savepoint(),
         )
+        strings.track_drops = True
+        strings.take_dropped()
+        self._recorded_to = strings.mark
 
     def record(
         self,
@@ -352,13 +357,16 @@ class Checkpoint:
             fixed, held = self._look()
             changed = changed_blocks(fixed, self._before)
             edits = changes(self._held, held)
-            full, sections = self._sections(fixed, held, changed, edits, output)
+            dropped = row_bytes(engine.durable.strings.take_dropped())
+            full, sections = self._sections(fixed, held, changed, [*edits, dropped], output)
             # Nothing commits: what is pending waits for a frontier that only batches move.
             pending = engine.durable.pending.to_bytes()
             # Where there never was a source, the files before have nothing of it either.
             named: dict[str, list[Buffer]] = {}
             if edits and not full:
                 named["containers"] = edits
+            if dropped and not full:
+                named["dropped_strings"] = [dropped]
             if pending and not full:
                 named["arrivals"] = [pending]
             for key, kept in (
@@ -434,13 +442,16 @@ class Checkpoint:
         """Whether the next file is a full one, and its sections but for those that are named."""
         engine = self._engine
         rows = stream_of(output)
-        if 0 < len(self._lengths) <= INCREMENTS:
-            strings = engine.durable.strings.to_arrow().slice(self._savepoint.strings).to_pylist()
-            sections = increment(fixed, changed, strings, rows)
-            length = sum(len(part) for section in [*sections, edits] for part in section)
+        strings = engine.durable.strings
+        if 0 < len(self._lengths) <= INCREMENTS and strings is self._savepoint.strings:
             full_one, *increments = self._lengths
-            if sum(increments) + length < full_one:
-                return False, sections
+            new = strings.since(self._recorded_to)
+            # Of which most may be referred to no more, and a full file has only what is.
+            if sum(increments) + new.nbytes < full_one:
+                sections = increment(fixed, changed, new.to_pylist(), rows)
+                length = sum(len(part) for section in [*sections, edits] for part in section)
+                if sum(increments) + length < full_one:
+                    return False, sections
         return True, [engine.durable.snapshot_of(self._state(fixed, held)), [rows]]
 
     # ---- restart ----

@@ -2,7 +2,7 @@
 
 A *full* file holds an engine's snapshot. An *increment* holds what has changed since the file
 before it: blocks of the state's fields, entries of its containers (``container_changes.py``), and
-strings that are new; and all events that wait for the
+strings that are new or dropped; and all events that wait for the
 watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
 that were late or bad. A large state of which a batch touches little costs little to keep.
 

@@ -362,11 +362,7 @@ def _array(part: Part, values: list[Any], strings: StringTable) -> npt.NDArray[A
         return np.array([0 if value is None else value for value in values], part.dtypes[0])
     if len(values) == 1:
         return np.array([0 if values[0] is None else strings.add(values[0])], np.int64)
-    encoded = pa.array(values, pa.large_string()).dictionary_encode()
-    codes = np.append(strings.add_all(encoded.dictionary), np.int64(0))
-    places = encoded.indices.fill_null(len(codes) - 1).to_numpy()
-    found: Numbers = codes[places]
-    return found
+    return strings.add_all(pa.array(values, pa.large_string()))
 
 
 # ---- what was raised ----

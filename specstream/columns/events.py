@@ -208,17 +208,14 @@ def read_events(
             table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
-    columns = [_values(array, strings)[0] for array in arrays]
+    columns = [_values(array, strings) for array in arrays]
     if schema.nullable:
         columns += [
             array.nulls
             for array, (_, column) in zip(arrays, schema, strict=True)
             if column.nullable
         ]
-    if source_key.texts is None:
-        source_code = source_rank = source_key.numbers
-    else:
-        source_code, source_rank = _codes(source_key.texts, strings)
+    source_code = _values(source_key, strings)
     count = table.num_rows
     keys: Sequence[pa.Array]
     if time is None:
@@ -227,8 +224,8 @@ def read_events(
     else:
         timestamp = time[1]
         order = None
-        if not _in_order(timestamp, source_rank):
-            order = np.lexsort((source_rank, timestamp))
+        if not _in_order(timestamp, source_key):
+            order = np.lexsort((_ranks(source_key), timestamp))
             timestamp, source_code = timestamp[order], source_code[order]
             columns = [column[order] for column in columns]
             positions = positions[order]
@@ -239,13 +236,14 @@ def read_events(
     return Events(count, (*declared, *derived), keys, positions, rejected)
 
 
-def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:
-    """Whether rows are in the order of (timestamp, rank); a fraction of the time of a sort."""
+def _in_order(timestamp: npt.NDArray[np.int64], source: _Read) -> bool:
+    """Whether rows are in the order of (timestamp, source); a fraction of the time of a sort."""
     falls = np.flatnonzero(timestamp[1:] <= timestamp[:-1])
     if len(falls) == 0:
         return True
     if bool((timestamp[falls + 1] < timestamp[falls]).any()):
         return False
+    rank = _ranks(source)
     return bool((rank[falls + 1] >= rank[falls]).all())
 
 
@@ -456,40 +454,25 @@ def read_value(
     if value is not None and not accepts(column, array.type):
         raise InputError(message)
     read = _read(array, name, column, whose, shown)
-    number = _values(read, strings)[0][0]
+    number = _values(read, strings)[0]
     return number.item(), bool(column.nullable and read.nulls[0])
 
 
-def _values(read: _Read, strings: StringTable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Numbers of a column, and their ranks where they are codes of strings."""
-    return (read.numbers, read.numbers) if read.texts is None else _codes(read.texts, strings)
+def _values(read: _Read, strings: StringTable) -> npt.NDArray[Any]:
+    """Numbers of a column; codes where it has texts."""
+    return read.numbers if read.texts is None else strings.add_all(read.texts)
 
 
-def _codes(
-    array: pa.Array, strings: StringTable
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Codes of strings, and the ranks of the strings in the order of their text.
-
-    A null has the code 0.
-    """
-    if pa.types.is_dictionary(array.type):
-        # Of a dictionary, which may be that of a whole file, those strings that are in use.
-        texts = array.dictionary.cast(pa.large_string())
-        places = array.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
-        used = np.zeros(len(texts) + 1, np.bool_)
-        used[places] = True
-        number = np.cumsum(used) - 1
-        encoded = texts.filter(pa.array(used[:-1])).dictionary_encode()
-        inner = np.append(encoded.indices.to_numpy(), len(encoded.dictionary))
-        places = inner[number[places]]
-    else:
-        encoded = array.cast(pa.large_string()).dictionary_encode()
-        places = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+def _ranks(source: _Read) -> npt.NDArray[np.int64]:
+    """Sources in their order: the numbers themselves, or the ranks of the texts."""
+    if source.texts is None:
+        return source.numbers
+    encoded = source.array.dictionary_encode()
     distinct = encoded.dictionary
-    codes = np.append(strings.add_all(distinct), np.int64(0))
-    ranks = np.zeros(len(distinct) + 1, np.int64)
+    ranks = np.empty(len(distinct), np.int64)
     ranks[pc.sort_indices(distinct).to_numpy()] = np.arange(len(distinct))
-    return codes[places], ranks[places]
+    found: npt.NDArray[np.int64] = ranks[encoded.indices.to_numpy()]
+    return found
 
 
 def _source(table: pa.Table, name: str | None, what: str) -> _Read:

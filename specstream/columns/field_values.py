@@ -394,16 +394,11 @@ class FieldValues:
         return self._codes_of(pa.chunked_array([texts]), field)
 
     def _codes_of(self, texts: pa.ChunkedArray, field: Field) -> Words:
-        encoded = texts.combine_chunks().dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):  # of no chunks
-            return np.empty(0, np.int64)
         try:
-            codes = self._strings.add_all(encoded.dictionary)
+            codes = self._strings.add_all(texts)
         except InputError as error:
             raise self._wrong(f"in field {field.name!r} a {error}") from None
-        codes = np.where(codes == EMPTY, 0, codes)
-        found: Words = codes[encoded.indices.to_numpy(zero_copy_only=False)]
-        return found
+        return np.where(codes == EMPTY, 0, codes)
 
     def _words_of_arrow(
         self, column: pa.ChunkedArray, part: Storage, what: str, field: Field

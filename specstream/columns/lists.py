@@ -74,9 +74,7 @@ def _words(kind: Scalar | Part, values: tuple[Any, ...], strings: StringTable) -
         return np.array(values, np.int64)
     if len(values) <= _FEW:
         return np.array([strings.add(value) for value in values], np.int64)
-    encoded = pa.array(values, pa.large_string()).dictionary_encode()
-    found: Words = strings.add_all(encoded.dictionary)[encoded.indices.to_numpy()]
-    return found
+    return strings.add_all(pa.array(values, pa.large_string()))
 
 
 def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

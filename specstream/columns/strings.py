@@ -5,27 +5,27 @@ signed integer. The code depends on the content alone, so it is the same in ever
 process. A table of the strings met so far turns codes into text again; two strings with one code
 are found there and are an error.
 
-A stream may have tens of millions of distinct keys, which as Python objects in a dict would take
-more than 100 bytes each beside their text. So the table *numbers* the strings in the order in which
-it meets them. The texts lie one behind the other in a few Arrow arrays. A hash table of NumPy
-arrays finds a code's number; it is searched for all codes of a batch at once. That table needs no
-hash function of its own, because the codes are hashes already.
+The table is the C runtime's (``stm_native/src/string_table.c``), which reads Arrow's buffers as
+they are, with the interpreter's lock released. It *numbers* the strings in the order in which it
+meets them: what came since some moment are those from a number on. A sweep drops the strings that
+nothing refers to; others keep their numbers, and a string that comes again gets a new one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import sys
+import os
+import secrets
 import threading
-from bisect import bisect
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.columns import compute as pc
+from specstream._native import ffi, lib
 from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
 
@@ -33,10 +33,13 @@ __all__ = ["StringTable", "string_code", "string_codes"]
 
 Numbers = npt.NDArray[np.int64]
 
-# Texts that become Python objects together while they are hashed.
+# Single strings whose codes are kept in a dict of Python's, which finds them faster.
+_RECENT = 4096
+# Words that are looked through at a time.
 _AT_ONCE = 1 << 16
-# Single strings that are kept as Python objects before they become an Arrow array.
-_LOOSE = 4096
+# Of the indexes of all tables: nobody outside can choose strings that meet there.
+_SECRET = ffi.new("uint64_t[]", [secrets.randbits(64), secrets.randbits(64)])
+_NOTHING = ffi.new("uint8_t[8]")  # the data of columns that have none
 
 
 def string_codes(texts: pa.LargeStringArray) -> Numbers:
@@ -45,20 +48,10 @@ def string_codes(texts: pa.LargeStringArray) -> Numbers:
     >>> string_codes(pa.array(["EWR"], pa.large_string())).tolist() == [string_code("EWR")]
     True
     """
-    hashed, parts = hashlib.blake2b, []
-    for begin in range(0, len(texts), _AT_ONCE):
-        piece = texts.slice(begin, _AT_ONCE)
-        _, offsets, data = piece.buffers()
-        # The buffer may be longer than its offsets, and no multiple of their length.
-        ends = np.frombuffer(offsets, np.int64, piece.offset + len(piece) + 1)[piece.offset :]
-        octets = memoryview(data if data is not None else b"")
-        digests = [
-            hashed(octets[start:end], digest_size=8).digest()
-            for start, end in itertools.pairwise(ends.tolist())
-        ]
-        parts.append(np.frombuffer(b"".join(digests), "<i8"))
-    codes = np.concatenate(parts).astype(np.int64) if parts else np.empty(0, np.int64)
-    codes[codes == 0] = 1
+    codes = np.empty(len(texts), np.int64)
+    columns, _kept = _columns([texts])
+    if len(texts) and not lib.ss_string_codes(columns, _threads(), _words(codes)):
+        raise MemoryError("no memory for the codes of strings")
     return codes
 
 
@@ -67,16 +60,27 @@ class StringTable:
 
     Threads may use it at the same time: hooks look up texts while a batch is read.
 
+    Attributes:
+        epoch: sweeps so far.
+        held_by: whoever keeps codes outside of the engine, and has them among its ``words``.
+        track_drops: whether codes that sweeps drop are kept for :meth:`take_dropped`.
+
     >>> table = StringTable(["EWR"])
     >>> table.text(table.add("JFK")), len(table)
     ('JFK', 2)
     """
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
-        self._lock = threading.Lock()
-        self._index = _Index()
-        self._texts = _Texts()
-        self._recent: dict[str, int] = {}  # codes of strings that came one at a time
+        table = lib.ss_strings_open(_SECRET, _threads())
+        if table == ffi.NULL:
+            raise MemoryError("no memory for a table of strings")
+        self._table = ffi.gc(table, lib.ss_strings_close)
+        self._recent: dict[str, int] = {}
+        self._one_sweep = threading.Lock()
+        self.epoch = 0
+        self.held_by: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.track_drops = False
+        self._dropped: list[Numbers] = []
         for text in strings:
             self.add(text)
 
@@ -86,69 +90,79 @@ class StringTable:
         Raises:
             InputError: another string has the same code, or it is no Unicode text.
         """
-        code = self._recent.get(text)
+        recent = self._recent  # which a sweep replaces
+        code = recent.get(text)
         if code is not None:
             return code
         try:
-            text.encode()
+            octets = text.encode()
         except UnicodeEncodeError:
             raise InputError(
                 f"string {text!r} has a lone surrogate, which no UTF-8 text has: replace it"
             ) from None
-        with self._lock:
-            code = string_code(text)
-            number = self._index.find_one(code)
-            if number < 0:
-                self._index.add(np.array([code]))
-                self._texts.append(text)
-            else:
-                _check_same(self._texts.one(number), text, code)
-            if len(self._recent) >= _LOOSE:
-                self._recent.clear()
-            self._recent[text] = code
-            return code
+        found, told = ffi.new("int64_t *"), ffi.new("struct ss_texts *")
+        status = lib.ss_strings_add_one(self._table, octets, len(octets), found, told)
+        if status != lib.SS_STRINGS_DONE:
+            _refuse(status, told)
+        code = int(found[0])
+        if len(recent) >= _RECENT:
+            recent.clear()
+        recent[text] = code
+        return code
 
-    def add_all(self, texts: pa.LargeStringArray) -> Numbers:
-        """The codes of strings that differ from each other, none null; all are remembered.
+    def add_all(self, texts: pa.Array | pa.ChunkedArray) -> Numbers:
+        """The codes of strings of any layout, 0 for a null; all are remembered.
+
+        Of dictionaries these are the strings that are in use.
 
         Raises:
             InputError: two strings have the same code, or one is no UTF-8 text; none of them is
                 remembered.
         """
-        codes = string_codes(texts)
-        with self._lock:
-            numbers = self._index.find(codes)
-            known, new = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
-            if len(known):
-                before, given = self._texts.take(numbers[known]), texts.take(pa.array(known))
-                differs = pc.index(pc.not_equal(before, given), True).as_py()
-                if differs >= 0:
-                    code = int(codes[known[differs]])
-                    _check_same(before[differs].as_py(), given[differs].as_py(), code)
-            if len(new):
-                order = new[np.argsort(codes[new], kind="stable")]
-                twice = np.flatnonzero(np.diff(codes[order]) == 0)
-                added = texts.take(pa.array(new))
-                # Files have such: Parquet, for one, calls texts what nobody has looked at.
-                _check_text(added)
-                if len(twice):
-                    one, other = order[twice[0]], order[twice[0] + 1]
-                    _check_same(texts[one].as_py(), texts[other].as_py(), int(codes[one]))
-                    raise InputError(f"string {texts[one].as_py()!r} comes twice")
-                self._index.add(codes[new])
-                self._texts.extend(added)
+        if pa.types.is_dictionary(texts.type):
+            return self._add_dictionaries(texts)
+        codes = np.empty(len(texts), np.int64)
+        columns, _kept = _columns(texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts])
+        told = ffi.new("struct ss_texts *")
+        status = lib.ss_strings_add(self._table, columns, len(columns), _words(codes), told)
+        if status != lib.SS_STRINGS_DONE:
+            _refuse(status, told)
         return codes
+
+    def _add_dictionaries(self, texts: pa.Array | pa.ChunkedArray) -> Numbers:
+        """Of each value that is in use once."""
+        arrays = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+        places, values = [], []
+        for array in arrays:
+            count = len(array.dictionary)
+            at = array.indices.cast(pa.int64()).fill_null(count).to_numpy(zero_copy_only=False)
+            used = np.zeros(count + 1, np.bool_)
+            used[at] = True
+            places.append((at, used))
+            held = array.dictionary.cast(pa.large_string())
+            values.append(held.filter(pa.array(used[:-1])))
+        codes = self.add_all(pa.chunked_array(values, pa.large_string()))
+        parts, begin = [np.empty(0, np.int64)], 0
+        for at, used in places:
+            of_values = np.zeros(len(used), np.int64)
+            end = begin + int(np.count_nonzero(used[:-1]))
+            of_values[:-1][used[:-1]] = codes[begin:end]
+            parts.append(of_values[at])
+            begin = end
+        return np.concatenate(parts)
 
     def text(self, code: int) -> str | None:
         """The string with that code, or None where no such string was met."""
-        with self._lock:
-            number = self._index.find_one(code)
-            return None if number < 0 else self._texts.one(number)
+        text: str | None = self.texts(np.array([code], np.int64))[0].as_py()
+        return text
 
     def texts(self, codes: Numbers) -> pa.LargeStringArray:
         """The strings with those codes; null where no such string was met."""
-        with self._lock:
-            return self._texts.take(self._index.find(codes))
+        codes = np.ascontiguousarray(codes, np.int64)
+        texts = ffi.new("struct ss_texts *")
+        if not lib.ss_strings_texts(self._table, _words(codes), len(codes), texts):
+            raise MemoryError("no memory for the texts of strings")
+        return _array(texts)
 
     def objects(self, codes: Numbers) -> npt.NDArray[np.object_]:
         """The strings that a field holds by these codes, as Python's own, in the same shape."""
@@ -169,217 +183,156 @@ class StringTable:
 
         return objects
 
-    def begins_with(self, texts: pa.ChunkedArray) -> bool:
-        """Whether its first strings are these, in this order."""
-        return bool(self.to_arrow().slice(0, len(texts)).equals(texts))
+    def referred(self, words: Iterable[Numbers]) -> pa.LargeStringArray:
+        """The strings whose codes are among these words, in the order of their codes."""
+        found = [np.empty(0, np.int64)]
+        codes = np.empty(_AT_ONCE, np.int64)
+        for part in words:
+            flat = np.ascontiguousarray(part).reshape(-1).view(np.int64)
+            for begin in range(0, len(flat), _AT_ONCE):
+                some = flat[begin : begin + _AT_ONCE]
+                known = lib.ss_strings_known(self._table, _words(some), len(some), _words(codes))
+                if known:
+                    found.append(np.unique(codes[:known]))
+        return self.texts(np.unique(np.concatenate(found))).drop_null()
 
-    def truncate(self, length: int) -> None:
-        """Forgets all but the first ``length`` strings. May be begun anew."""
-        with self._lock:
-            if length < len(self._index):
-                self._recent.clear()
-                self._texts.truncate(length)
-                self._index.truncate(length)
+    def sweep(self, referred: Iterable[Numbers], since: int | None = None) -> int:
+        """Drops the strings whose codes are in none of the arrays; how many these were.
+
+        Those stay that were added, or found to be there, in epoch ``since`` or later, where one is
+        given; and those that others add meanwhile, or find to be there.
+        """
+        wanted = self.track_drops
+        codes = ffi.new("int64_t **")
+        with self._sweeping():
+            window = -1 if since is None else self.epoch - since
+            lib.ss_strings_sweep_begin(self._table, window)
+            self.epoch += 1
+            for words in referred:
+                held = np.ascontiguousarray(words).reshape(-1).view(np.int64)
+                lib.ss_strings_mark(self._table, _words(held), len(held))
+            count: int = lib.ss_strings_sweep_end(self._table, codes if wanted else ffi.NULL)
+        if count < 0:
+            raise MemoryError("no memory for the strings that stay")
+        if wanted and count:
+            self._dropped.append(np.frombuffer(ffi.buffer(codes[0], 8 * count), np.int64).copy())
+            lib.ss_codes_free(codes[0])
+        return count
+
+    @contextmanager
+    def _sweeping(self) -> Iterator[None]:
+        with self._one_sweep:
+            try:
+                self._recent = {}
+                yield
+            finally:
+                lib.ss_strings_sweep_abandon(self._table)  # unless it has ended
+                self._recent = {}
+
+    def take_dropped(self) -> Numbers:
+        """The codes that sweeps have dropped since this was asked last."""
+        dropped, self._dropped = self._dropped, []
+        return np.concatenate([np.empty(0, np.int64), *dropped])
+
+    @property
+    def mark(self) -> int:
+        """The number that the next new string gets."""
+        return int(lib.ss_strings_next(self._table))
 
     @property
     def memory(self) -> int:
         """Bytes of the table, its codes and its texts."""
-        return self._index.memory + self._texts.memory
+        return int(lib.ss_strings_bytes(self._table))
 
     def __len__(self) -> int:
-        return len(self._index)
+        return int(lib.ss_strings_count(self._table))
+
+    def since(self, number: int) -> pa.LargeStringArray:
+        """The strings that have this number or a later one, in the order in which they were met."""
+        texts = ffi.new("struct ss_texts *")
+        if not lib.ss_strings_since(self._table, number, texts):
+            raise MemoryError("no memory for the texts of strings")
+        return _array(texts)
 
     def to_arrow(self) -> pa.ChunkedArray:
-        """All strings, in the order in which they were met; shares their memory."""
-        with self._lock:
-            return self._texts.all()
+        """All strings, in the order in which they were met; a copy."""
+        return pa.chunked_array([self.since(0)])
 
     def strings(self) -> list[str]:
         """All strings, in the order in which they were met."""
         return list(self.to_arrow().to_pylist())
 
 
-def _check_text(texts: pa.LargeStringArray) -> None:
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        octets = texts.cast(pa.large_binary())
-        wrong = next(text.as_py() for text in octets if not _is_text(text.as_py()))
+def _threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _words(codes: Numbers) -> Any:
+    return ffi.from_buffer("int64_t[]", codes)
+
+
+def _columns(arrays: list[pa.Array]) -> tuple[Any, Any]:
+    """Arrow's arrays as C reads them, and what has to be kept while it does."""
+    arrays = [array for array in arrays if len(array)]
+    columns, kept = ffi.new("struct ss_string_column[]", len(arrays)), []
+    for column, array in zip(columns, arrays, strict=True):
+        if pa.types.is_string_view(array.type):
+            layout = lib.SS_VIEWS
+        elif pa.types.is_string(array.type):
+            layout = lib.SS_OFFSETS_32
+        else:
+            layout = lib.SS_OFFSETS_64
+            array = array.cast(pa.large_string())
+        validity, places, *data = buffers = array.buffers()
+        column.layout, column.first, column.count = layout, array.offset, len(array)
+        if array.null_count:
+            column.validity = _bytes(validity)
+        column.places = _bytes(places)
+        if layout == lib.SS_VIEWS:
+            column.buffers = held = ffi.new("uint8_t *[]", [_bytes(buffer) for buffer in data])
+            kept.append(held)
+        else:
+            column.data = _bytes(data[0])
+        kept.append(buffers)
+    return columns, kept
+
+
+def _bytes(buffer: pa.Buffer | None) -> Any:
+    return _NOTHING if buffer is None else ffi.cast("uint8_t *", buffer.address)
+
+
+def _array(texts: Any) -> pa.LargeStringArray:
+    """Texts of C's, whose memory goes with the last that refers to it."""
+    owner = ffi.gc(texts, lib.ss_texts_free)
+
+    def buffer(begin: Any, size: int) -> pa.Buffer | None:
+        if begin == ffi.NULL:
+            return None
+        return pa.foreign_buffer(int(ffi.cast("uintptr_t", begin)), size, base=owner)
+
+    count = texts.count
+    return pa.Array.from_buffers(
+        pa.large_string(),
+        count,
+        [
+            buffer(texts.validity, (count + 7) // 8),
+            buffer(texts.offsets, 8 * (count + 1)),
+            buffer(texts.data, texts.bytes),
+        ],
+        texts.null_count,
+    )
+
+
+def _refuse(status: int, told: Any) -> NoReturn:
+    if status == lib.SS_STRINGS_NO_MEMORY:
+        raise MemoryError("no memory for the strings that are new")
+    texts = _array(told).cast(pa.large_binary()).to_pylist()
+    if status == lib.SS_STRINGS_NO_UTF8:
         raise InputError(
-            f"string {wrong!r} is no UTF-8 text: decode it as what it is, or replace it"
-        ) from None
-
-
-def _is_text(octets: bytes) -> bool:
-    try:
-        octets.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _check_same(known: str, text: str, code: int) -> None:
-    if known != text:
-        raise InputError(
-            f"strings {known!r} and {text!r} have the same 64-bit code {code}: rename one of "
-            "them, or give the column as numbers"
+            f"string {texts[0]!r} is no UTF-8 text: decode it as what it is, or replace it"
         )
-
-
-class _Index:
-    """Codes by number, and numbers by code: open addressing with linear probing.
-
-    A slot holds a number or -1. A code's search begins at the slot that its low bits name and goes
-    on to the next until it meets the code or an empty slot.
-    """
-
-    def __init__(self) -> None:
-        self._codes: Numbers = np.empty(16, np.int64)
-        self._count = 0
-        self._slots = np.full(32, -1, np.int32)
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def memory(self) -> int:
-        return self._codes.nbytes + self._slots.nbytes
-
-    def find_one(self, code: int) -> int:
-        """The number of a code, or -1."""
-        last = len(self._slots) - 1
-        at = code & last
-        number = int(self._slots[at])
-        while number >= 0 and self._codes[number] != code:
-            at = (at + 1) & last
-            number = int(self._slots[at])
-        return number
-
-    def find(self, codes: Numbers) -> Numbers:
-        """The numbers of codes, -1 where there is none."""
-        found = np.full(len(codes), -1, np.int64)
-        last = len(self._slots) - 1
-        left, slots = np.arange(len(codes)), codes & last
-        while len(left):
-            numbers = self._slots[slots]
-            taken = numbers >= 0
-            left, slots, numbers = left[taken], slots[taken], numbers[taken]
-            here = self._codes[numbers] == codes[left]
-            found[left[here]] = numbers[here]
-            left, slots = left[~here], (slots[~here] + 1) & last
-        return found
-
-    def add(self, codes: Numbers) -> None:
-        """Gives the next numbers to codes that are not there and differ from each other."""
-        first, count = self._count, self._count + len(codes)
-        if count > len(self._codes):
-            grown = np.empty(max(count, 3 * len(self._codes) // 2), np.int64)
-            grown[:first] = self._codes[:first]
-            self._codes = grown
-        self._codes[first:count] = codes
-        self._count = count
-        if 3 * count > 2 * len(self._slots):
-            # Fuller than two thirds, searches would become long.
-            self._slots = np.full(1 << (3 * count // 2).bit_length(), -1, np.int32)
-            first = 0
-        self._place(np.arange(first, count))
-
-    def _place(self, numbers: Numbers) -> None:
-        last = len(self._slots) - 1
-        slots = self._codes[numbers] & last
-        while len(numbers):
-            free = self._slots[slots] < 0
-            self._slots[slots[free]] = numbers[free]
-            # Of several that meant to have one slot, one has got it.
-            rest = self._slots[slots] != numbers
-            numbers, slots = numbers[rest], (slots[rest] + 1) & last
-
-    def truncate(self, length: int) -> None:
-        # All are placed anew: emptying slots could cut off the search for others behind them.
-        self._slots.fill(-1)
-        self._place(np.arange(length))
-        self._count = length  # at last: by it the table knows what is left to do
-
-
-class _Texts:
-    """Texts by number, in Arrow arrays that double in size from the last to the first.
-
-    Neighbours are joined while the later one is not much smaller: so there are few arrays, and a
-    text is copied about as often as there are doublings.
-    """
-
-    def __init__(self) -> None:
-        self._arrays: list[pa.LargeStringArray] = []
-        self._starts: list[int] = []  # number of each array's first text
-        self._settled = 0
-        self._loose: list[str] = []  # the last texts, not yet an array
-        self._loose_bytes = 0
-
-    @property
-    def memory(self) -> int:
-        return self._loose_bytes + sum(int(array.nbytes) for array in self._arrays)
-
-    def append(self, text: str) -> None:
-        self._loose.append(text)
-        self._loose_bytes += sys.getsizeof(text)
-        if len(self._loose) >= _LOOSE:
-            self._settle()
-
-    def extend(self, texts: pa.LargeStringArray) -> None:
-        self._settle()
-        self._push(texts)
-
-    def _settle(self) -> None:
-        if self._loose:
-            self._push(pa.array(self._loose, pa.large_string()))
-
-    def _push(self, texts: pa.LargeStringArray) -> None:
-        """Adds an array, which takes the place of the loose texts if there are any."""
-        arrays, starts = [*self._arrays, texts], [*self._starts, self._settled]
-        settled = self._settled + len(texts)
-        while len(arrays) > 1 and 2 * len(arrays[-1]) > len(arrays[-2]):
-            arrays[-2:] = [pa.concat_arrays(arrays[-2:])]
-            starts.pop()
-        self._set(arrays, starts, settled)
-
-    def _set(self, arrays: list[pa.LargeStringArray], starts: list[int], settled: int) -> None:
-        # No call in here, in which a signal handler may raise: all of it, or none.
-        self._arrays, self._starts, self._settled = arrays, starts, settled
-        self._loose, self._loose_bytes = [], 0
-
-    def one(self, number: int) -> str:
-        if number >= self._settled:
-            return self._loose[number - self._settled]
-        at = bisect(self._starts, number) - 1
-        text: str = self._arrays[at][number - self._starts[at]].as_py()
-        return text
-
-    def take(self, numbers: Numbers) -> pa.LargeStringArray:
-        """Texts by number, null where it is negative."""
-        self._settle()
-        which = np.searchsorted(np.array(self._starts, np.int64), numbers, side="right") - 1
-        parts = [pa.nulls(int(np.count_nonzero(which < 0)), pa.large_string())]
-        places = [np.flatnonzero(which < 0)]
-        for at, array in enumerate(self._arrays):
-            inside = np.flatnonzero(which == at)
-            if len(inside):
-                parts.append(array.take(pa.array(numbers[inside] - self._starts[at])))
-                places.append(inside)
-        back = np.empty(len(numbers), np.int64)
-        back[np.concatenate(places)] = np.arange(len(numbers))
-        return pa.concat_arrays(parts).take(pa.array(back))
-
-    def all(self) -> pa.ChunkedArray:
-        self._settle()
-        return pa.chunked_array(self._arrays, pa.large_string())
-
-    def truncate(self, length: int) -> None:
-        self._settle()
-        arrays, starts, settled = [*self._arrays], [*self._starts], self._settled
-        while arrays and starts[-1] >= length:
-            arrays.pop()
-            settled = starts.pop()
-        if settled > length:
-            arrays[-1] = arrays[-1].slice(0, length - starts[-1])
-            settled = length
-        self._set(arrays, starts, settled)
+    known, text = (octets.decode() for octets in texts)
+    raise InputError(
+        f"strings {known!r} and {text!r} have the same 64-bit code {string_code(text)}: rename one "
+        "of them, or give the column as numbers"
+    )

@@ -6,7 +6,7 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from specstream.columns.failed_events import FailedEvents, Numbers
 from specstream.columns.field_values import initial_state
 from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
-from specstream.columns.strings import StringTable
+from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.codes import Texts
 from specstream.declarations.container_words import set_apart, stamped, used_bytes
 from specstream.declarations.state import Field
@@ -34,18 +34,26 @@ from specstream.errors import InputError, SnapshotError
 __all__ = ["Committed", "Savepoint"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Savepoint:
     """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
 
     state: StateContent
     next_sequence: int
-    strings: int
+    strings: StringTable  # which keeps the texts of its codes as long as the savepoint is there
     rejected_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
     pending: bytes = b""
+    pending_codes: tuple[Words, ...] = ()  # words of the pending events, the codes among them
     reached: Any = None
-    texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
     failed_events: tuple[Numbers, tuple[pa.Table, ...]] = ((0, 0), ())
+
+    def __post_init__(self) -> None:
+        self.strings.held_by.add(self)
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """Those that may be codes of strings."""
+        return (self.state.fixed, *self.state.rows, *self.pending_codes)
 
     def __repr__(self) -> str:
         held = sum(memoryview(part).nbytes for part in self.state.buffers())
@@ -73,6 +81,9 @@ class Committed:
         self._operator = options.operator
         self.words = options.operator.layout.allocate()
         self.strings = StringTable(options.operator.program.strings)
+        self._constants = np.array(
+            [string_code(text) for text in options.operator.program.strings], np.int64
+        )
         self.next_sequence = 0
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
@@ -247,14 +258,28 @@ class Committed:
         """For a snapshot; ``done`` events of the batch in flight are in the state, of which
         ``state`` is what the caller has looked at, or else a copy is made, in which ``unheard`` has
         not fired."""
+        if state is None:
+            state = self._content(unheard)
+            strings = pa.chunked_array([self.strings.referred(self._words(state))])
+        else:
+            # Whoever builds increments on it takes all that was in the table for known.
+            strings = self.strings.to_arrow()
         return Snapshot(
-            self._content(unheard) if state is None else state,
+            state,
             self.next_sequence + done,
-            self.strings.to_arrow(),
+            strings,
             self.pending.to_bytes(),
             self.rejected.to_bytes(),
             self.failed.to_bytes(),
         )
+
+    def _words(self, content: StateContent) -> Iterator[Words]:
+        """Those of a snapshot that may be codes of strings, and those that an engine begins with.
+        No others, so that snapshots of one state are the same."""
+        yield self._constants
+        yield content.fixed
+        yield from content.rows
+        yield from self.pending.codes()
 
     def restored(self, snapshot: bytes, migrate: Migrate | None) -> _Restored:
         """What a snapshot holds, checked; nothing is changed.
@@ -319,28 +344,27 @@ class Committed:
         return Savepoint(
             self._content(unheard),
             self.next_sequence,
-            len(self.strings),
+            self.strings,
             self.rejected.savepoint(),
             self.pending.to_bytes(),
+            tuple(self.pending.words()),
             self.reached,
-            self.strings.to_arrow(),
             self.failed.savepoint(),
         )
 
     def strings_of(self, to: Savepoint) -> StringTable:
-        """A table that begins with the strings of a savepoint."""
-        if to.texts is None or self.strings.begins_with(to.texts):
+        """A table that has the strings of a savepoint."""
+        if to.strings is self.strings:
             return self.strings
-        table = StringTable()
-        for chunk in to.texts.chunks:
-            table.add_all(chunk)
+        # Of another engine, or from before a snapshot was restored.
+        table = StringTable(self._operator.program.strings)
+        table.add_all(to.strings.referred(to.words))
         return table
 
     def rollback(self, to: Savepoint, strings: StringTable) -> None:
-        """Back to a savepoint, whose strings ``strings`` begins with."""
+        """Back to a savepoint, whose strings ``strings`` has."""
         self.next_sequence = to.next_sequence
         self.strings = strings
-        self.strings.truncate(to.strings)
         self.rejected.rollback(to.rejected_rows)
         self.failed.rollback(to.failed_events)
         self._put(to.state, self._pending_of(self.strings, to.pending))

@@ -117,6 +117,8 @@ class Durable:
         flight = self._parts.flight
         with flight.between:
             done, unheard = 0, self._hold_rows()
+            if flight.counted is None and self._parts.lifetime.is_exclusive():
+                self._out_of_order.strings.sweep_still()
             if flight.counted is not None:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()

@@ -7,7 +7,7 @@ among what it emits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -123,6 +123,11 @@ class EarlyResults:
     def incarnation(self) -> int:
         """Versions are of it; it rises whenever what is applied is told anew."""
         return self._incarnation
+
+    def words(self) -> Iterator[Numbers]:
+        """What was gathered, as words; codes of strings among them."""
+        for _, parts in self._gathered:
+            yield from parts.values()
 
     def begin_at(self, incarnation: int) -> None:
         """While no job is open: all that was told and is not final is void, and nothing is left to

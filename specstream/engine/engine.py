@@ -29,7 +29,6 @@ from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.interpreted_code import InterpretedCode
-from specstream.engine.interrupts import insist
 from specstream.engine.lifetime import Lifetime, check_unused
 from specstream.engine.live_state import LiveState
 from specstream.engine.machine_code import MachineCode
@@ -206,7 +205,7 @@ class Engine:
         self._lifetime = parts.lifetime
         self._out_of_order = OutOfOrder(parts)
         self._durable = Durable(parts, self._out_of_order)
-        self._counted = Counted(parts, self._out_of_order.early_count)
+        self._counted = Counted(parts, self._out_of_order.early_count, self._out_of_order.strings)
         parts.lifetime.at_end += [
             self._out_of_order.abandon,
             self._counted.take_places,
@@ -386,23 +385,19 @@ class Engine:
         self._out_of_order.check_nothing_due(what)
         if parts.flight.is_open:
             parts.lifetime.finish(self._out_of_order.end_job)
-        known = len(committed.strings)
-        try:
-            events = read_events(
-                operator.events_table(table, what, (order_by, source)),
-                operator.event,
-                committed.strings,
-                what,
-                committed.next_sequence,
-                order_by=order_by,
-                source=source,
-                reads_timestamp=operator.program.reads_timestamp,
-                rejected_rows=committed.rejected.policy,
-                check_times=committed.check_times,
-            )
-        except BaseException:
-            insist(lambda: committed.strings.truncate(known))
-            raise
+        self._out_of_order.strings.sweep_if_due()
+        events = read_events(
+            operator.events_table(table, what, (order_by, source)),
+            operator.event,
+            committed.strings,
+            what,
+            committed.next_sequence,
+            order_by=order_by,
+            source=source,
+            reads_timestamp=operator.program.reads_timestamp,
+            rejected_rows=committed.rejected.policy,
+            check_times=committed.check_times,
+        )
         if operator.event.phases:
             events = phases_of(events, operator.event)
         return Batch(parts, events, ordered=order_by is not None, ends_input=end)

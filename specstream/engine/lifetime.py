@@ -178,6 +178,10 @@ class Lifetime:
             return True
         return bool(self.lock._is_owned())  # type: ignore[attr-defined]
 
+    def is_exclusive(self) -> bool:
+        """Whether the calling thread has the engine to itself."""
+        return not self.is_inherited() and bool(self.lock._is_owned())  # type: ignore[attr-defined]
+
     def exclusive(self) -> AbstractContextManager[object]:
         """For ``with``: one caller at a time, on an engine that is not closed."""
         # What refuses says once more why: a call for each question takes longer than all of them.

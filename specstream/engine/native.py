@@ -316,6 +316,28 @@ class Native:
         """The ``struct ss_early_figures`` of the open job, as it stands."""
         return lib.ss_engine_early_figures(self.pointer)
 
+    def early_words(self) -> Words:
+        """With the turn: what applied transactions have read, stored, overwritten and emitted, and
+        the rows that are told or wait to be; a copy, in no order."""
+        count = lib.ss_engine_early_words(self.pointer, ffi.NULL, 0)
+        words = np.empty(count, np.int64)
+        lib.ss_engine_early_words(self.pointer, ffi.from_buffer("uint64_t[]", words), count)
+        return words
+
+    def early_image(self, count: int) -> Words | None:
+        """With the turn: the ``count`` words of the state as it is applied, live; None: there are
+        no early results."""
+        image = lib.ss_engine_early_image(self.pointer)
+        if image == ffi.NULL:
+            return None
+        return np.frombuffer(ffi.buffer(image, 8 * count), np.int64)
+
+    def formed(self) -> tuple[int, int]:
+        """How many transactions the open job has formed, and how many before the first of those
+        that may be running."""
+        formed = lib.ss_engine_formed(self.pointer)
+        return int(formed.all), int(formed.before_first)
+
     # ---- the turn ----
 
     def try_turn(self, held: Any) -> bool:

@@ -215,16 +215,12 @@ def _exception(error: BaseException | None) -> Exception | None:
 
 def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     """What a function raises under Python; None: nothing, or that it cannot be compiled."""
-    strings = parts.committed.strings
-    known = len(strings)
     try:
         run()
     except CompileError:
         return None
     except Exception as error:
         return error
-    finally:
-        strings.truncate(known)  # the event is not applied, and leaves none
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -39,6 +39,7 @@ from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before, Numbers, PendingEvents
 from specstream.engine.segments import Segment
 from specstream.engine.sources import END, Name, Source
+from specstream.engine.string_sweep import StringSweep
 from specstream.engine.time_phases import TimePhases
 from specstream.errors import (
     ConfigurationError,
@@ -86,6 +87,12 @@ class OutOfOrder:
         # What a poll was to raise that was interrupted before: the next one raises it.
         self._owed: BaseException | None = None
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
+        self.strings = StringSweep(parts, self._words)
+
+    def _words(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Words of rows that nobody has, codes of strings among them."""
+        yield from (rows for _, rows in self._taken)
+        yield from self._early.words()
 
     @property
     def early_count(self) -> EarlyCount | None:
@@ -118,6 +125,7 @@ class OutOfOrder:
             source_column = self._parts.operator.source_column(source_column)
         numbers = self._numbers(table, flag("final", final), sequence_by, ordered)
         with self._lifetime.exclusive():
+            self.strings.sweep_if_due()
             pending = self._committed.pending
             self._take(
                 pending.before(),
@@ -180,6 +188,7 @@ class OutOfOrder:
             number = None
         values = self._parts.operator.event_values(source, values)
         with self._lifetime.exclusive():
+            self.strings.sweep_if_due()
             pending = self._committed.pending
             self._take(
                 pending.before(source),

@@ -671,6 +671,30 @@ class PendingEvents:
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
         return packed(about, table, tables)
 
+    def codes(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Codes of strings in what :meth:`to_bytes` gives, and those of the sources."""
+        yield np.array([source.code for source in self.sources], np.int64)
+        texts = [2 + at for at, (_, column) in enumerate(self._schema) if column.kind == "str"]
+        for segment in self._segments:
+            left = 0 if segment.is_released else segment.not_applied
+            if left and texts:
+                columns = segment.columns
+                yield from (columns[at][len(columns[at]) - left :] for at in texts)
+
+    def words(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Words of the events that somebody may still ask for, codes of strings among them, and the
+        codes of the sources."""
+        yield np.array([source.code for source in self.sources], np.int64)
+        blocks: dict[int, Block] = {}
+        for segment in self._segments:
+            if isinstance(segment, SingleEvent) and not segment.is_released:
+                blocks[id(segment.kept)] = segment.kept
+            elif not segment.is_released:
+                yield from words_of(segment.columns[2:])
+        for block in blocks.values():
+            yield from words_of(column[: block.used] for column in block.columns[2:])
+            yield from words_of(block.held)
+
     def from_bytes(self, content: bytes) -> None:
         """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
 
@@ -822,7 +846,6 @@ class Before:
         self._rows, self._type, self._given = pending._rows, pending._type, pending._given
         self._side = len(pending._side)
         self._rejected = pending._rejected.savepoint()
-        self._strings = len(pending._strings)
 
     def bring_back(self) -> None:
         """May be begun anew."""
@@ -838,12 +861,19 @@ class Before:
         pending._block = None  # it may hold the event
         del pending._side[self._side :]
         pending._rejected.rollback(self._rejected)
-        pending._strings.truncate(self._strings)
         for source, before in self._sources:
             vars(source).update(before)
         pending.tentative.leave_out(self._rows)
         pending.sources.truncate(self._known)
         pending.sources.bring_back(*self._reached)
+
+
+def words_of(columns: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[np.int64]]:
+    """Those of columns that may hold codes of strings, and of the lists that they point to."""
+    for column in columns:
+        if column.dtype == np.int64:
+            yield column
+        yield from getattr(column, "held", ())
 
 
 def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:

@@ -201,7 +201,7 @@ class Snapshot:
         table = StringTable(known)
         try:
             for texts in self.strings.chunks:
-                table.add_all(texts)
+                _check_distinct(table.add_all(texts), table)
         except InputError as error:
             raise Malformed(f"strings: {error}") from None
         for name, codes in self.state.codes_by_field.items():
@@ -226,6 +226,13 @@ def checked_snapshot(option: str, snapshot: object, migrate: object) -> None:
         options.function(
             "migrate", migrate, "a function from the old fields' values to the new ones'"
         )
+
+
+def _check_distinct(codes: npt.NDArray[np.int64], table: StringTable) -> None:
+    kinds, counts = np.unique(codes, return_counts=True)
+    if len(kinds) < len(codes):
+        text = table.text(int(kinds[counts.argmax()]))
+        raise Malformed(f"strings: string {text!r} comes twice")
 
 
 def _packed(strings: pa.ChunkedArray) -> memoryview:

@@ -16,6 +16,7 @@ from specstream.display.values import duration, reasons_of, size
 from specstream.engine.early_statistics import EarlyCount, EarlyStatistics
 from specstream.engine.native import ABORT_REASONS
 from specstream.engine.parts import Parts
+from specstream.engine.string_sweep import StringSweep
 from specstream.errors import EngineClosedError
 from specstream.predictors.checked import current_of
 from specstream.predictors.predictor import Decision
@@ -86,6 +87,10 @@ class Statistics:
             the last event. None: nothing has an order time.
         early: early results, see :class:`specstream.engine.early_statistics.EarlyStatistics`; None:
             the engine was made without ``early=True``.
+        string_sweeps: times that the string table was looked through for strings that nothing
+            refers to any more.
+        string_sweep_seconds: that these have taken.
+        longest_string_sweep: the longest of them, in seconds.
     """
 
     events: int
@@ -115,6 +120,9 @@ class Statistics:
     reached: Any
     lag: float | None
     early: EarlyStatistics | None = None
+    string_sweeps: int = 0
+    string_sweep_seconds: float = 0.0
+    longest_string_sweep: float = 0.0
 
     @property
     def bad_rows(self) -> int:
@@ -179,6 +187,10 @@ class Statistics:
             "timers fired": self.timers,
         }
         facts += [(name, f"{count:,}") for name, count in counts.items() if count]
+        if self.string_sweeps:
+            sweeps = f"{self.string_sweeps:,} in {duration(self.string_sweep_seconds)}"
+            longest = duration(self.longest_string_sweep)
+            facts.append(("string sweeps", f"{sweeps}, the longest {longest}"))
         if self.early is not None:
             facts += _early_facts(self.early)
         if self.reached is not None:
@@ -237,14 +249,15 @@ class Counted:
     Args:
         parts: of the engine.
         early: figures of its early results; None: it has none.
+        sweep: of its string table.
 
     Attributes:
         latest: what the last look has found.
         hot_places: the words that speculative runs were dropped for, likewise.
     """
 
-    def __init__(self, parts: Parts, early: EarlyCount | None) -> None:
-        self._parts, self._early = parts, early
+    def __init__(self, parts: Parts, early: EarlyCount | None, sweep: StringSweep) -> None:
+        self._parts, self._early, self._sweep = parts, early, sweep
         # Held by who looks at the statistics: of two looks, the later one sees no less.
         self._lock = threading.RLock()
         self._seconds = 0.0  # that a look has told of
@@ -329,6 +342,9 @@ class Counted:
             reached=reached,
             lag=lag,
             early=early,
+            string_sweeps=self._sweep.count,
+            string_sweep_seconds=self._sweep.seconds,
+            longest_string_sweep=self._sweep.longest,
         )
 
     def _progress(self, events: int) -> tuple[Any, float | None]:

@@ -450,6 +450,13 @@ void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp);
 bool ss_engine_await(struct ss_engine *engine, int64_t nanoseconds);
 /* With the turn: nothing below the frontier is left, and on_post_commit has been told of all. */
 bool ss_engine_is_settled(struct ss_engine *engine);
+/* How many transactions the open job has formed so far; and of those that are not committed, and may be
+ * running, the first: so many were formed before it. */
+struct ss_formed {
+    int64_t all;
+    int64_t before_first;
+};
+struct ss_formed ss_engine_formed(struct ss_engine *engine);
 /* With the turn: forgets the emitted rows. */
 void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
@@ -517,6 +524,12 @@ struct ss_early_figures {
     uint64_t held;        /* order time by which the head is held back, as that takes too long; or 0 */
 };
 struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine);
+
+/* With the turn: the state as it is applied, in the owner's layout; NULL: there are no early results. */
+const uint64_t *ss_engine_early_image(struct ss_engine *engine);
+/* With the turn: the values that applied transactions have read, stored, overwritten and emitted, and the
+ * rows that are told or wait to be, in no order. Copies as many as there is room for; how many there are. */
+uint64_t ss_engine_early_words(struct ss_engine *engine, uint64_t *to, uint64_t capacity);
 
 /* Between the two the state stands still and holds a whole number of events. After one reader, the
  * workers come first. */

@@ -1939,6 +1939,20 @@ bool ss_engine_is_settled(struct ss_engine *engine)
     return settled;
 }
 
+struct ss_formed ss_engine_formed(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    struct ss_formed formed = {queue->claims, queue->claims};
+    for (uint64_t i = 0; i < queue->active_count; i++) {
+        int64_t before = active_at(engine, i)->number / (int64_t)engine->ring_size;
+        if (before < formed.before_first)
+            formed.before_first = before;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return formed;
+}
+
 void ss_engine_clear_rows(struct ss_engine *engine)
 {
     assert(ss_turn_is_held(engine));

@@ -22,6 +22,7 @@ ACCESSES = {
     "worker.h": r"\b(worker|owner|shadow_worker)(->|\.)|\bworkers\[|sizeof\(struct ss_worker\)",
     "transaction.h": r"\b(transaction|victim|owner|other|doomed|ring\[\w+\])(->|\.)",
     "protocol.h": r"\bprotocol->",
+    "string_table.h": r"\btable->",
     "keyed.h": r"\bkeyed(->|\[)",
     "specstream.h": r"\brun->|\bstruct ss_run\b",
 }

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import threading
 
@@ -16,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.columns import strings
 from specstream.columns.strings import StringTable, string_code, string_codes
 
 TEXTS = st.text(max_size=6)
+# Their codes are equal.
+SAME = ("f4e2547ac89eee16", "da389dafeeb51fcc")
 
 
 class Count(ss.State):
@@ -46,8 +46,8 @@ def test_codes_of_many_are_those_of_one(texts: list[str]) -> None:
     st.lists(
         st.one_of(
             st.tuples(st.just("add"), TEXTS),
-            st.tuples(st.just("add_all"), st.lists(TEXTS, unique=True)),
-            st.tuples(st.just("truncate"), st.integers(0, 12)),
+            st.tuples(st.just("add_all"), st.lists(TEXTS)),
+            st.tuples(st.just("sweep"), st.sets(st.integers(0, 12))),
         )
     )
 )
@@ -61,11 +61,13 @@ def test_the_table_is_a_list_without_repetitions(steps: list[tuple[str, object]]
         elif what == "add_all":
             assert isinstance(argument, list)
             assert table.add_all(large(argument)).tolist() == list(map(string_code, argument))
-            model += [text for text in argument if text not in model]
+            model += [text for text in dict.fromkeys(argument) if text not in model]
         else:
-            assert isinstance(argument, int)
-            table.truncate(argument)
-            del model[argument:]
+            assert isinstance(argument, set)
+            kept = [text for at, text in enumerate(model) if at in argument]
+            left = np.array([string_code(text) for text in kept], np.int64)
+            assert table.sweep([left]) == len(model) - len(kept)
+            model = kept
         assert len(table) == len(model)
         assert table.strings() == model
         codes = np.array([string_code(text) for text in [*model, "absent"]], np.int64)
@@ -73,48 +75,42 @@ def test_the_table_is_a_list_without_repetitions(steps: list[tuple[str, object]]
         assert [table.text(int(code)) for code in codes] == [*model, None]
 
 
-def test_neighbouring_codes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codes that begin their search at one slot, many of them, in one batch and in several."""
-    codes = {f"t{i}": 1 + i * 2**40 for i in range(500)}
-    monkeypatch.setattr(
-        strings, "string_codes", lambda texts: np.array([codes[t] for t in texts.to_pylist()])
-    )
+def test_codes_with_equal_low_bits_are_told_apart() -> None:
+    """As somebody chooses them who wants all of them in one place of a table."""
+    names = [f"t{number}" for number in range(200_000)]
+    codes = string_codes(large(names))
+    chosen = np.flatnonzero(codes & 1023 == 5)
+    names = [names[at] for at in chosen]
+    assert len(names) > 150
     table = StringTable()
-    names = list(codes)
-    for begin in range(0, 500, 100):
-        table.add_all(large(names[begin : begin + 100]))
-    assert table.texts(np.array([*codes.values(), 2])).to_pylist() == [*names, None]
-    table.truncate(250)
-    assert table.texts(np.array([*codes.values()])).to_pylist() == [*names[:250], *[None] * 250]
+    for begin in range(0, len(names), 50):
+        table.add_all(large(names[begin : begin + 50]))
+    absent = np.setdiff1d(codes, codes[chosen])
+    assert table.texts(codes[chosen]).to_pylist() == names
+    assert table.texts(absent).null_count == len(absent)
+    table.sweep([codes[chosen[:100]]])
+    assert table.texts(codes[chosen]).to_pylist() == names[:100] + [None] * (len(names) - 100)
 
 
-def test_two_strings_with_one_code_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """BLAKE2b of half a byte, so that codes meet: at once, later, and one at a time."""
-    whole = hashlib.blake2b
-
-    class Weak:
-        def __init__(self, data: bytes, digest_size: int) -> None:
-            self.data = bytes(data)
-
-        def digest(self) -> bytes:
-            return bytes([whole(self.data).digest()[0] & 15, *[0] * 7])
-
-    monkeypatch.setattr(hashlib, "blake2b", Weak)
-    texts = [f"t{i}" for i in range(40)]
-    first: dict[int, list[str]] = {}
-    for text in texts:
-        first.setdefault(string_code(text), []).append(text)
-    one, other = next(group for group in first.values() if len(group) > 1)[:2]
-    message = f"'{one}' and '{other}' have the same 64-bit code"
+def test_two_strings_with_one_code_are_an_error() -> None:
+    """Two that were found by trying 2^33: at once, later, and one at a time."""
+    one, other = SAME
+    assert string_code(one) == string_code(other)
+    message = f"'{one}' and '{other}' have the same 64-bit code {string_code(one)}"
     table = StringTable()
     with pytest.raises(ss.InputError, match=message):
-        table.add_all(large([one, other]))
+        table.add_all(large(["before", one, "between", other, "behind"]))
     assert len(table) == 0
-    for add in (table.add, lambda text: table.add_all(large([text]))):
+    assert table.texts(string_codes(large(["before", one]))).null_count == 2
+    for add in (table.add, lambda text: table.add_all(large(["new", text, "newer"]))):
         table.add(one)
         with pytest.raises(ss.InputError, match=message):
             add(other)
         assert table.strings() == [one]
+        assert table.text(string_code("new")) is None
+    assert table.sweep([]) == 1
+    table.add(other)
+    assert table.strings() == [other]
     with ss.Engine(echo, horizon=0) as engine:
         with pytest.raises(ss.InputError, match=message):
             engine.process({"name": [one, other]})
@@ -156,23 +152,37 @@ def test_a_dictionary_gives_the_strings_that_are_in_use() -> None:
             assert output["name"].to_pylist() == ["x", "ä"]
 
 
+class Seen(ss.State):
+    n = ss.scalar(int)
+    names = ss.set(str)
+
+
+@ss.operator(state=Seen, event={"name": str}, emits={"name": str})
+def collect(state, event, emit):
+    state.n += 1
+    state.names.add(event.name)
+    emit(event.name)
+
+
 def run_distinct(count: int, batches: int) -> None:
     """So many distinct keys through an engine, a snapshot, and a rewind."""
     size = count // batches
-    with ss.Engine(echo, threads=2, horizon=8, chunk=64) as engine:
+    with ss.Engine(collect, threads=2, horizon=8, chunk=64) as engine:
         for number in range(batches):
             numbers = pa.array(range(number * size, (number + 1) * size)).cast(pa.string())
             if number == batches - 1:
                 mark = engine.savepoint()
             assert engine.process({"name": numbers})["name"].combine_chunks().equals(numbers)
-        assert len(engine.durable.strings) == count
-        # The texts, of up to eight bytes, their offsets, codes and slots; and room to grow.
-        assert engine.stats.string_bytes < 64 * count
+        assert len(engine.durable.strings) == count + len(collect.program.strings)
+        # 40 bytes of each string, of which its text takes up to eight, and slots of two indexes,
+        # which are at least a third full; and room to grow.
+        assert engine.stats.string_bytes < 96 * count
         snapshot = engine.snapshot()
         engine.rollback(mark)
-        assert len(engine.durable.strings) == count - size
-    with ss.Engine(echo, horizon=0, restore=snapshot) as engine:
-        assert len(engine.durable.strings) == count
+        engine.snapshot()
+        assert len(engine.durable.strings) == count - size + len(collect.program.strings)
+    with ss.Engine(collect, horizon=0, restore=snapshot) as engine:
+        assert len(engine.durable.strings) == count + len(collect.program.strings)
         some = random.Random(1).sample(range(count), 100)
         codes = [string_code(str(number)) for number in some]
         assert [engine.durable.strings.text(code) for code in codes] == list(map(str, some))

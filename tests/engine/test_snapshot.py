@@ -61,6 +61,11 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 # ---- the format ----
 
 
+def first_format(header: bytes, words: bytes) -> bytes:
+    body = header + words
+    return b"SPECSNP1" + struct.pack("<IQ", zlib.crc32(body), len(header)) + body
+
+
 def test_snapshots_of_the_first_format_are_read() -> None:
     """Written here by hand, so that no change of the code changes it as well."""
     header = json.dumps(
@@ -77,8 +82,7 @@ def test_snapshots_of_the_first_format_are_read() -> None:
         }
     ).encode()
     words = struct.pack("<qd8q8q", 7, -0.5, *range(8), *[0, 1] * 4)
-    body = header + words
-    snapshot = b"SPECSNP1" + struct.pack("<IQ", zlib.crc32(body), len(header)) + body
+    snapshot = first_format(header, words)
     with ss.Engine(old, horizon=0, restore=snapshot) as engine:
         expected = {
             "n": np.int64(7),
@@ -89,7 +93,8 @@ def test_snapshots_of_the_first_format_are_read() -> None:
         assert_same(engine.state.to_dict(), expected)
         assert engine.durable.next_sequence == 7
         assert engine.durable.strings.strings() == ["EWR"]
-        assert engine.snapshot() == snapshot
+        # Nothing refers to that one, so this version leaves it out.
+        assert engine.snapshot() == first_format(header.replace(b'["EWR"]', b"[]"), words)
 
 
 @pytest.mark.parametrize("nothing", [b"", bytearray(), memoryview(b"")])
