@@ -20,6 +20,7 @@ HEADERS = [
     "specstream_local.h",
     "specstream_containers.h",
     "specstream_objects.h",
+    "specstream_literals.h",
 ]
 
 

@@ -29,7 +29,7 @@ from specstream.columns import compute as pc
 from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
 
-__all__ = ["StringTable", "string_code", "string_codes"]
+__all__ = ["StringTable", "check_text", "string_code", "string_codes"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -130,7 +130,7 @@ class StringTable:
                 twice = np.flatnonzero(np.diff(codes[order]) == 0)
                 added = texts.take(pa.array(new))
                 # Files have such: Parquet, for one, calls texts what nobody has looked at.
-                _check_text(added)
+                check_text(added)
                 if len(twice):
                     one, other = order[twice[0]], order[twice[0] + 1]
                     _check_same(texts[one].as_py(), texts[other].as_py(), int(codes[one]))
@@ -199,7 +199,12 @@ class StringTable:
         return list(self.to_arrow().to_pylist())
 
 
-def _check_text(texts: pa.LargeStringArray) -> None:
+def check_text(texts: pa.LargeStringArray) -> None:
+    """Refuses what is no UTF-8.
+
+    Raises:
+        InputError: one of them is none.
+    """
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:

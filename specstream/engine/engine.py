@@ -399,6 +399,7 @@ class Engine:
                 reads_timestamp=operator.program.reads_timestamp,
                 rejected_rows=committed.rejected.policy,
                 check_times=committed.check_times,
+                enters_all=False,
             )
         except BaseException:
             insist(lambda: committed.strings.truncate(known))
