@@ -9,6 +9,7 @@ texts. Whoever needs a text itself reads it from the batch, which is kept beside
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
+from specstream.columns.strings import check_text
 from specstream.declarations.codes import string_code
 
-__all__ = ["ColumnTexts", "numbers_of"]
+__all__ = ["ColumnTexts", "number_of", "numbers_of", "other_number"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -34,6 +36,7 @@ class _Literals:
     """The literals that a column meets, as native code looks them up."""
 
     def __init__(self, literals: tuple[str, ...]) -> None:
+        self.codes = {one: string_code(one) for one in literals}
         self.other = other_number(literals)
         self._places = 1 << (2 * len(literals)).bit_length()
         self._table = ffi.new("struct ss_literal[]", self._places)
@@ -42,7 +45,7 @@ class _Literals:
             octets = one.encode()
             kept = ffi.new("char[]", octets)
             self._bytes.append(kept)
-            lib.ss_literals_add(self._table, self._places, kept, len(octets), string_code(one))
+            lib.ss_literals_add(self._table, self._places, kept, len(octets), self.codes[one])
 
     def find(self, texts: pa.Array) -> Numbers:
         """The number of each text; 0 of a null."""
@@ -99,6 +102,14 @@ def numbers_of(texts: pa.Array, literals: tuple[str, ...]) -> Numbers:
     return numbers
 
 
+def number_of(text: str | None, literals: tuple[str, ...]) -> int:
+    """The same for one text; None: it is null."""
+    if text is None or not literals:
+        return 0
+    found = _literals(literals)
+    return found.codes.get(text, found.other)
+
+
 class ColumnTexts:
     """The texts of a column that is not entered, of a batch of events.
 
@@ -137,10 +148,30 @@ class ColumnTexts:
         """All of them, in order, as Arrow has them."""
         return self._given if self._rows is None else _some(self._given, self._rows)
 
+    def slice(self, first: int, count: int | None = None) -> ColumnTexts:
+        """Some of them that follow each other, of a copy."""
+        assert self._rows is None
+        return ColumnTexts(self._given.slice(first, count))
+
+    def kept(self) -> ColumnTexts:
+        """A copy, for longer than the table is there.
+
+        Raises:
+            InputError: one of them is no UTF-8 text, which nobody could bring back.
+        """
+        array = self.take(np.arange(len(self))).array().cast(pa.large_string())
+        check_text(array)
+        return ColumnTexts(array)
+
+    @staticmethod
+    def joined(parts: Sequence[ColumnTexts]) -> ColumnTexts:
+        """Copies, one behind the other."""
+        empty = pa.array([], pa.large_string())
+        return ColumnTexts(pa.concat_arrays([empty, *(part.array() for part in parts)]))
+
     def take(self, rows: Numbers) -> ColumnTexts:
         """Some of them, copied."""
-        at = rows if self._rows is None else self._rows[rows]
-        some = _some(self._given, at)
+        some = _some(self._given, rows if self._rows is None else self._rows[rows])
         if pa.types.is_dictionary(some.type):
             some = some.dictionary_decode()  # or all of the dictionary would be kept
         return ColumnTexts(some)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.events import ALL, Events
+from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source, Sources
 
@@ -112,7 +113,11 @@ class SingleEvent(Segment):
     def events(self) -> Events:
         block: Block = self.kept
         keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
-        return Events(1, self.columns, keys, np.zeros(1, np.int64))
+        texts = {
+            name: ColumnTexts(pa.array([text], pa.large_string()))
+            for name, text in block.texts[self.at].items()
+        }
+        return Events(1, self.columns, keys, np.zeros(1, np.int64), texts=texts)
 
 
 class Block:
@@ -125,6 +130,7 @@ class Block:
         self.first = first
         self.used = 0
         self.given: list[Any] = []
+        self.texts: list[dict[str, str | None]] = []  # of columns that are not entered
         self.held: list[Any] = []  # what columns of addresses point into
         dtypes: list[Any] = [np.int64, np.int64, *schema.dtypes]
         columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]

@@ -8,19 +8,9 @@
 
 #include "specstream_literals.h"
 
-enum { WORD = 8, INSIDE = 12 };
-
-/* A view of Arrow: the length, then all bytes of a short text, or where the others lie. */
-struct view {
-    int32_t length;
-    union {
-        char bytes[INSIDE];
-        struct {
-            char prefix[4];
-            int32_t block, offset;
-        } outside;
-    } of;
-};
+/* A view of Arrow has its length, then all bytes of a short text; of others the first four, and where
+ * all of them are: the number of a block, and the place in that. */
+enum { WORD = 8, VIEW = 16, BYTES = 4, INSIDE = 12, BLOCK = 8, PLACE = 12 };
 
 struct text {
     const char *bytes;
@@ -110,25 +100,41 @@ static inline int64_t number_of(const struct ss_literal *table, uint64_t places,
     return other;
 }
 
-static inline struct text text_of_view(const struct view *view, const char *const *blocks)
+/* Buffers of a stream may lie anywhere, so their numbers are copied. */
+static inline int32_t int32_at(const char *at)
 {
-    const char *bytes = view->length <= INSIDE
-                            ? view->of.bytes
-                            : blocks[view->of.outside.block] + view->of.outside.offset;
+    int32_t number;
 
-    return (struct text){bytes, (uint64_t)view->length};
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+static inline int64_t int64_at(const char *at)
+{
+    int64_t number;
+
+    memcpy(&number, at, sizeof number);
+    return number;
 }
 
 static inline struct text text_at(const struct ss_texts *texts, int32_t form, int64_t at)
 {
-    if (form == SS_TEXT_VIEWS)
-        return text_of_view((const struct view *)texts->ends + at, texts->blocks);
-    if (form == SS_TEXT_OFFSETS_32) {
-        const int32_t *ends = (const int32_t *)texts->ends + at;
-        return (struct text){texts->data + ends[0], (uint64_t)(ends[1] - ends[0])};
+    if (form == SS_TEXT_VIEWS) {
+        const char *view = (const char *)texts->ends + at * VIEW;
+        const int32_t length = int32_at(view);
+        const char *bytes = length <= INSIDE
+                                ? view + BYTES
+                                : texts->blocks[int32_at(view + BLOCK)] + int32_at(view + PLACE);
+        return (struct text){bytes, (uint64_t)length};
     }
-    const int64_t *ends = (const int64_t *)texts->ends + at;
-    return (struct text){texts->data + ends[0], (uint64_t)(ends[1] - ends[0])};
+    if (form == SS_TEXT_OFFSETS_32) {
+        const char *ends = (const char *)texts->ends + at * 4;
+        const int32_t begin = int32_at(ends);
+        return (struct text){texts->data + begin, (uint64_t)(int32_at(ends + 4) - begin)};
+    }
+    const char *ends = (const char *)texts->ends + at * 8;
+    const int64_t begin = int64_at(ends);
+    return (struct text){texts->data + begin, (uint64_t)(int64_at(ends + 8) - begin)};
 }
 
 static inline bool is_null(const uint8_t *valid, int64_t at)
