@@ -36,11 +36,18 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import in_zones
-from specstream.columns.unentered import ColumnTexts, number_of
+from specstream.columns.unentered import number_of
 from specstream.declarations.options import shown
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
-from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
+from specstream.engine.segments import (
+    Block,
+    Segment,
+    SingleEvent,
+    TextsOfOne,
+    keys_of_segments,
+    shifted,
+)
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
 from specstream.engine.tentative import TentativeEvents
 from specstream.engine.time_phases import TimePhases
@@ -478,11 +485,8 @@ class PendingEvents:
         if self._schema.derived:
             declared = 2 + len(fitting)
             own = [column[row : row + 1] for column in block.columns]
-            given = {
-                name: ColumnTexts(pa.array([text], pa.large_string()))
-                for name, text in texts.items()
-            }
-            derived = derived_columns(self._schema, own[:declared], self._strings, given)
+            of_one = TextsOfOne(texts)
+            derived = derived_columns(self._schema, own[:declared], self._strings, of_one)
             for column, array in zip(own[declared:], derived, strict=True):
                 column[:] = array
                 if isinstance(array, Addresses):

@@ -5,7 +5,7 @@ The C side refers to their columns until all of them are applied, so each segmen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source, Sources
 
-__all__ = ["Block", "Segment", "SingleEvent", "keys_of_segments", "shifted"]
+__all__ = ["Block", "Segment", "SingleEvent", "TextsOfOne", "keys_of_segments", "shifted"]
 
 
 class Segment:
@@ -113,11 +113,24 @@ class SingleEvent(Segment):
     def events(self) -> Events:
         block: Block = self.kept
         keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
-        texts = {
-            name: ColumnTexts(pa.array([text], pa.large_string()))
-            for name, text in block.texts[self.at].items()
-        }
+        texts = TextsOfOne(block.texts[self.at])
         return Events(1, self.columns, keys, np.zeros(1, np.int64), texts=texts)
+
+
+class TextsOfOne(Mapping[str, ColumnTexts]):
+    """The texts of one event, made columns of where somebody asks for them."""
+
+    def __init__(self, texts: dict[str, str | None]) -> None:
+        self._texts = texts
+
+    def __getitem__(self, name: str) -> ColumnTexts:
+        return ColumnTexts(pa.array([self._texts[name]], pa.large_string()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 class Block:

@@ -10,11 +10,12 @@
 
 /* A view of Arrow has its length, then all bytes of a short text; of others the first four, and where
  * all of them are: the number of a block, and the place in that. */
-enum { WORD = 8, VIEW = 16, BYTES = 4, INSIDE = 12, BLOCK = 8, PLACE = 12 };
+enum { FEW = 8, WORD = 8, VIEW = 16, BYTES = 4, INSIDE = 12, BLOCK = 8, PLACE = 12 };
 
 struct text {
     const char *bytes;
     uint64_t length;
+    bool has_word; /* eight bytes may be read, however long it is */
 };
 
 static inline uint64_t word_at(const char *bytes)
@@ -25,25 +26,18 @@ static inline uint64_t word_at(const char *bytes)
     return word;
 }
 
-/* Of fewer than eight bytes. In steps of a known size, which take no call. */
-static inline uint64_t short_word(const char *bytes, uint64_t length)
-{
-    uint64_t word = 0;
-
-    if (length >= 4) {
-        uint32_t first, last;
-        memcpy(&first, bytes, sizeof first);
-        memcpy(&last, bytes + length - sizeof last, sizeof last);
-        return first | (uint64_t)last << 32; /* they may overlap: the length is compared as well */
-    }
-    for (uint64_t at = 0; at < length; at++)
-        word |= (uint64_t)(unsigned char)bytes[at] << (8 * at);
-    return word;
-}
-
 static inline uint64_t head_of(struct text text)
 {
-    return text.length < WORD ? short_word(text.bytes, text.length) : word_at(text.bytes);
+    const bool is_short = text.length < WORD;
+    uint64_t word = 0;
+
+    if (text.has_word || !is_short) {
+        word = word_at(text.bytes);
+        return is_short ? word & ((UINT64_C(1) << 8 * text.length) - 1) : word;
+    }
+    for (uint64_t at = 0; at < text.length; at++)
+        word |= (uint64_t)(unsigned char)text.bytes[at] << (8 * at);
+    return word;
 }
 
 static inline uint64_t tail_of(struct text text)
@@ -62,13 +56,50 @@ static inline uint64_t place_of(uint64_t head, uint64_t tail, uint64_t length, u
 void ss_literals_add(struct ss_literal *table, uint64_t places, const char *bytes, uint64_t length,
                      int64_t code)
 {
-    const struct text text = {bytes, length};
+    const struct text text = {bytes, length, false};
     const uint64_t head = head_of(text), tail = tail_of(text);
     uint64_t at = place_of(head, tail, length, places);
 
     while (table[at].is_taken)
         at = (at + 1) & (places - 1);
     table[at] = (struct ss_literal){bytes, length, head, tail, code, 1};
+}
+
+/* Literals of up to sixteen bytes that are so few that a text is compared with each: which one it is, if
+ * any, is no branch that a processor would have to guess. */
+struct few {
+    struct ss_literal literals[FEW];
+    int count; /* FEW + 1: they are more, or longer */
+};
+
+static struct few few_of(const struct ss_literal *table, uint64_t places)
+{
+    struct few few = {.count = 0};
+
+    for (uint64_t at = 0; at < places; at++) {
+        if (!table[at].is_taken)
+            continue;
+        if (few.count == FEW || table[at].length > 2 * WORD) {
+            few.count = FEW + 1;
+            break;
+        }
+        few.literals[few.count++] = table[at];
+    }
+    return few;
+}
+
+static inline int64_t number_among(const struct few *few, struct text text, int64_t other)
+{
+    const uint64_t head = head_of(text), tail = tail_of(text);
+    int64_t number = other;
+
+    for (int at = 0; at < few->count; at++) {
+        const struct ss_literal *one = &few->literals[at];
+        const uint64_t differs =
+            (one->head ^ head) | (one->tail ^ tail) | (one->length ^ text.length);
+        number = differs ? number : one->code;
+    }
+    return number;
 }
 
 /* Bit n is set if a literal has n bytes; the last bit stands for all that are longer. */
@@ -82,14 +113,11 @@ static uint64_t lengths_in(const struct ss_literal *table, uint64_t places)
     return lengths;
 }
 
-static inline int64_t number_of(const struct ss_literal *table, uint64_t places, uint64_t lengths,
-                                struct text text, int64_t other)
+static inline int64_t number_in(const struct ss_literal *table, uint64_t places, struct text text,
+                                int64_t other)
 {
-    const uint64_t length = text.length;
+    const uint64_t head = head_of(text), tail = tail_of(text), length = text.length;
 
-    if (!(lengths >> (length < 63 ? length : 63) & 1))
-        return other;
-    const uint64_t head = head_of(text), tail = tail_of(text);
     for (uint64_t at = place_of(head, tail, length, places); table[at].is_taken;
          at = (at + 1) & (places - 1)) {
         const struct ss_literal *one = &table[at];
@@ -117,7 +145,8 @@ static inline int64_t int64_at(const char *at)
     return number;
 }
 
-static inline struct text text_at(const struct ss_texts *texts, int32_t form, int64_t at)
+static inline struct text text_at(const struct ss_texts *texts, int32_t form, int64_t at,
+                                  const char *end)
 {
     if (form == SS_TEXT_VIEWS) {
         const char *view = (const char *)texts->ends + at * VIEW;
@@ -125,16 +154,29 @@ static inline struct text text_at(const struct ss_texts *texts, int32_t form, in
         const char *bytes = length <= INSIDE
                                 ? view + BYTES
                                 : texts->blocks[int32_at(view + BLOCK)] + int32_at(view + PLACE);
-        return (struct text){bytes, (uint64_t)length};
+        return (struct text){bytes, (uint64_t)length, true};
     }
+    int64_t begin, length;
     if (form == SS_TEXT_OFFSETS_32) {
         const char *ends = (const char *)texts->ends + at * 4;
-        const int32_t begin = int32_at(ends);
-        return (struct text){texts->data + begin, (uint64_t)(int32_at(ends + 4) - begin)};
+        begin = int32_at(ends);
+        length = int32_at(ends + 4) - begin;
+    } else {
+        const char *ends = (const char *)texts->ends + at * 8;
+        begin = int64_at(ends);
+        length = int64_at(ends + 8) - begin;
     }
-    const char *ends = (const char *)texts->ends + at * 8;
-    const int64_t begin = int64_at(ends);
-    return (struct text){texts->data + begin, (uint64_t)(int64_at(ends + 8) - begin)};
+    const char *bytes = texts->data + begin;
+    return (struct text){bytes, (uint64_t)length, end - bytes >= WORD};
+}
+
+/* Behind the last byte of the last text. */
+static const char *end_of(const struct ss_texts *texts, int32_t form)
+{
+    if (form == SS_TEXT_VIEWS || texts->count == 0)
+        return texts->data;
+    const struct text last = text_at(texts, form, texts->offset + texts->count - 1, texts->data);
+    return last.bytes + last.length;
 }
 
 static inline bool is_null(const uint8_t *valid, int64_t at)
@@ -148,12 +190,20 @@ static inline void find_all(const struct ss_literal *table, uint64_t places,
                             int64_t *numbers)
 {
     const uint64_t lengths = lengths_in(table, places);
+    const struct few few = few_of(table, places);
+    const char *end = end_of(texts, form);
 
     for (int64_t row = 0; row < texts->count; row++) {
         const int64_t at = texts->offset + row;
-        numbers[row] = is_null(texts->valid, at)
-                           ? 0
-                           : number_of(table, places, lengths, text_at(texts, form, at), other);
+        const struct text text = text_at(texts, form, at, end);
+        if (is_null(texts->valid, at))
+            numbers[row] = 0;
+        else if (!(lengths >> (text.length < 63 ? text.length : 63) & 1))
+            numbers[row] = other;
+        else if (few.count <= FEW)
+            numbers[row] = number_among(&few, text, other);
+        else
+            numbers[row] = number_in(table, places, text, other);
     }
 }
 

@@ -136,6 +136,32 @@ static void in_one_place(void)
     }
 }
 
+/* Few and short ones are compared with each; the same must come out. */
+static void few_of_them(void)
+{
+    static const char *const words[] = {"",        "B",        "BU",
+                                        "BUY",     "EIGHT888", "SIXTEEN-bytes-16",
+                                        "SELLING"};
+    enum { WORDS = sizeof words / sizeof *words };
+    struct ss_literal few[16] = {{0}};
+
+    for (int at = 0; at < WORDS; at++)
+        ss_literals_add(few, 16, words[at], strlen(words[at]), 10 + at);
+    for (int at = 0; at < WORDS; at++)
+        for (size_t changed = 0; changed <= strlen(words[at]); changed++) {
+            const int32_t length = (int32_t)strlen(words[at]), ends[2] = {0, length};
+            char *text = malloc((size_t)length);
+            const struct ss_texts one = {SS_TEXT_OFFSETS_32, 0, 1, ends, text, NULL, NULL};
+            int64_t number;
+            memcpy(text, words[at], (size_t)length);
+            if (changed < (size_t)length)
+                text[changed] ^= 1;
+            ss_literals_find(few, 16, &one, OTHER, &number);
+            CHECK(number == (changed < (size_t)length ? OTHER : 10 + at));
+            free(text);
+        }
+}
+
 int main(void)
 {
     for (int length = 0; length < LONGEST; length++) {
@@ -147,6 +173,7 @@ int main(void)
     with_offsets(SS_TEXT_OFFSETS_64, 8);
     with_views();
     in_one_place();
+    few_of_them();
     if (failures == 0)
         printf("literals: found in each form\n");
     return failures != 0;
