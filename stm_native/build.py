@@ -21,6 +21,7 @@ HEADERS = [
     "specstream_containers.h",
     "specstream_objects.h",
     "specstream_strings.h",
+    "specstream_literals.h",
 ]
 
 

@@ -26,7 +26,8 @@ from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.lists import joined
 from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import RejectedRows
-from specstream.columns.strings import StringTable
+from specstream.columns.strings import StringTable, string_codes
+from specstream.columns.unentered import ColumnTexts
 from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.sources import END, Name, Sources
@@ -109,6 +110,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
     dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
     parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype)] for dtype in dtypes]
     ranks, sequences, numbers = ([np.empty(0, np.int64)] for _ in range(3))
+    texts: dict[str, list[ColumnTexts]] = {name: [] for name, _ in operator.event.unentered}
     waiting = 0
     for segment in pending.segments:
         columns = segment.events.columns
@@ -124,6 +126,8 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         waiting += count - done
         for part, column in zip(parts, columns, strict=True):
             part.append(column[:done])
+        for name, of in texts.items():
+            of.append(segment.events.texts[name].slice(0, done))
         ranks.append(np.full(done, rank, np.int64))
         sequences.append(np.arange(done) + segment.first_sequence)
         numbers.append(np.arange(done) + segment.first)
@@ -136,6 +140,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         tuple(column[order] for column in merged),
         (keys["timestamp"], keys["source"]),
         order,
+        texts={name: ColumnTexts.joined(of).ordered(order) for name, of in texts.items()},
     )
     sequence = sequence[order]
     if operator.event.phases:
@@ -159,10 +164,23 @@ def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference 
     for field in ("sources", "segments"):
         if about[field] != other[field]:
             return Difference("waiting", field, (), about[field], other[field])
+    events, others = _with_codes(events), _with_codes(others)
     found = first_difference(events, others)
     if found is None:
         return None
     return Difference("waiting", found.name, found.index, found.recorded, found.replayed)
+
+
+def _with_codes(events: pa.Table) -> pa.Table:
+    """The same with codes for texts: an earlier version has recorded nothing else."""
+    for at, column in enumerate(events.column_names):
+        if column.startswith("column ") and events.column(at).type == pa.large_string():
+            texts = events.column(at).combine_chunks()
+            encoded = texts.dictionary_encode()
+            codes = np.append(string_codes(encoded.dictionary), np.int64(0))
+            numbers = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy()]
+            events = events.set_column(at, column, pa.array(numbers))
+    return events
 
 
 def _plain(packed: bytes) -> tuple[dict[str, Any], pa.Table]:

@@ -337,6 +337,7 @@ class _Run:
             origin.seed,
             sequences,
             self.strings,
+            events.texts,
         )
         debugger = Debugger() if pdb else None
 

@@ -11,7 +11,7 @@ it does, :func:`raise_again` raises it, from the user's own line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +21,17 @@ import pyarrow as pa
 
 from specstream.columns.instants import Instant
 from specstream.columns.lists import addresses
-from specstream.columns.strings import StringTable
+from specstream.columns.strings import StringTable, check_text
+from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import SpecstreamError
 
 __all__ = [
+    "NO_TEXTS",
     "UNREACHED",
     "Raised",
+    "Texts",
     "derived_columns",
     "item_again",
     "outcome_of",
@@ -37,6 +40,9 @@ __all__ = [
 ]
 
 Numbers = npt.NDArray[np.int64]
+# Of the columns that are not entered, by name.
+Texts = Mapping[str, ColumnTexts]
+NO_TEXTS: Texts = {}
 
 
 _ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": "", "list": ()}
@@ -65,7 +71,10 @@ class _Values:
 
 
 def derived_columns(
-    schema: Schema, columns: Sequence[npt.NDArray[Any]], strings: StringTable
+    schema: Schema,
+    columns: Sequence[npt.NDArray[Any]],
+    strings: StringTable,
+    texts: Texts = NO_TEXTS,
 ) -> list[npt.NDArray[Any]]:
     """The arrays of the schema's derived values, for events of these columns.
 
@@ -73,6 +82,7 @@ def derived_columns(
         schema: of the events.
         columns: timestamp, source, those of the schema, and those of its nulls.
         strings: has the texts of the columns, and gets those of derived strings.
+        texts: those of columns that are not entered.
     """
     if not schema.derived:
         return []
@@ -81,7 +91,7 @@ def derived_columns(
     for number, derived in enumerate(schema.derived):
         for name in derived.inputs:
             if isinstance(name, str) and name not in inputs:
-                inputs[name] = _column(schema, columns, strings, name)
+                inputs[name] = _column(schema, columns, strings, name, texts)
         values = _computed(derived, [inputs[name] for name in derived.inputs], len(columns[0]))
         if derived.is_seen:
             checked = [_checked(derived, value) for value in values.distinct]
@@ -91,9 +101,15 @@ def derived_columns(
 
 
 def _column(
-    schema: Schema, columns: Sequence[npt.NDArray[Any]], strings: StringTable, name: str
+    schema: Schema,
+    columns: Sequence[npt.NDArray[Any]],
+    strings: StringTable,
+    name: str,
+    texts: Texts,
 ) -> _Values:
-    """A column of the events, encoded by its bits."""
+    """A column of the events, encoded by its bits; one that is not entered, by its texts."""
+    if name in texts:
+        return _of_texts(texts[name])
     at, column, nulls = _places(schema, name)
     values = np.ascontiguousarray(columns[at])
     bits = values.view(np.int64) if values.dtype == np.float64 else values
@@ -105,6 +121,24 @@ def _column(
         places = np.where(columns[nulls] != 0, len(distinct), places)
         distinct.append(None)
     return _Values(places, distinct)
+
+
+def _of_texts(texts: ColumnTexts) -> _Values:
+    """A column of strings that is not entered."""
+    array = texts.array()
+    if pa.types.is_dictionary(array.type):
+        encoded = array.indices.dictionary_encode()  # of the dictionary, what is in use
+        found = array.dictionary.take(encoded.dictionary).cast(pa.large_string())
+    else:
+        encoded = array.cast(pa.large_string()).dictionary_encode()
+        found = encoded.dictionary
+    check_text(found)
+    distinct = found.to_pylist()
+    places = encoded.indices.cast(pa.int64())
+    if places.null_count:
+        places = places.fill_null(len(distinct))
+        distinct.append(None)
+    return _Values(places.to_numpy(), distinct)
 
 
 def _places(schema: Schema, name: str) -> tuple[int, Column | None, int | None]:
@@ -374,10 +408,11 @@ def raise_again(
     row: int,
     strings: StringTable,
     number: int,
+    texts: Texts = NO_TEXTS,
 ) -> None:
     """Raises what the function of a derived value raised for an event."""
     derived = schema.derived[number]
-    found = _checked(derived, _again(schema, columns, row, strings, number))
+    found = _checked(derived, _again(schema, columns, row, strings, number, texts))
     if isinstance(found, Raised):
         raise found.error
     raise SpecstreamError(
@@ -393,6 +428,7 @@ def item_again(
     strings: StringTable,
     place: Place,
     path: Sequence[tuple[int, int]],
+    texts: Texts = NO_TEXTS,
 ) -> Any:
     """What was raised in a list of an event.
 
@@ -403,9 +439,10 @@ def item_again(
         strings: the texts.
         place: of the list.
         path: which element, and which item of it; of a list in it the same, and so on.
+        texts: those of columns that are not entered.
     """
     derived, part = schema.derived[place.number], place.part
-    value = _again(schema, columns, row, strings, place.number)
+    value = _again(schema, columns, row, strings, place.number, texts)
     for element, item in path:
         assert part is not None
         value, part = value[element][item], _of_item(part, item)
@@ -419,15 +456,19 @@ def _again(
     row: int,
     strings: StringTable,
     number: int,
+    texts: Texts,
 ) -> Any:
     """What the function of a derived value gives for an event, or what stands for it."""
     outcomes: list[Any] = []
     single = [column[row : row + 1] for column in columns]
+    texts = {name: of.take(np.array([row])) for name, of in texts.items()}
     for derived in schema.derived[: number + 1]:
         given = [
             outcomes[name]
             if isinstance(name, int)
-            else (lambda one: one.distinct[one.places[0]])(_column(schema, single, strings, name))
+            else (lambda one: one.distinct[one.places[0]])(
+                _column(schema, single, strings, name, texts)
+            )
             for name in derived.inputs
         ]
         if derived.is_batch:

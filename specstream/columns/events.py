@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +19,12 @@ from specstream.columns.conversion import (
     order_values,
     to_arrow,
 )
-from specstream.columns.derived import derived_columns
+from specstream.columns.derived import Texts, derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column
+from specstream.columns.unentered import ColumnTexts, numbers_of
 from specstream.declarations.options import text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
@@ -127,6 +128,7 @@ class Events:
     own: int = ALL
     sequences: npt.NDArray[np.int64] | None = None
     members: tuple[Events, npt.NDArray[np.int64] | None] | None = None
+    texts: Texts = field(default_factory=dict)
 
     def events_before(self, row: int) -> int:
         """How many events are before the one in that row, or before the phase."""
@@ -152,6 +154,7 @@ class Events:
             tuple(column[rows] for column in self.columns),
             (self.keys[0].take(at), self.keys[1].take(at)),
             self.positions[rows],
+            texts={name: texts.take(rows) for name, texts in self.texts.items()},
         )
 
 
@@ -167,13 +170,15 @@ def read_events(
     reads_timestamp: bool = False,
     rejected_rows: Policy = "error",
     check_times: CheckTimes | None = None,
+    enters_all: bool = True,
 ) -> Events:
     """Checks a table against an event schema, orders its rows, and gives their columns.
 
     With ``order_by``, rows are ordered by (order_by, source, position). Without it they keep their
     order, and the timestamp of an event is its sequence number. With ``rejected_rows="side"``, rows
     that cannot be events are left out. ``check_times`` is asked whether the order column may have
-    its type.
+    its type. Without ``enters_all``, strings are not entered of which the schema says that they
+    need not be.
 
     Raises:
         InputError: a column is missing, has another type, has nulls or values that do not fit, or
@@ -208,7 +213,14 @@ def read_events(
             table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
-    columns = [_values(array, strings) for array in arrays]
+    columns, texts = [], {}
+    literals = {} if enters_all else dict(schema.unentered)
+    for name, read in zip(schema.names, arrays, strict=True):
+        if name in literals:
+            columns.append(numbers_of(read.texts, literals[name]))
+            texts[name] = ColumnTexts(read.texts)
+        else:
+            columns.append(_values(read, strings))
     if schema.nullable:
         columns += [
             array.nulls
@@ -228,12 +240,13 @@ def read_events(
             order = np.lexsort((_ranks(source_key), timestamp))
             timestamp, source_code = timestamp[order], source_code[order]
             columns = [column[order] for column in columns]
+            texts = {name: of.ordered(order) for name, of in texts.items()}
             positions = positions[order]
         keys = _Keys(time[0], source_key.array, order=order)
     rejected = _rejected(given, reasons, what) if reasons else None
     declared = (timestamp, source_code, *columns)
-    derived = derived_columns(schema, declared, strings) if schema.derived else ()
-    return Events(count, (*declared, *derived), keys, positions, rejected)
+    derived = derived_columns(schema, declared, strings, texts) if schema.derived else ()
+    return Events(count, (*declared, *derived), keys, positions, rejected, texts=texts)
 
 
 def _in_order(timestamp: npt.NDArray[np.int64], source: _Read) -> bool:

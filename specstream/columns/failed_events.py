@@ -85,7 +85,8 @@ class Failed:
         timestamp: of its order key, as the order column has it.
         source: likewise; of a firing a null.
         sequence: its number; of a firing that of the firing.
-        values: its columns, as operators read them, those of nulls behind; None: it is a firing.
+        values: its columns, as operators read them, those of nulls behind; of a column that is not
+            entered the text. None: it is a firing.
         error: name of the exception's class.
         message: its text.
         traceback: the lines of the function that led there, and the exception.
@@ -137,12 +138,16 @@ def failed_of(
         rows = range(events.events_before(row), events.events_before(row + 1))
         events, sequences = events.members
     own = events.columns[2 : 2 + len(schema.declared_dtypes)]
+    texts = [events.texts.get(name) for name in (*schema.names, *("" for _ in schema.nullable))]
     return tuple(
         Failed(
             events.keys[0][at],
             events.keys[1][at],
             first_sequence + at if sequences is None else int(sequences[at]),
-            tuple(column[at] for column in own),
+            tuple(
+                column[at] if of is None else _whole(of[at] or "")
+                for column, of in zip(own, texts, strict=True)
+            ),
             **told,
         )
         for at in rows
@@ -341,7 +346,7 @@ class FailedEvents:
                 null = fired | [one.values is not None and one.values[at] != 0 for one in failed]
             array: Any
             if column.kind == "str":
-                array = self._strings().texts(np.array(values, np.int64)).cast(pa.string())
+                array = self._texts(values)
             elif column.kind == "float":
                 array = to_arrow(np.array(values, np.float64).view(np.int64), column)
             else:
@@ -350,6 +355,13 @@ class FailedEvents:
                 array = pc.if_else(pa.array(null), pa.scalar(None, array.type), array)
             found[name] = array
         return found
+
+    def _texts(self, values: list[Any]) -> pa.Array:
+        """A column of strings: codes, and texts that are not entered."""
+        codes = [0 if isinstance(value, str) else value for value in values]
+        entered = self._strings().texts(np.array(codes, np.int64)).cast(pa.string())
+        own = [value if isinstance(value, str) else None for value in values]
+        return pc.coalesce(pa.array(own, pa.string()), entered)
 
     # ---- kept and brought back ----
 

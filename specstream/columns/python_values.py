@@ -34,6 +34,8 @@ def event_values(schema: Schema, events: Events, row: int, strings: StringTable)
     return {
         name: None
         if name in nulls and nulls[name][row]
+        else events.texts[name][row]
+        if name in events.texts
         else plain_value(values[row], column, strings)
         for (name, column), values in zip(schema, events.columns[2:], strict=False)
     }

@@ -29,7 +29,7 @@ from specstream._native import ffi, lib
 from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
 
-__all__ = ["StringTable", "string_code", "string_codes"]
+__all__ = ["StringTable", "check_text", "native_columns", "string_code", "string_codes"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -49,7 +49,7 @@ def string_codes(texts: pa.LargeStringArray) -> Numbers:
     True
     """
     codes = np.empty(len(texts), np.int64)
-    columns, _kept = _columns([texts])
+    columns, _kept = native_columns([texts])
     if len(texts) and not lib.ss_string_codes(columns, _threads(), _words(codes)):
         raise MemoryError("no memory for the codes of strings")
     return codes
@@ -122,7 +122,9 @@ class StringTable:
         if pa.types.is_dictionary(texts.type):
             return self._add_dictionaries(texts)
         codes = np.empty(len(texts), np.int64)
-        columns, _kept = _columns(texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts])
+        columns, _kept = native_columns(
+            texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+        )
         told = ffi.new("struct ss_texts *")
         status = lib.ss_strings_add(self._table, columns, len(columns), _words(codes), told)
         if status != lib.SS_STRINGS_DONE:
@@ -263,6 +265,33 @@ class StringTable:
         return list(self.to_arrow().to_pylist())
 
 
+def check_text(texts: pa.Array) -> None:
+    """Refuses what is no UTF-8.
+
+    Raises:
+        InputError: one of them is none.
+    """
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        octets = texts.cast(pa.large_binary()).to_pylist()
+        _refuse_octets(next(one for one in octets if one is not None and not _is_text(one)))
+
+
+def _is_text(octets: bytes) -> bool:
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _refuse_octets(octets: bytes) -> NoReturn:
+    raise InputError(
+        f"string {octets!r} is no UTF-8 text: decode it as what it is, or replace it"
+    ) from None
+
+
 def _threads() -> int:
     return len(os.sched_getaffinity(0))
 
@@ -271,7 +300,7 @@ def _words(codes: Numbers) -> Any:
     return ffi.from_buffer("int64_t[]", codes)
 
 
-def _columns(arrays: list[pa.Array]) -> tuple[Any, Any]:
+def native_columns(arrays: list[pa.Array]) -> tuple[Any, Any]:
     """Arrow's arrays as C reads them, and what has to be kept while it does."""
     arrays = [array for array in arrays if len(array)]
     columns, kept = ffi.new("struct ss_string_column[]", len(arrays)), []
@@ -328,9 +357,7 @@ def _refuse(status: int, told: Any) -> NoReturn:
         raise MemoryError("no memory for the strings that are new")
     texts = _array(told).cast(pa.large_binary()).to_pylist()
     if status == lib.SS_STRINGS_NO_UTF8:
-        raise InputError(
-            f"string {texts[0]!r} is no UTF-8 text: decode it as what it is, or replace it"
-        )
+        _refuse_octets(texts[0])
     known, text = (octets.decode() for octets in texts)
     raise InputError(
         f"strings {known!r} and {text!r} have the same 64-bit code {string_code(text)}: rename one "

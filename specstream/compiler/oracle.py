@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.columns.derived import item_again, raise_again
+from specstream.columns.derived import NO_TEXTS, Texts, item_again, raise_again
 from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
 from specstream.compiler.error_texts import as_told, tell_lifted
@@ -303,9 +303,11 @@ class OracleEvent(Draws):
         seed: int,
         sequences: npt.NDArray[np.int64] | None,
         strings: StringTable | None,
+        texts: Texts = NO_TEXTS,
     ) -> None:
         super().__init__(seed)
         self._schema, self._arrays, self._strings = schema, columns, strings
+        self._own_texts = texts
         self._first_sequence = first_sequence
         self._sequences = None if sequences is None else elements_of(sequences)
         self._columns = [elements_of(column) for column in columns]
@@ -334,6 +336,9 @@ class OracleEvent(Draws):
                 f"the event has no column {name!r}; it has {', '.join(self._readers)}, sequence"
             )
         column, load = reader
+        texts = self.__dict__["_own_texts"].get(name)
+        if texts is not None:
+            return Text(column[self._row], texts[self._row] or "")
         return load(column[self._row])
 
     def _derived(self, place: Place) -> Any:
@@ -342,7 +347,10 @@ class OracleEvent(Draws):
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
             try:
-                raise_again(self._schema, self._arrays, row, self._strings, place.number)
+                raise_again(
+                    *(self._schema, self._arrays, row, self._strings, place.number),
+                    self._own_texts,
+                )
             except Exception as error:
                 tell_lifted(error, self._schema.derived[place.number].status(error))
                 raise
@@ -361,7 +369,9 @@ class OracleEvent(Draws):
 
         def again(path: Sequence[tuple[int, int]]) -> Any:
             assert self._strings is not None
-            return item_again(self._schema, self._arrays, row, self._strings, place, path)
+            return item_again(
+                *(self._schema, self._arrays, row, self._strings, place, path), self._own_texts
+            )
 
         return again
 
@@ -383,12 +393,13 @@ class OraclePhase(OracleEvent):
         seed: int,
         sequences: npt.NDArray[np.int64] | None,
         strings: StringTable | None,
+        texts: Texts = NO_TEXTS,
     ) -> None:
         first = first_column(schema)
         own = columns[len(RESERVED_COLUMNS) : first]
         times = np.repeat(columns[0], sum(own[1::2]))
         members = (times, np.zeros(len(times), np.int64), *columns[first:])
-        super().__init__(schema, members, first_sequence, seed, sequences, strings)
+        super().__init__(schema, members, first_sequence, seed, sequences, strings, texts)
         self._columns[0] = elements_of(columns[0])  # of the phases
         self._numbers = [elements_of(column) for column in own]
 
@@ -445,7 +456,7 @@ class OracleTimer(OracleEvent):
     ) -> None:
         Draws.__init__(self, seed)
         self._schema, self._nulls, self._readers = schema, {}, {}
-        self._field, self._strings = field, strings
+        self._field, self._strings, self._own_texts = field, strings, NO_TEXTS
         self.key, self.at = key, Int64(at)
         self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)
 
@@ -562,11 +573,13 @@ class Oracle:
         seed: int,
         sequences: npt.NDArray[np.int64] | None = None,
         strings: StringTable | None = None,
+        texts: Texts = NO_TEXTS,
     ) -> None:
         """Sets the columns that :meth:`run` takes its events from.
 
         Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them. The
-        texts of the columns are in ``strings``, which is needed where values are derived.
+        texts of the columns are in ``strings``, which is needed where values are derived, and
+        ``texts`` has those of columns that are not entered.
         """
         for words in self._texts:
             words.texts = strings
@@ -575,7 +588,7 @@ class Oracle:
         if self._beside is not None:
             self._beside.begin(strings, seed)
         make = OraclePhase if event.phases else OracleEvent
-        self._event = make(event, columns, first_sequence, seed, sequences, strings)
+        self._event = make(event, columns, first_sequence, seed, sequences, strings, texts)
         self._emit = OracleEmit(emits, strings)
 
     def settle(self) -> None:

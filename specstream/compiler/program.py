@@ -106,6 +106,8 @@ class Program:
         fingerprint: everything about the code that decides what it does, as text.
         derived: values of the event that Python computes before the operator runs.
         forms: formatted strings that are emitted as their parts.
+        unentered: columns of strings of which the code asks no more than which of its literals they
+            are, with these.
         reads_timestamp: whether the code reads ``event.timestamp``.
         attributes: names of all attributes in the code: a column that is not among them is not
             read.
@@ -138,6 +140,7 @@ class Program:
     catches: bool = False
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
+    unentered: tuple[tuple[str, tuple[str, ...]], ...] = ()
     look_ups: tuple[LookUp, ...] = ()
     uses_arena: bool = False
     reads_frozen: bool = False

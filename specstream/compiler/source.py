@@ -48,6 +48,7 @@ from specstream.compiler.rewrite_oracle import OracleRewriter
 from specstream.compiler.scopes import bound_names, is_named_lambda, named_lambda, separate
 from specstream.compiler.signatures import parameters_of
 from specstream.compiler.spelling import respell
+from specstream.compiler.text_use import Unentered, unentered
 from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Column, Schema
@@ -285,6 +286,7 @@ class _Analysis(Analysis):
                 for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
+            unentered=self.unentered(),
             look_ups=self.look_ups,
             uses_arena=bool(
                 self.uses_arena
@@ -294,6 +296,15 @@ class _Analysis(Analysis):
             ),
             reads_frozen=self.reads_frozen,
         )
+
+    def unentered(self) -> Unentered:
+        """The columns of strings that need no codes: where Python sees the events before."""
+        if not self.lifts or self.inputs:
+            return ()
+        events = self.lifting.events
+        functions = {one: (self.parsed[one], events.get(one, frozenset())) for one in self.done}
+        frozen = {one: self.written[one].names for one in functions}
+        return unentered(self.event, functions, frozen, self.catches)
 
     def makes_arrays(self, function: types.FunctionType) -> bool:
         axes = {name: len(shape) for name, shape in self.shapes.items() if shape}

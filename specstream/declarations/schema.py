@@ -278,6 +278,8 @@ class Schema:
         phases: where a batch has all events of a timestamp together: the names of the sources, of
             each of which it has the number of the first such event and of how many there are (see
             :mod:`specstream.columns.phases`). Empty: it has each event by itself.
+        unentered: columns of strings of which an operator asks no more than which of these literals
+            they are (see :mod:`specstream.columns.unentered`).
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -289,6 +291,7 @@ class Schema:
     forms: tuple[Form, ...] = ()
     one_of: OneOf | None = None
     phases: tuple[str, ...] = ()
+    unentered: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:
@@ -401,7 +404,7 @@ class Schema:
     @property
     def declared(self) -> Schema:
         """The same without what an operator adds."""
-        return replace(self, derived=(), forms=())
+        return replace(self, derived=(), forms=(), unentered=())
 
     def derived_place(self, name: str) -> Place | None:
         """Where the derived value of that name lies among the arrays of :attr:`dtypes`."""

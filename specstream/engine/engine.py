@@ -397,6 +397,7 @@ class Engine:
             reads_timestamp=operator.program.reads_timestamp,
             rejected_rows=committed.rejected.policy,
             check_times=committed.check_times,
+            enters_all=False,
         )
         if operator.event.phases:
             events = phases_of(events, operator.event)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from specstream.columns.conversion import time_at
+from specstream.columns.derived import NO_TEXTS
 from specstream.columns.events import Events
 from specstream.columns.failed_events import Failed, failed_firing, failed_of
 from specstream.columns.phases import first_column
@@ -58,7 +59,7 @@ def _compiled_failure(
     operator, key = parts.operator, _key_of_event(parts, outcome)
     if parts.code.error(key) is not None:
         return _interpreted_failure(parts, outcome, events, row, first, partial)
-    oracle = _oracle(parts, events.columns, first, parts.code.sent(key))
+    oracle = _oracle(parts, events, first, parts.code.sent(key))
     try:
         oracle.run(row)
     except Exception as error:
@@ -180,7 +181,7 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
         error = _exception(raised)
     else:
         sent = parts.code.sent(by_key)
-        error = _what_raises(parts, lambda: _oracle(parts, events.columns, first, sent).run(row))
+        error = _what_raises(parts, lambda: _oracle(parts, events, first, sent).run(row))
     if error is None:
         return None
     return failed_of(error, parts.operator.event, events, row, first), error
@@ -224,8 +225,8 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     return None
 
 
-def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None) -> Oracle:
-    """That of the committed state, which it leaves as it is, with the columns of a batch, or of
+def _oracle(parts: Parts, events: Events | None = None, first: int = 0, sent: Any = None) -> Oracle:
+    """That of the committed state, which it leaves as it is, with the events of a batch, or with
     none. ``sent``: by interpreted vertices, which are not run again."""
     operator = parts.operator
     state, layout = parts.committed.words, operator.layout
@@ -236,8 +237,12 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None)
         return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
 
     oracle = Oracle(operator.program, layout, state, over=find, sent=sent)
-    if columns is None:
+    columns: Sequence[Any]
+    if events is not None:
+        columns, texts = events.columns, events.texts
+    else:
         own: list[Any] = [np.int64] * first_column(operator.event)
+        texts = NO_TEXTS
         columns = [np.empty(0, dtype) for dtype in (*own, *operator.event.dtypes)]
     oracle.begin(
         operator.event,
@@ -246,6 +251,7 @@ def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None)
         first,
         parts.options.seed,
         strings=parts.committed.strings,
+        texts=texts,
     )
     return oracle
 

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream.columns import compute as pc
 from specstream.columns.events import order_key
 from specstream.columns.strings import StringTable, string_code
+from specstream.columns.unentered import ColumnTexts, numbers_of
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import END, Source
 from specstream.errors import InputError
@@ -213,8 +215,13 @@ def _order_key(times: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 def columns_of(
     table: pa.Table, schema: Schema, strings: StringTable
-) -> tuple[npt.NDArray[Any], ...]:
-    """The columns of events that :func:`packed` has written: as C reads them, so checked."""
+) -> tuple[tuple[npt.NDArray[Any], ...], dict[str, ColumnTexts]]:
+    """The columns of events that :func:`packed` has written: as C reads them, so checked; and the
+    texts of those that the operator does not enter.
+
+    Of those that the operator did not enter that wrote them there are texts, of others codes; which
+    of them it enters itself may be another matter.
+    """
     names = column_names(schema)
     dtypes: list[Any] = [np.int64, *schema.declared_dtypes]
     if table.column_names != ["key", *names]:
@@ -222,9 +229,14 @@ def columns_of(
             f"events have the columns {', '.join(map(ascii, table.column_names))}; expected "
             f"{', '.join(['key', *names])}"
         )
-    columns = []
-    for name, dtype in zip(names, dtypes, strict=True):
+    columns: list[npt.NDArray[Any]] = []
+    texts: dict[int, pa.Array] = {}
+    for at, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
         column = table.column(name)
+        if column.type == pa.large_string() and schema.kinds[at - 1 : at] == ("str",):
+            texts[at] = column.combine_chunks()
+            columns.append(np.zeros(len(column), np.int64))
+            continue
         if column.type != pa.from_numpy_dtype(dtype) or column.null_count:
             raise Malformed(
                 f"events: {name} is of type {column.type} with {column.null_count} null(s); "
@@ -242,11 +254,41 @@ def columns_of(
             raise Malformed(f"events: column {name!r} holds what is neither true nor false")
         if pa.types.is_date(column.arrow) and (values != values.astype(np.int32)).any():
             raise Malformed(f"events: column {name!r} holds what is no day")
-        if column.kind == "str":
-            codes = np.unique(values[nulls[name] == 0] if name in nulls else values)
-            if strings.texts(codes).null_count:
+    kept = _with_texts(columns, texts, nulls, schema, strings)
+    return tuple(columns), kept
+
+
+def _with_texts(
+    columns: list[npt.NDArray[Any]],
+    texts: dict[int, pa.Array],
+    nulls: dict[str, npt.NDArray[Any]],
+    schema: Schema,
+    strings: StringTable,
+) -> dict[str, ColumnTexts]:
+    """The texts of the columns that the operator does not enter; the others get their codes."""
+    literals, kept = dict(schema.unentered), {}
+    for at, (name, column) in enumerate(schema, start=1):
+        if column.kind != "str":
+            continue
+        is_null = nulls.get(name, np.zeros(len(columns[at]), np.uint8)) != 0
+        of = texts.get(at)
+        if of is None:
+            codes, places = np.unique(columns[at], return_inverse=True)
+            found = strings.texts(codes).take(pa.array(places))
+            if (found.is_null().to_numpy(zero_copy_only=False) & ~is_null).any():
                 raise Malformed(f"events: column {name!r} holds codes of no known string")
-    return tuple(columns)
+            if name in literals:
+                of = pc.if_else(pa.array(is_null), pa.scalar(None, found.type), found)
+        elif not np.array_equal(of.is_null().to_numpy(zero_copy_only=False), is_null):
+            raise Malformed(f"events: column {name!r} has no text where it is not null")
+        if name in literals:
+            kept[name] = ColumnTexts(of)
+            columns[at] = numbers_of(of, literals[name])
+        elif of is not None:
+            encoded = of.dictionary_encode()
+            codes = np.append(strings.add_all(encoded.dictionary), np.int64(0))
+            columns[at] = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy()]
+    return kept
 
 
 def column_names(schema: Schema) -> list[str]:

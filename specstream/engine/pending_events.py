@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, order_values, time_at
-from specstream.columns.derived import derived_columns
+from specstream.columns.derived import NO_TEXTS, Texts, derived_columns
 from specstream.columns.events import (
     CheckTimes,
     Events,
@@ -36,10 +36,18 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import in_zones
+from specstream.columns.unentered import number_of
 from specstream.declarations.options import shown
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
-from specstream.engine.segments import Block, Segment, SingleEvent, keys_of_segments, shifted
+from specstream.engine.segments import (
+    Block,
+    Segment,
+    SingleEvent,
+    TextsOfOne,
+    keys_of_segments,
+    shifted,
+)
 from specstream.engine.sources import Late, Name, Source, Sources, checked_late
 from specstream.engine.tentative import TentativeEvents
 from specstream.engine.time_phases import TimePhases
@@ -86,6 +94,13 @@ class PendingEvents:
         self._columns = tuple(
             (name, column, column.kind if column.is_plain else None) for name, column in schema
         )
+        # Strings that are not entered: the number of the column, and the literals that it meets.
+        self._literals = dict(schema.unentered)
+        self._unentered = [
+            (number, name, self._literals[name])
+            for number, name in enumerate(schema.names)
+            if name in self._literals
+        ]
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -199,7 +214,9 @@ class PendingEvents:
             reads_timestamp=self._reads_timestamp,
             rejected_rows=self._rejected.policy,
             check_times=self._check_times,
+            enters_all=False,
         )
+        events = replace(events, texts={name: of.kept() for name, of in events.texts.items()})
         if self._type is None and not nothing:
             self._settle_type(of)
         known_before = len(self.sources)
@@ -303,6 +320,7 @@ class PendingEvents:
                 tuple(column[at : at + 1] for column in events.columns),
                 (keys[0].slice(at, 1), keys[1].slice(at, 1)),
                 np.zeros(1, np.int64),
+                texts={name: of.slice(at, 1) for name, of in events.texts.items()},
             )
             segment = Segment(self._rows, source, native, (pointers, events), own)
             self._number(segment, int(given[at]))
@@ -330,7 +348,10 @@ class PendingEvents:
         events = old.events
         names = list(self._schema.names)
         nullable = list(self._schema.nullable)
-        own: list[Any] = [column[0] for column in events.columns[2 : 2 + len(names)]]
+        own: list[Any] = [
+            events.texts[name][0] if name in events.texts else column[0]
+            for name, column in zip(names, events.columns[2:], strict=False)
+        ]
         nulls: list[Any] = [
             column[0] for column in events.columns[2 + len(names) :][: len(nullable)]
         ]
@@ -342,11 +363,15 @@ class PendingEvents:
                     nulls[nullable.index(name)] = null
         fitting = [*own, *nulls]
         read = set(reads)
-        before = events.columns[2:]
+        texts = [events.texts.get(name) for name in names] + [None] * len(nullable)
         asked = [name in read for name in (*names, *nullable)]
         if all(
             np.asarray(value, column.dtype).tobytes() == column[:1].tobytes()
-            for value, column, is_read in zip(fitting, before, asked, strict=False)
+            if of is None
+            else value == of[0]
+            for value, column, of, is_read in zip(
+                fitting, events.columns[2:], texts, asked, strict=False
+            )
             if is_read
         ):
             return []
@@ -449,17 +474,25 @@ class PendingEvents:
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
         row = block.used
+        texts = {}
+        if self._unentered:
+            fitting = list(fitting)
+            for number, name, literals in self._unentered:
+                texts[name] = fitting[number]
+                fitting[number] = number_of(texts[name], literals)
         for column, value in zip(block.columns, (at, known.code, *fitting), strict=False):
             column[row] = value
         if self._schema.derived:
             declared = 2 + len(fitting)
             own = [column[row : row + 1] for column in block.columns]
-            derived = derived_columns(self._schema, own[:declared], self._strings)
+            of_one = TextsOfOne(texts)
+            derived = derived_columns(self._schema, own[:declared], self._strings, of_one)
             for column, array in zip(own[declared:], derived, strict=True):
                 column[:] = array
                 if isinstance(array, Addresses):
                     block.held.append(array)
         block.given.append(timestamp)
+        block.texts.append(texts)
         block.used += 1
         native = self._native(block.pointers, known, 1)
         segment = SingleEvent(self._rows, known, native, block, row)
@@ -484,7 +517,10 @@ class PendingEvents:
         return fitting + nulls
 
     def _fit(self, name: str, column: Column, kind: str | None, value: Any) -> tuple[Any, bool]:
-        """A value as its column holds it, and whether it is null."""
+        """A value as its column holds it, and whether it is null; of a column that is not entered
+        the text, and None where it is null."""
+        if name in self._literals:
+            return self._fit_text(name, column, value)
         if kind == "str" and type(value) is str:
             return self._strings.add(value), False
         if (
@@ -496,6 +532,18 @@ class PendingEvents:
         of = self._schema.one_of
         value, null = read_value(value, name, column, self._strings, self._what, of)
         return value, bool(null)
+
+    def _fit_text(self, name: str, column: Column, value: Any) -> tuple[str | None, bool]:
+        """The same for a column that is not entered."""
+        if type(value) is str and value.isascii():
+            return value, False
+        strings = StringTable()  # that takes what the engine's would, or refuses it
+        if type(value) is str:
+            strings.add(value)
+            return value, False
+        of = self._schema.one_of
+        code, null = read_value(value, name, column, strings, self._what, of)
+        return None if null else strings.text(code), bool(null)
 
     def _check_known(self, values: Mapping[str, Any]) -> None:
         """Whether the operator declares all columns that an event has values for."""
@@ -641,9 +689,10 @@ class PendingEvents:
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
             # What is derived of them is derived again, maybe by another version of the operator.
             own = 2 + len(self._schema.declared_dtypes)
-            columns = [
-                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:own])
-            ]
+            columns = [pa.array(column[done:]) for column in events.columns[:own]]
+            del columns[1]  # the source
+            for number, name, _ in self._unentered:
+                columns[1 + number] = events.texts[name].slice(done).array()
             names = ["key", *column_names(self._schema)]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
         about = Waiting(
@@ -713,10 +762,13 @@ class PendingEvents:
                 f"{dict(expected)}: poll until nothing is pending before a snapshot "
                 "for another operator"
             )
-        columns = columns_of(table, self._schema, self._strings) if about.segments else ()
-        if columns:
+        columns: tuple[npt.NDArray[Any], ...] = ()
+        texts: Texts = NO_TEXTS
+        if about.segments:
+            columns, texts = columns_of(table, self._schema, self._strings)
             declared = (columns[0], columns[0], *columns[1:])
-            columns = (*columns, *derived_columns(self._schema, declared, self._strings))
+            derived = derived_columns(self._schema, declared, self._strings, texts)
+            columns = (*columns, *derived)
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
@@ -747,6 +799,7 @@ class PendingEvents:
                 (times, times, *(column[piece] for column in columns[1:])),
                 (key.slice(piece.start, count).combine_chunks(), pa.array([])),
                 np.arange(count),
+                texts={name: of.slice(piece.start, count) for name, of in texts.items()},
             )
             source = known[number]
             following = source.next_sequence

@@ -5,7 +5,7 @@ The C side refers to their columns until all of them are applied, so each segmen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.events import ALL, Events
+from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source, Sources
 
-__all__ = ["Block", "Segment", "SingleEvent", "keys_of_segments", "shifted"]
+__all__ = ["Block", "Segment", "SingleEvent", "TextsOfOne", "keys_of_segments", "shifted"]
 
 
 class Segment:
@@ -112,7 +113,24 @@ class SingleEvent(Segment):
     def events(self) -> Events:
         block: Block = self.kept
         keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
-        return Events(1, self.columns, keys, np.zeros(1, np.int64))
+        texts = TextsOfOne(block.texts[self.at])
+        return Events(1, self.columns, keys, np.zeros(1, np.int64), texts=texts)
+
+
+class TextsOfOne(Mapping[str, ColumnTexts]):
+    """The texts of one event, made columns of where somebody asks for them."""
+
+    def __init__(self, texts: dict[str, str | None]) -> None:
+        self._texts = texts
+
+    def __getitem__(self, name: str) -> ColumnTexts:
+        return ColumnTexts(pa.array([self._texts[name]], pa.large_string()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 class Block:
@@ -125,6 +143,7 @@ class Block:
         self.first = first
         self.used = 0
         self.given: list[Any] = []
+        self.texts: list[dict[str, str | None]] = []  # of columns that are not entered
         self.held: list[Any] = []  # what columns of addresses point into
         dtypes: list[Any] = [np.int64, np.int64, *schema.dtypes]
         columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]

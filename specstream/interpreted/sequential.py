@@ -6,12 +6,13 @@ compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from specstream.columns.derived import NO_TEXTS
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle_timers import timer_key, timer_text
 from specstream.compiler.program import Program
@@ -61,9 +62,11 @@ class Sequential:
         seed: int,
         sequences: npt.NDArray[np.int64] | None = None,
         strings: StringTable | None = None,
+        texts: Mapping[str, object] = NO_TEXTS,
     ) -> None:
-        """Sets the columns that :meth:`run` takes its events from."""
+        """Sets the columns that :meth:`run` takes its events from; all strings are entered."""
         assert strings is not None
+        assert not texts
         memory = self._memory
         self._columns, self._first, self._sequences = columns, first_sequence, sequences
         self._at_event()

@@ -118,6 +118,8 @@ class Explanation:
         event: columns of an event: name and type.
         columns_read: those that the functions read, and ``timestamp``, ``random`` and so on, which
             every event has.
+        unentered: of the event's columns of strings those that are compared with the operator's own
+            literals at most, or read by Python alone: their texts are not kept.
         emits: columns of an emitted row: name and type.
         fields: of the state.
         accesses: every place where a field is touched, in the order of the lines.
@@ -144,6 +146,7 @@ class Explanation:
     lifted: tuple[str, ...]
     event: tuple[tuple[str, str], ...]
     columns_read: tuple[str, ...]
+    unentered: tuple[str, ...] = ()
     emits: tuple[tuple[str, str], ...]
     fields: tuple[FieldUse, ...]
     accesses: tuple[Access, ...]
@@ -185,10 +188,7 @@ class Explanation:
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """Of the text behind the source: title and lines."""
-        read = [
-            f"{name}: {of}" + ("" if name in self.columns_read else ", not read")
-            for name, of in self.event
-        ]
+        read = [f"{name}: {of}{self._use(name)}" for name, of in self.event]
         yield "event", read or ["no columns"]
         yield "emits", [f"{name}: {of}" for name, of in self.emits] or ["no columns"]
         if self.lifted:
@@ -200,6 +200,11 @@ class Explanation:
             [one.text for one in self.conflicts]
             or ["nothing: no event needs what another one changes"],
         )
+
+    def _use(self, column: str) -> str:
+        if column not in self.columns_read:
+            return ", not read"
+        return ", its texts not kept" if column in self.unentered else ""
 
     def _layout(self) -> Iterator[str]:
         for one in self.fields:
@@ -252,6 +257,7 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
         lifted=tuple(one.text for one in program.derived if one.is_seen),
         event=tuple(one for one in event.describe() if not is_asked(one[0])),
         columns_read=tuple(columns),
+        unentered=tuple(name for name, _ in event.unentered),
         emits=tuple(emits.describe()),
         fields=tuple(_field_use(field, accesses) for field in layout.fields),
         accesses=accesses,

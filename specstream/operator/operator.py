@@ -232,7 +232,7 @@ class Operator:
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
         self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
-        self.event = replace(event, derived=self.program.derived)
+        self.event = replace(event, derived=self.program.derived, unentered=self.program.unentered)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 

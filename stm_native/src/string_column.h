@@ -6,21 +6,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "blake2b.h"
 #include "specstream_strings.h"
 
-struct ss_view {
-    int32_t length;
-    union {
-        uint8_t inlined[12];
-        struct {
-            uint8_t prefix[4];
-            int32_t buffer;
-            int32_t offset;
-        };
-    };
-};
+enum { SS_VIEW_BYTES = 16, SS_INLINED_BYTES = 12 };
 
 static inline bool ss_column_is_null(const struct ss_string_column *column, int64_t row)
 {
@@ -28,22 +19,48 @@ static inline bool ss_column_is_null(const struct ss_string_column *column, int6
     return column->validity != NULL && (column->validity[at >> 3] >> (at & 7) & 1) == 0;
 }
 
+/* Buffers of a stream may lie anywhere, so their numbers are copied. */
+static inline int32_t ss_int32_at(const uint8_t *at)
+{
+    int32_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+static inline int64_t ss_int64_at(const uint8_t *at)
+{
+    int64_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+/* Of a column whose layout is known: loops of one layout ask nothing for each text. */
+static inline struct ss_octets ss_text_in(const struct ss_string_column *column, int32_t layout,
+                                          int64_t row)
+{
+    const uint8_t *places = column->places;
+    int64_t at = column->first + row, begin, end;
+    if (layout == SS_VIEWS) {
+        const uint8_t *view = places + at * SS_VIEW_BYTES;
+        int32_t length = ss_int32_at(view);
+        const uint8_t *bytes = length <= SS_INLINED_BYTES
+                                   ? view + 4
+                                   : column->buffers[ss_int32_at(view + 8)] + ss_int32_at(view + 12);
+        return (struct ss_octets){bytes, (uint64_t)length};
+    }
+    if (layout == SS_OFFSETS_32) {
+        begin = ss_int32_at(places + 4 * at);
+        end = ss_int32_at(places + 4 * at + 4);
+    } else {
+        begin = ss_int64_at(places + 8 * at);
+        end = ss_int64_at(places + 8 * at + 8);
+    }
+    return (struct ss_octets){column->data + begin, (uint64_t)(end - begin)};
+}
+
 static inline struct ss_octets ss_column_text(const struct ss_string_column *column, int64_t row)
 {
-    int64_t at = column->first + row;
-    if (column->layout == SS_OFFSETS_32) {
-        const int32_t *offsets = (const int32_t *)column->places + at;
-        return (struct ss_octets){column->data + offsets[0], (uint64_t)(offsets[1] - offsets[0])};
-    }
-    if (column->layout == SS_OFFSETS_64) {
-        const int64_t *offsets = (const int64_t *)column->places + at;
-        return (struct ss_octets){column->data + offsets[0], (uint64_t)(offsets[1] - offsets[0])};
-    }
-    const struct ss_view *view = (const struct ss_view *)column->places + at;
-    const uint8_t *bytes = view->length <= (int32_t)sizeof view->inlined
-                               ? view->inlined
-                               : column->buffers[view->buffer] + view->offset;
-    return (struct ss_octets){bytes, (uint64_t)view->length};
+    return ss_text_in(column, column->layout, row);
 }
 
 #endif
