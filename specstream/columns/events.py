@@ -23,7 +23,7 @@ from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
-from specstream.columns.tables import as_table, no_column
+from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.declarations.options import text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
@@ -36,6 +36,7 @@ __all__ = [
     "called",
     "check_int64",
     "column",
+    "fitting",
     "keys_of",
     "keys_with_firings",
     "order_key",
@@ -185,7 +186,7 @@ def read_events(
     while True:
         try:
             arrays = [
-                _read(_get(table, name, what), name, column, *called(what, name, schema.one_of))
+                read_column(table, name, column, what, *called(what, name, schema.one_of))
                 for name, column in schema
             ]
             if schema.one_of is not None:
@@ -208,7 +209,10 @@ def read_events(
             table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
-    columns = [_values(array, strings)[0] for array in arrays]
+    columns = [
+        _values(array, strings, name, what)[0]
+        for array, name in zip(arrays, schema.names, strict=True)
+    ]
     if schema.nullable:
         columns += [
             array.nulls
@@ -218,7 +222,7 @@ def read_events(
     if source_key.texts is None:
         source_code = source_rank = source_key.numbers
     else:
-        source_code, source_rank = _codes(source_key.texts, strings)
+        source_code, source_rank = _values(source_key, strings, source or "", what)
     count = table.num_rows
     keys: Sequence[pa.Array]
     if time is None:
@@ -264,7 +268,7 @@ def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Ta
     """
     try:
         return table.filter(pa.array(which))
-    except pa.ArrowNotImplementedError as error:
+    except pa.ArrowException as error:
         raise InputError(
             f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
             f"({error}): cast the columns of such types, or leave them out"
@@ -277,15 +281,10 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
         problem = "no column" if not found else "more than one column"
         raise no_column(what, problem, name, table)
     column = table.column(found[0])
-    if column.num_chunks == 1:
-        array = column.chunk(0)
-    else:
-        array = column.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            parts = array.chunks
-            array = pa.concat_arrays(parts) if parts else pa.array([], column.type)
-    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-        array = array.dictionary_decode()  # so that its nulls are counted
+    with reading(what, name, column.type):
+        array = one_array(column)
+        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+            array = array.dictionary_decode()  # so that its nulls are counted
     return array
 
 
@@ -369,6 +368,56 @@ class _Read(NamedTuple):
     nulls: npt.NDArray[np.uint8]
 
 
+def read_column(
+    table: pa.Table, name: str, column: Column, what: str, whose: str, shown: str
+) -> _Read:
+    """A column of a table, checked and converted.
+
+    Args:
+        table: the table.
+        name: of the column.
+        column: what the operator declares.
+        what: the operator, in errors.
+        whose: whose column it is, in errors.
+        shown: its name in errors.
+    """
+    array = _get(table, name, what)
+    with reading(whose, shown, array.type):
+        return _read(array, name, column, whose, shown)
+
+
+def fitting(
+    array: pa.Array, name: str, column: Column, what: str, called: str | None = None
+) -> pa.Array:
+    """A column whose type its declaration accepts.
+
+    A column of nulls alone says nothing by its type, which whoever has made it had to choose. A
+    nullable one has nulls, whatever that is; of one that is not nullable another type is an error
+    of the column, and no matter of its rows.
+
+    Args:
+        array: the column.
+        name: of it.
+        column: what the operator declares.
+        what: whose column it is, in errors.
+        called: its name in errors, where that is another.
+
+    Raises:
+        InputError: it is of another type.
+    """
+    shown, count = called or name, len(array)
+    if count == 0 or (column.nullable and array.null_count == count):
+        return pa.nulls(count, column.arrow)
+    if accepts(column, array.type):
+        return array
+    if pa.types.is_null(array.type):
+        _check_nulls(array, name, what, called)
+    raise InputError(
+        f"{what}: column {shown!r} has type {array.type}; the operator declares "
+        f"{_declared(column, name, shown)}: {hint(column)}"
+    )
+
+
 def _read(
     array: pa.Array, name: str, column: Column, what: str, called: str | None = None
 ) -> _Read:
@@ -378,16 +427,7 @@ def _read(
         called: its name in errors, where that is another.
     """
     shown = called or name
-    count = len(array)
-    if count == 0 or (column.nullable and pa.types.is_null(array.type)):
-        array = pa.nulls(count, column.arrow)
-    if not accepts(column, array.type):
-        if array.null_count == len(array):
-            _check_nulls(array, name, what, called)
-        raise InputError(
-            f"{what}: column {shown!r} has type {array.type}; the operator declares "
-            f"{_declared(column, name, shown)}: {hint(column)}"
-        )
+    array = fitting(array, name, column, what, called)
     nulls = np.empty(0, np.uint8)
     if column.nullable:
         nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
@@ -456,13 +496,18 @@ def read_value(
     if value is not None and not accepts(column, array.type):
         raise InputError(message)
     read = _read(array, name, column, whose, shown)
-    number = _values(read, strings)[0][0]
+    number = _values(read, strings, shown, whose)[0][0]
     return number.item(), bool(column.nullable and read.nulls[0])
 
 
-def _values(read: _Read, strings: StringTable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _values(
+    read: _Read, strings: StringTable, name: str, what: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Numbers of a column, and their ranks where they are codes of strings."""
-    return (read.numbers, read.numbers) if read.texts is None else _codes(read.texts, strings)
+    if read.texts is None:
+        return read.numbers, read.numbers
+    with reading(what, name, read.texts.type):
+        return _codes(read.texts, strings)
 
 
 def _codes(
@@ -498,22 +543,22 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
         zeros = np.zeros(table.num_rows, np.int64)
         return _Read(zeros, zeros, None, np.empty(0, np.uint8))
     array = _get(table, name, what)
-    if pa.types.is_null(array.type) and not len(array):
-        array = array.cast(pa.int64())
+    if not len(array):
+        array = pa.array([], pa.int64())
     number, text = Column("int", pa.int64()), Column("str", pa.string())
-    if accepts(number, array.type):
-        read = _read(array, name, number, what)
-        return read._replace(array=read.numbers)
-    _check_nulls(array, name, what)
-    if not accepts(text, array.type):
-        raise InputError(
-            f"{what}: source column {name!r} has type {array.type}; expected integers or strings: "
-            "cast it"
-        )
-    read = _read(array, name, text, what)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    return read._replace(array=array.cast(pa.string()))
+    with reading(what, name, array.type):
+        if accepts(number, array.type):
+            read = _read(array, name, number, what)
+            return read._replace(array=read.numbers)
+        if not accepts(text, array.type) and not pa.types.is_null(array.type):
+            raise InputError(
+                f"{what}: source column {name!r} has type {array.type}; expected integers or "
+                "strings: cast it"
+            )
+        read = _read(array, name, text, what)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        return read._replace(array=array.cast(pa.string()))
 
 
 def _time(
@@ -525,10 +570,13 @@ def _time(
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
-    _check_nulls(array, name, what)
     if pa.types.is_null(array.type):
-        array = array.cast(pa.int64())  # of no rows, or it would have nulls
-    elif check_times is not None:
+        _check_nulls(array, name, what)
+        array = array.cast(pa.int64())  # of no rows
+    if of_order(array[:0]) is None:
+        raise _no_order(array.type, name, what)
+    _check_nulls(array, name, what)
+    if check_times is not None:
         check_times(array.type, f"order column {name!r}")
     if reads_timestamp:
         check_int64(array.type, f"order column {name!r}", what)
@@ -573,16 +621,14 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         InputError: it is of a type without an order, or holds a NaN.
     """
     of = array.type
-    found = of_order(array)
+    with reading(what, name, of):
+        found = of_order(array)
     if found is None:
-        raise InputError(
-            f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps "
-            "or dates: cast it"
-        )
+        raise _no_order(of, name, what)
     numbers, wrong = found
     if wrong is None or not wrong.any():
         return numbers
-    first = array[int(wrong.argmax())]
+    first = _shown(array[int(wrong.argmax())])
     if pa.types.is_floating(of):
         raise RowError(
             lambda row: (
@@ -599,6 +645,13 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         ),
         wrong,
         f"order column {name!r} does not fit int64",
+    )
+
+
+def _no_order(of: pa.DataType, name: str, what: str) -> InputError:
+    return InputError(
+        f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps or "
+        "dates: cast it"
     )
 
 

@@ -12,8 +12,17 @@ import pyarrow as pa
 from specstream.declarations.options import shown
 from specstream.errors import InputError
 
-__all__ = ["as_table", "in_utc", "in_zones", "no_column", "whole_microseconds"]
+__all__ = [
+    "as_table",
+    "in_utc",
+    "in_zones",
+    "no_column",
+    "one_array",
+    "reading",
+    "whole_microseconds",
+]
 
+_MOST_TEXT = 2**31 - 1  # bytes of the texts of an array whose offsets have 32 bits
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
     "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
@@ -102,6 +111,67 @@ def whole_microseconds(table: pa.Table) -> pa.Table:
         for field in table.schema
     ]
     return table.cast(pa.schema(fields))
+
+
+class reading:
+    """What Arrow cannot do with a column of the user's is an error that names the column.
+
+    Args:
+        what: the operator.
+        name: of the column.
+        of: its type.
+
+    >>> with reading("operator 'op'", "x", pa.null()):
+    ...     pa.array([1]).cast(pa.null())
+    Traceback (most recent call last):
+    specstream.errors.InputError: operator 'op': Arrow cannot read column 'x' of type null
+    (Unsupported cast from int64 to null using function cast_null): convert it to another type
+    """
+
+    __slots__ = ("_name", "_of", "_what")
+
+    def __init__(self, what: str, name: str, of: pa.DataType) -> None:
+        self._what, self._name, self._of = what, name, of
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, pa.ArrowException) and not isinstance(error, MemoryError):
+            raise InputError(
+                f"{self._what}: Arrow cannot read column {self._name!r} of type {self._of} "
+                f"({error}): convert it to another type"
+            ) from error
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece.
+
+    Dictionaries of chunks need not go into one: its index type may be too small for the union, and
+    Arrow unites none that has nulls or nested values. Then the values themselves are joined.
+
+    >>> parts = [pa.array([f"{letter}{at}" for at in range(100)]) for letter in "ab"]
+    >>> parts = [pa.DictionaryArray.from_arrays(pa.array(range(100), "int8"), one) for one in parts]
+    >>> one_array(pa.chunked_array(parts))[150]
+    <pyarrow.StringScalar: 'b50'>
+    """
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    of = column.type
+    if pa.types.is_dictionary(of):
+        try:
+            return _joined(column)
+        except pa.ArrowException:
+            of = of.value_type
+            column = pa.chunked_array([one.dictionary_decode() for one in column.chunks], of)
+    if pa.types.is_string(of) and column.nbytes >= _MOST_TEXT:
+        column = column.cast(pa.large_string())
+    return _joined(column)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    chunks = column.chunks
+    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
 
 
 def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError:
