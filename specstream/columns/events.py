@@ -25,6 +25,7 @@ from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.declarations.options import text
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
@@ -477,6 +478,7 @@ def read_value(
     """
     if hasattr(value, "to_datetime64"):
         value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
+    value = plain(value)
     whose, shown = called(what, name, of)
     declares = _declared(column, name, shown)
     message = f"{whose}: column {shown!r} gets {value!r}; the operator declares {declares}"

@@ -21,6 +21,7 @@ from specstream.declarations.container_views import StateSet
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown, whole
+from specstream.declarations.plain_values import plain, plain_elements
 from specstream.declarations.records import Record, record_fields
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent, first_repeated
@@ -121,7 +122,7 @@ class FieldValues:
         for place, one in np.ndenumerate(given):
             code = whole(one)
             if isinstance(one, str):
-                codes[place] = self._code(one, field)
+                codes[place] = self._code(plain(one), field)
             elif code is not None and (code == 0 or self._strings.text(code) is not None):
                 codes[place] = code
             else:
@@ -146,6 +147,7 @@ class FieldValues:
             )
 
     def _store(self, value: Any, elements: npt.NDArray[Any], field: Field) -> None:
+        value = plain_elements(value)
         try:
             given = np.asarray(value)
         except ValueError as error:
@@ -365,7 +367,7 @@ class FieldValues:
         if part.number == "int" and number is not None:
             return number
         if part.number == "float" and isinstance(one, float | np.floating):
-            return float(one)
+            return float(plain(one))
         if part.number == "float" and number is not None:
             try:
                 stored = float(number)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.errors import InputError
 
 __all__ = [
@@ -52,7 +53,7 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
         return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
         arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-        return _arrow_table(what, arrays, list(data))
+        return _arrow_table(what, arrays, list(map(plain, data)))
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _of_pandas(data, what)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -201,7 +202,12 @@ def _named(data: Any) -> str:
 
 def _of_pandas(data: Any, what: str) -> pa.Table:
     arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-    return _arrow_table(what, arrays, [str(name) for name in data.columns])
+    return _arrow_table(what, arrays, list(map(_name, data.columns)))
+
+
+def _name(given: object) -> str:
+    found = plain(given)
+    return found if isinstance(found, str) else str(given)
 
 
 def _of_arrow(data: Any, what: str) -> pa.Table:
@@ -223,7 +229,9 @@ def _of_rows(data: Sequence[Any], what: str, columns: Iterable[str | None]) -> p
         return pa.table({name: pa.nulls(0) for name in columns if name is not None})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return _arrow_table(
-        what, [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names], names
+        what,
+        [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names],
+        list(map(plain, names)),
     )
 
 
@@ -255,13 +263,26 @@ def _arrow_column(what: str, name: object, column: Any) -> pa.Array:
             'column.astype(column.dtype.newbyteorder("="))'
         )
     try:
-        return pa.array(column, from_pandas=from_pandas)
+        return _exactly(column, pa.array(column, from_pandas=from_pandas))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
         raise InputError(
             f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
             "per column, of integers, floats, bools, strings or times that Arrow has"
         ) from None
+
+
+def _exactly(column: Any, made: pa.Array) -> pa.Array:
+    """What Arrow has made of Python's objects, where it goes by their text or cuts them off."""
+    is_array = isinstance(column, np.ndarray) and column.dtype == object
+    if not is_array and not isinstance(column, list | tuple):
+        return made
+    if pa.types.is_decimal(made.type):
+        return pa.array([plain(value) for value in column])
+    is_time = pa.types.is_timestamp(made.type) and made.type.unit != "ns"
+    if is_time and any(getattr(value, "nanosecond", 0) for value in column):  # of pandas
+        return pa.array(column, pa.timestamp("ns", made.type.tz))
+    return made
 
 
 def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:
