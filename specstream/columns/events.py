@@ -269,11 +269,17 @@ def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Ta
     """
     try:
         return table.filter(pa.array(which))
-    except pa.ArrowException as error:
-        raise InputError(
-            f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
-            f"({error}): cast the columns of such types, or leave them out"
-        ) from None
+    except pa.ArrowException:
+        mask = pa.array(which)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.filter(mask)
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"{what}: some rows are to be put aside, and Arrow cannot take them out of "
+                    f"column {name!r} of type {column.type} ({error}): cast it, or leave it out"
+                ) from None
+        raise
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
@@ -575,8 +581,9 @@ def _time(
     if pa.types.is_null(array.type):
         _check_nulls(array, name, what)
         array = array.cast(pa.int64())  # of no rows
-    if of_order(array[:0]) is None:
-        raise _no_order(array.type, name, what)
+    given = table.column(name).type  # chunks of a dictionary may have been joined as what is in it
+    if pa.types.is_dictionary(given) or of_order(array[:0]) is None:
+        raise _no_order(given, name, what)
     _check_nulls(array, name, what)
     if check_times is not None:
         check_times(array.type, f"order column {name!r}")

@@ -138,7 +138,9 @@ class reading:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, pa.ArrowException) and not isinstance(error, MemoryError):
+        # An index may be beyond its dictionary: nobody has looked before.
+        is_known = isinstance(error, pa.ArrowException | IndexError)
+        if is_known and not isinstance(error, MemoryError):
             raise InputError(
                 f"{self._what}: Arrow cannot read column {self._name!r} of type {self._of} "
                 f"({error}): convert it to another type"
