@@ -101,7 +101,9 @@ class FieldValues:
                 )
             try:
                 self._put(value, field, new, rows)
-            except (pa.ArrowException, UnicodeError, OverflowError) as error:
+            except SpecstreamError:
+                raise
+            except (pa.ArrowException, ValueError, KeyError, OverflowError) as error:
                 raise self._wrong(
                     f"what Arrow cannot read for field {field.name!r} ({error}): give plain values"
                 ) from error
