@@ -203,17 +203,20 @@ def dataset_of(tree: Tree) -> pyarrow.dataset.Dataset:
         return pyarrow.dataset.FileSystemDataset(
             [], pa.schema([]), pyarrow.dataset.ParquetFileFormat(), tree.filesystem
         )
-    found = pyarrow.dataset.dataset(
-        [f"{tree.root}/{name}" for name in names],
-        format="parquet",
-        filesystem=tree.filesystem,
-        partitioning="hive",
-        partition_base_dir=tree.root,
-    )
+    paths = [f"{tree.root}/{name}" for name in names]
+    options = {
+        "format": "parquet",
+        "filesystem": tree.filesystem,
+        "partitioning": "hive",
+        "partition_base_dir": tree.root,
+    }
+    found = pyarrow.dataset.dataset(paths, **options)
     # The files of later batches may have more columns; Arrow has looked at the first file alone.
     schemas = [plain(one.physical_schema.empty_table()).schema for one in found.get_fragments()]
     schema = joined_schema(zip(names, schemas, strict=True), repr(tree), SinkError)
     for field in found.schema:
         if field.name not in schema.names:  # of directories
             schema = schema.append(field)
-    return found.replace_schema(schema)
+    if schema.equals(found.schema):
+        return found
+    return pyarrow.dataset.dataset(paths, schema=schema, **options)
