@@ -24,6 +24,7 @@ from specstream.columns.lists import addresses
 from specstream.columns.strings import StringTable, check_text
 from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import SpecstreamError
 
@@ -296,14 +297,14 @@ def _checked(derived: Derived, value: Any) -> Any:
 
 def _fitting(derived: Derived, part: Part, value: Any) -> Any:
     """A value as a part holds it."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     if value is None and part.nullable:
         return None
     if part.kind == "list":
         return _elements(derived, part, value)
     if part.kind == "str" and isinstance(value, str):
         value.encode()  # a lone surrogate is in no text that a column could hold
-        return str(value)
+        return value
     if part.kind == "bool" and isinstance(value, bool):
         return value
     if part.kind == "int" and isinstance(value, int):

@@ -23,9 +23,10 @@ from specstream.columns.derived import Texts, derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
-from specstream.columns.tables import as_table, no_column
+from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.columns.unentered import ColumnTexts, numbers_of
 from specstream.declarations.options import text
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
@@ -37,6 +38,7 @@ __all__ = [
     "called",
     "check_int64",
     "column",
+    "fitting",
     "keys_of",
     "keys_with_firings",
     "order_key",
@@ -190,7 +192,7 @@ def read_events(
     while True:
         try:
             arrays = [
-                _read(_get(table, name, what), name, column, *called(what, name, schema.one_of))
+                read_column(table, name, column, what, *called(what, name, schema.one_of))
                 for name, column in schema
             ]
             if schema.one_of is not None:
@@ -217,17 +219,18 @@ def read_events(
     literals = {} if enters_all else dict(schema.unentered)
     for name, read in zip(schema.names, arrays, strict=True):
         if name in literals:
-            columns.append(numbers_of(read.texts, literals[name]))
+            with reading(what, name, read.texts.type):
+                columns.append(numbers_of(read.texts, literals[name]))
             texts[name] = ColumnTexts(read.texts)
         else:
-            columns.append(_values(read, strings))
+            columns.append(_values(read, strings, name, what))
     if schema.nullable:
         columns += [
             array.nulls
             for array, (_, column) in zip(arrays, schema, strict=True)
             if column.nullable
         ]
-    source_code = _values(source_key, strings)
+    source_code = _values(source_key, strings, source or "", what)
     count = table.num_rows
     keys: Sequence[pa.Array]
     if time is None:
@@ -275,11 +278,17 @@ def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Ta
     """
     try:
         return table.filter(pa.array(which))
-    except pa.ArrowNotImplementedError as error:
-        raise InputError(
-            f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
-            f"({error}): cast the columns of such types, or leave them out"
-        ) from None
+    except pa.ArrowException:
+        mask = pa.array(which)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.filter(mask)
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"{what}: some rows are to be put aside, and Arrow cannot take them out of "
+                    f"column {name!r} of type {column.type} ({error}): cast it, or leave it out"
+                ) from None
+        raise
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
@@ -288,15 +297,10 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
         problem = "no column" if not found else "more than one column"
         raise no_column(what, problem, name, table)
     column = table.column(found[0])
-    if column.num_chunks == 1:
-        array = column.chunk(0)
-    else:
-        array = column.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            parts = array.chunks
-            array = pa.concat_arrays(parts) if parts else pa.array([], column.type)
-    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-        array = array.dictionary_decode()  # so that its nulls are counted
+    with reading(what, name, column.type):
+        array = one_array(column)
+        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+            array = array.dictionary_decode()  # so that its nulls are counted
     return array
 
 
@@ -380,6 +384,56 @@ class _Read(NamedTuple):
     nulls: npt.NDArray[np.uint8]
 
 
+def read_column(
+    table: pa.Table, name: str, column: Column, what: str, whose: str, shown: str
+) -> _Read:
+    """A column of a table, checked and converted.
+
+    Args:
+        table: the table.
+        name: of the column.
+        column: what the operator declares.
+        what: the operator, in errors.
+        whose: whose column it is, in errors.
+        shown: its name in errors.
+    """
+    array = _get(table, name, what)
+    with reading(whose, shown, array.type):
+        return _read(array, name, column, whose, shown)
+
+
+def fitting(
+    array: pa.Array, name: str, column: Column, what: str, called: str | None = None
+) -> pa.Array:
+    """A column whose type its declaration accepts.
+
+    A column of nulls alone says nothing by its type, which whoever has made it had to choose. A
+    nullable one has nulls, whatever that is; of one that is not nullable another type is an error
+    of the column, and no matter of its rows.
+
+    Args:
+        array: the column.
+        name: of it.
+        column: what the operator declares.
+        what: whose column it is, in errors.
+        called: its name in errors, where that is another.
+
+    Raises:
+        InputError: it is of another type.
+    """
+    shown, count = called or name, len(array)
+    if count == 0 or (column.nullable and array.null_count == count):
+        return pa.nulls(count, column.arrow)
+    if accepts(column, array.type):
+        return array
+    if pa.types.is_null(array.type):
+        _check_nulls(array, name, what, called)
+    raise InputError(
+        f"{what}: column {shown!r} has type {array.type}; the operator declares "
+        f"{_declared(column, name, shown)}: {hint(column)}"
+    )
+
+
 def _read(
     array: pa.Array, name: str, column: Column, what: str, called: str | None = None
 ) -> _Read:
@@ -389,16 +443,7 @@ def _read(
         called: its name in errors, where that is another.
     """
     shown = called or name
-    count = len(array)
-    if count == 0 or (column.nullable and pa.types.is_null(array.type)):
-        array = pa.nulls(count, column.arrow)
-    if not accepts(column, array.type):
-        if array.null_count == len(array):
-            _check_nulls(array, name, what, called)
-        raise InputError(
-            f"{what}: column {shown!r} has type {array.type}; the operator declares "
-            f"{_declared(column, name, shown)}: {hint(column)}"
-        )
+    array = fitting(array, name, column, what, called)
     nulls = np.empty(0, np.uint8)
     if column.nullable:
         nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
@@ -448,6 +493,7 @@ def read_value(
     """
     if hasattr(value, "to_datetime64"):
         value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
+    value = plain(value)
     whose, shown = called(what, name, of)
     declares = _declared(column, name, shown)
     message = f"{whose}: column {shown!r} gets {value!r}; the operator declares {declares}"
@@ -467,13 +513,16 @@ def read_value(
     if value is not None and not accepts(column, array.type):
         raise InputError(message)
     read = _read(array, name, column, whose, shown)
-    number = _values(read, strings)[0]
+    number = _values(read, strings, shown, whose)[0]
     return number.item(), bool(column.nullable and read.nulls[0])
 
 
-def _values(read: _Read, strings: StringTable) -> npt.NDArray[Any]:
+def _values(read: _Read, strings: StringTable, name: str, what: str) -> npt.NDArray[Any]:
     """Numbers of a column; codes where it has texts."""
-    return read.numbers if read.texts is None else strings.add_all(read.texts)
+    if read.texts is None:
+        return read.numbers
+    with reading(what, name, read.texts.type):
+        return strings.add_all(read.texts)
 
 
 def _ranks(source: _Read) -> npt.NDArray[np.int64]:
@@ -494,22 +543,22 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
         zeros = np.zeros(table.num_rows, np.int64)
         return _Read(zeros, zeros, None, np.empty(0, np.uint8))
     array = _get(table, name, what)
-    if pa.types.is_null(array.type) and not len(array):
-        array = array.cast(pa.int64())
+    if not len(array):
+        array = pa.array([], pa.int64())
     number, text = Column("int", pa.int64()), Column("str", pa.string())
-    if accepts(number, array.type):
-        read = _read(array, name, number, what)
-        return read._replace(array=read.numbers)
-    _check_nulls(array, name, what)
-    if not accepts(text, array.type):
-        raise InputError(
-            f"{what}: source column {name!r} has type {array.type}; expected integers or strings: "
-            "cast it"
-        )
-    read = _read(array, name, text, what)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    return read._replace(array=array.cast(pa.string()))
+    with reading(what, name, array.type):
+        if accepts(number, array.type):
+            read = _read(array, name, number, what)
+            return read._replace(array=read.numbers)
+        if not accepts(text, array.type) and not pa.types.is_null(array.type):
+            raise InputError(
+                f"{what}: source column {name!r} has type {array.type}; expected integers or "
+                "strings: cast it"
+            )
+        read = _read(array, name, text, what)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        return read._replace(array=array.cast(pa.string()))
 
 
 def _time(
@@ -521,10 +570,14 @@ def _time(
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
-    _check_nulls(array, name, what)
     if pa.types.is_null(array.type):
-        array = array.cast(pa.int64())  # of no rows, or it would have nulls
-    elif check_times is not None:
+        _check_nulls(array, name, what)
+        array = array.cast(pa.int64())  # of no rows
+    given = table.column(name).type  # chunks of a dictionary may have been joined as what is in it
+    if pa.types.is_dictionary(given) or of_order(array[:0]) is None:
+        raise _no_order(given, name, what)
+    _check_nulls(array, name, what)
+    if check_times is not None:
         check_times(array.type, f"order column {name!r}")
     if reads_timestamp:
         check_int64(array.type, f"order column {name!r}", what)
@@ -569,16 +622,14 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         InputError: it is of a type without an order, or holds a NaN.
     """
     of = array.type
-    found = of_order(array)
+    with reading(what, name, of):
+        found = of_order(array)
     if found is None:
-        raise InputError(
-            f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps "
-            "or dates: cast it"
-        )
+        raise _no_order(of, name, what)
     numbers, wrong = found
     if wrong is None or not wrong.any():
         return numbers
-    first = array[int(wrong.argmax())]
+    first = _shown(array[int(wrong.argmax())])
     if pa.types.is_floating(of):
         raise RowError(
             lambda row: (
@@ -595,6 +646,13 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         ),
         wrong,
         f"order column {name!r} does not fit int64",
+    )
+
+
+def _no_order(of: pa.DataType, name: str, what: str) -> InputError:
+    return InputError(
+        f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps or "
+        "dates: cast it"
     )
 
 

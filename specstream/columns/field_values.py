@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
-from specstream.columns.tables import as_table
+from specstream.columns.tables import as_table, one_array
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.container_views import StateSet
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown, whole
+from specstream.declarations.plain_values import plain, plain_elements
 from specstream.declarations.records import Record, record_fields
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent, first_repeated
@@ -98,15 +99,25 @@ class FieldValues:
                     f"a field {shown(name)}, which the operator does not declare (it declares "
                     f"{names}): expected one of these; leave it out, or declare it"
                 )
-            if field.container is not None:
-                rows[field.name] = self._rows(value, field, field.container)
-            elif field.record is not None:
-                new.elements(field)[...] = self._records(value, field, field.record)
-            elif field.kind == "str":
-                new.elements(field)[...] = self._codes(value, field)
-            else:
-                self._store(value, new.elements(field), field)
+            try:
+                self._put(value, field, new, rows)
+            except SpecstreamError:
+                raise
+            except (pa.ArrowException, ValueError, KeyError, OverflowError) as error:
+                raise self._wrong(
+                    f"what Arrow cannot read for field {field.name!r} ({error}): give plain values"
+                ) from error
         return StateContent(self._layout, new.fixed, tuple(rows.values()))
+
+    def _put(self, value: Any, field: Field, new: StateContent, rows: dict[str, Words]) -> None:
+        if field.container is not None:
+            rows[field.name] = self._rows(value, field, field.container)
+        elif field.record is not None:
+            new.elements(field)[...] = self._records(value, field, field.record)
+        elif field.kind == "str":
+            new.elements(field)[...] = self._codes(value, field)
+        else:
+            self._store(value, new.elements(field), field)
 
     def _wrong(self, what: str) -> SpecstreamError:
         return self._error(f"{self._giver} {what}")
@@ -115,13 +126,13 @@ class FieldValues:
 
     def _codes(self, value: Any, field: Field) -> Words:
         """What a field of strings holds: of strings, or of codes that an int field has held."""
-        given = np.asarray(value, object)
+        given = np.asarray(_in_one(value), object)
         self._check_shape(given, field)
         codes = np.empty(given.shape, np.int64)
         for place, one in np.ndenumerate(given):
             code = whole(one)
             if isinstance(one, str):
-                codes[place] = self._code(one, field)
+                codes[place] = self._code(plain(one), field)
             elif code is not None and (code == 0 or self._strings.text(code) is not None):
                 codes[place] = code
             else:
@@ -146,9 +157,10 @@ class FieldValues:
             )
 
     def _store(self, value: Any, elements: npt.NDArray[Any], field: Field) -> None:
+        value = plain_elements(_in_one(value))
         try:
             given = np.asarray(value)
-        except ValueError as error:
+        except (ValueError, pa.ArrowException) as error:
             raise self._wrong(
                 f"no array for field {field.name!r} ({error}); expected shape {field.shape}"
             ) from None
@@ -365,7 +377,7 @@ class FieldValues:
         if part.number == "int" and number is not None:
             return number
         if part.number == "float" and isinstance(one, float | np.floating):
-            return float(one)
+            return float(plain(one))
         if part.number == "float" and number is not None:
             try:
                 stored = float(number)
@@ -404,14 +416,13 @@ class FieldValues:
         self, column: pa.ChunkedArray, part: Storage, what: str, field: Field
     ) -> Words | None:
         """Of a column whose type says that all fits; None: it has to be looked at one by one."""
+        column = _decoded(column)
         of = column.type
         if column.null_count:
             raise self._wrong(
                 f"{column.null_count} null(s) as {what} of field {field.name!r}, which has none: "
                 "drop or fill them"
             )
-        if pa.types.is_dictionary(of):
-            column, of = column.cast(of.value_type), of.value_type
         try:
             if part.number == "int" and pa.types.is_integer(of):
                 return np.array(column.cast(pa.int64()).to_numpy())
@@ -421,7 +432,7 @@ class FieldValues:
                 return np.array(column.cast(pa.int8()).to_numpy(), np.int64)
             if part.number == "str" and (pa.types.is_string(of) or pa.types.is_large_string(of)):
                 return self._codes_of(column.cast(pa.large_string()), field)
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise self._wrong(f"for field {field.name!r} what does not fit ({error})") from None
         return None
 
@@ -460,6 +471,21 @@ def _is_table(value: Any) -> bool:
     return hasattr(value, "columns") and (
         module == "pandas" or hasattr(value, "__arrow_c_stream__")
     )
+
+
+def _in_one(value: Any) -> Any:
+    """A column of Arrow's in one piece, of which NumPy makes an array; others as they are."""
+    return _decoded(one_array(value) if isinstance(value, pa.ChunkedArray) else value)
+
+
+def _decoded(value: Any) -> Any:
+    """A column of a dictionary as what is in it, of which nulls are a part; others as they are."""
+    if not isinstance(value, pa.Array | pa.ChunkedArray) or not pa.types.is_dictionary(value.type):
+        return value
+    if isinstance(value, pa.Array):
+        return value.dictionary_decode()
+    parts = [one.dictionary_decode() for one in value.chunks]
+    return pa.chunked_array(parts, value.type.value_type)
 
 
 def _plain_column(value: Any) -> Any:

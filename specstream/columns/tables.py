@@ -10,10 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.errors import InputError
 
-__all__ = ["as_table", "in_utc", "in_zones", "no_column", "whole_microseconds"]
+__all__ = [
+    "as_table",
+    "in_utc",
+    "in_zones",
+    "no_column",
+    "one_array",
+    "reading",
+    "whole_microseconds",
+]
 
+_MOST_TEXT = 2**31 - 1  # bytes of the texts of an array whose offsets have 32 bits
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
     "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
@@ -43,7 +53,7 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
         return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
         arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-        return _arrow_table(what, arrays, list(data))
+        return _arrow_table(what, arrays, list(map(plain, data)))
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _of_pandas(data, what)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -104,6 +114,69 @@ def whole_microseconds(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
+class reading:
+    """What Arrow cannot do with a column of the user's is an error that names the column.
+
+    Args:
+        what: the operator.
+        name: of the column.
+        of: its type.
+
+    >>> with reading("operator 'op'", "x", pa.null()):
+    ...     pa.array([1]).cast(pa.null())
+    Traceback (most recent call last):
+    specstream.errors.InputError: operator 'op': Arrow cannot read column 'x' of type null
+    (Unsupported cast from int64 to null using function cast_null): convert it to another type
+    """
+
+    __slots__ = ("_name", "_of", "_what")
+
+    def __init__(self, what: str, name: str, of: pa.DataType) -> None:
+        self._what, self._name, self._of = what, name, of
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # An index may be beyond its dictionary: nobody has looked before.
+        is_known = isinstance(error, pa.ArrowException | IndexError)
+        if is_known and not isinstance(error, MemoryError):
+            raise InputError(
+                f"{self._what}: Arrow cannot read column {self._name!r} of type {self._of} "
+                f"({error}): convert it to another type"
+            ) from error
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece.
+
+    Dictionaries of chunks need not go into one: its index type may be too small for the union, and
+    Arrow unites none that has nulls or nested values. Then the values themselves are joined.
+
+    >>> parts = [pa.array([f"{letter}{at}" for at in range(100)]) for letter in "ab"]
+    >>> parts = [pa.DictionaryArray.from_arrays(pa.array(range(100), "int8"), one) for one in parts]
+    >>> one_array(pa.chunked_array(parts))[150]
+    <pyarrow.StringScalar: 'b50'>
+    """
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    of = column.type
+    if pa.types.is_dictionary(of):
+        try:
+            return _joined(column)
+        except pa.ArrowException:
+            of = of.value_type
+            column = pa.chunked_array([one.dictionary_decode() for one in column.chunks], of)
+    if pa.types.is_string(of) and column.nbytes >= _MOST_TEXT:
+        column = column.cast(pa.large_string())
+    return _joined(column)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    chunks = column.chunks
+    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+
+
 def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError:
     """The error for a column that is not there, or not once.
 
@@ -131,7 +204,12 @@ def _named(data: Any) -> str:
 
 def _of_pandas(data: Any, what: str) -> pa.Table:
     arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-    return _arrow_table(what, arrays, [str(name) for name in data.columns])
+    return _arrow_table(what, arrays, list(map(_name, data.columns)))
+
+
+def _name(given: object) -> str:
+    found = plain(given)
+    return found if isinstance(found, str) else str(given)
 
 
 def _of_arrow(data: Any, what: str) -> pa.Table:
@@ -153,7 +231,9 @@ def _of_rows(data: Sequence[Any], what: str, columns: Iterable[str | None]) -> p
         return pa.table({name: pa.nulls(0) for name in columns if name is not None})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return _arrow_table(
-        what, [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names], names
+        what,
+        [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names],
+        list(map(plain, names)),
     )
 
 
@@ -185,13 +265,26 @@ def _arrow_column(what: str, name: object, column: Any) -> pa.Array:
             'column.astype(column.dtype.newbyteorder("="))'
         )
     try:
-        return pa.array(column, from_pandas=from_pandas)
+        return _exactly(column, pa.array(column, from_pandas=from_pandas))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
         raise InputError(
             f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
             "per column, of integers, floats, bools, strings or times that Arrow has"
         ) from None
+
+
+def _exactly(column: Any, made: pa.Array) -> pa.Array:
+    """What Arrow has made of Python's objects, where it goes by their text or cuts them off."""
+    is_array = isinstance(column, np.ndarray) and column.dtype == object
+    if not is_array and not isinstance(column, list | tuple):
+        return made
+    if pa.types.is_decimal(made.type):
+        return pa.array([plain(value) for value in column])
+    is_time = pa.types.is_timestamp(made.type) and made.type.unit != "ns"
+    if is_time and any(getattr(value, "nanosecond", 0) for value in column):  # of pandas
+        return pa.array(column, pa.timestamp("ns", made.type.tz))
+    return made
 
 
 def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:

@@ -332,6 +332,7 @@ class Check:
             fields = record_fields(value)
             self.analysis.strings += [one.default for one in fields if type(one.default) is str]
         elif not is_container(value) and is_constant(value):
+            value = frozen.own_scalar(value)
             self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):

@@ -22,7 +22,9 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers
+from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.text import Text
+from specstream.declarations.plain_values import plain
 
 __all__ = [
     "EnumMembers",
@@ -233,7 +235,7 @@ def freeze(value: Any, refuse: Callable[[str, str], Any]) -> Any:
             tuple((freeze(key, refuse), freeze(one, refuse)) for key, one in value.items())
         )
     if value is None or isinstance(value, _NUMBERS):
-        return value
+        return own_scalar(value)
     return refuse(
         f"it holds {type(value).__name__}, which cannot be compiled",
         "let it hold numbers, strings, tuples, lists, dicts, sets, enums, frozen dataclasses and "
@@ -241,11 +243,18 @@ def freeze(value: Any, refuse: Callable[[str, str], Any]) -> Any:
     )
 
 
+def own_scalar(value: Any) -> Any:
+    """A number or text without a class of the user's; NumPy's stay as wide as they are."""
+    if type(value) is tuple:
+        return tuple(map(own_scalar, value))
+    if isinstance(value, Int64 | Uint64 | np.bool_ | np.integer | np.floating):
+        return value
+    return plain(value)
+
+
 def _member(value: enum.Enum, refuse: Callable[[str, str], Any]) -> Any:
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, str):
-        return str(value.value)
+    if isinstance(value, int | str):
+        return plain(value)
     parts = (freeze(value.value, refuse), value.name)
     return Record(type(value).__name__, ("value", "name"), parts)
 

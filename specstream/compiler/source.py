@@ -51,6 +51,7 @@ from specstream.compiler.spelling import respell
 from specstream.compiler.text_use import Unentered, unentered
 from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
@@ -212,7 +213,7 @@ def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef, given:
     arguments.kwonlyargs, arguments.kw_defaults, arguments.defaults = [], [], []
     for one in reversed(settled):
         target = ast.Name(one.name, ast.Store())
-        value = ast.Assign([target], ast.Constant(one.default))
+        value = ast.Assign([target], ast.Constant(plain(one.default)))
         tree.body.insert(0, ast.fix_missing_locations(ast.copy_location(value, tree)))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.declarations.options import items, refused
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Kind, Schema
 
 __all__ = ["column_name", "columns_of", "kept_as", "key_of", "named_column"]
@@ -27,7 +28,7 @@ def columns_of(option: str, given: object) -> dict[str, Any]:
     """
     if not isinstance(given, Mapping) or not given or not all(isinstance(n, str) for n in given):
         raise refused(option, given, 'the columns by their names, {"user": str, "price": float}')
-    return dict(given)
+    return {plain(name): of for name, of in given.items()}
 
 
 def column_name(option: str, given: object, taken: Collection[str] = ()) -> str:
@@ -39,6 +40,7 @@ def column_name(option: str, given: object, taken: Collection[str] = ()) -> str:
     Raises:
         ConfigurationError: no column has that name.
     """
+    given = plain(given)
     if not isinstance(given, str) or not given.isidentifier() or keyword.iskeyword(given):
         raise refused(option, given, "the name of a column, a Python identifier")
     if given in EVENT_ATTRIBUTES:
@@ -99,6 +101,7 @@ def key_of(
     if isinstance(given, set | frozenset):  # in another order in the next process
         raise refused(option, given, "a list of them, in an order")
     names = (given,) if isinstance(given, str) else items(option, given, expected)
+    names = tuple(map(plain, names))
     if len(names) < least or len(set(map(str, names))) < len(names):
         raise refused(option, given, expected)
     if most is not None and len(names) > most:

@@ -23,7 +23,7 @@ def string_code(text: str) -> int:
     >>> string_code("EWR") == string_code("EWR") != string_code("JFK")
     True
     """
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = hashlib.blake2b(str.encode(text, "utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from specstream.declarations.codes import Texts, stored_code
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
+from specstream.declarations.plain_values import plain
 
 __all__ = [
     "Entries",
@@ -259,6 +260,7 @@ def key_words(shape: Shape, key: Any) -> Words | None:
 
 
 def _key_word(part: Storage, key: Any) -> int | None:
+    key = plain(key)
     if part.number == "str":
         return stored_code(key) if isinstance(key, str) else None
     if isinstance(key, float | np.floating):  # 1.0 == 1, and finds it

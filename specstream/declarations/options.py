@@ -3,7 +3,8 @@
 A caller's values may be anything: an array, which has no truth; a dict, which has no hash; an
 object whose ``repr`` raises. What looks at them is here, once, so that each is refused in the same
 words, which name the option, say what was expected and what was found. NumPy's numbers are taken
-for what they are, and come back as Python's; a bool is no number.
+for what they are, and come back as Python's, like texts of a class of their own; a bool is no
+number.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from specstream.declarations.plain_values import plain
 from specstream.errors import ConfigurationError, SpecstreamError
 
 __all__ = [
@@ -78,7 +80,7 @@ def whole(value: object) -> int | None:
     if isinstance(value, bool | np.bool_ | np.ndarray):
         return None
     try:
-        return index(value)  # type: ignore[arg-type]
+        return int.__int__(index(value))  # type: ignore[arg-type]
     except Exception:
         return None
 
@@ -111,7 +113,7 @@ def number(option: str, value: object, low: float, high: float, expected: str) -
     """
     found: float | int | None = whole(value)
     if found is None and isinstance(value, Real) and not isinstance(value, bool):
-        found = float(value)
+        found = float(plain(value))
     if found is None or not low <= found <= high:
         raise refused(option, value, expected)
     return found
@@ -136,10 +138,10 @@ def one_of(
     Raises:
         error: there is no such.
     """
-    among = tuple(choices)
-    if not isinstance(value, str) or value not in among:
+    among, found = tuple(choices), plain(value)
+    if not isinstance(found, str) or found not in among:
         raise refused(option, value, f"one of {', '.join(among)}", error)
-    return value
+    return found
 
 
 def text(
@@ -150,9 +152,10 @@ def text(
     Raises:
         error: it is neither.
     """
-    if value is not None and not isinstance(value, str):
+    found = plain(value)
+    if found is not None and not isinstance(found, str):
         raise refused(option, value, expected, error)
-    return value
+    return found
 
 
 def path(option: str, value: object, expected: str = "a path") -> str:
@@ -164,7 +167,7 @@ def path(option: str, value: object, expected: str = "a path") -> str:
     found: object = None
     if isinstance(value, str | os.PathLike):
         with contextlib.suppress(Exception):
-            found = os.fspath(value)
+            found = plain(os.fspath(value))
     if not isinstance(found, str):
         raise refused(option, value, expected)
     return found

@@ -16,6 +16,7 @@ from typing import Any
 
 from specstream.declarations.element_types import Number, Storage, storage_of
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.errors import DeclarationError
 
 __all__ = ["Record", "RecordField", "is_record", "record_fields", "record_named", "stored_value"]
@@ -200,7 +201,7 @@ def stored_value(storage: Storage, value: Any, what: str) -> Any:
     Raises:
         DeclarationError: it cannot.
     """
-    number = storage.number
+    number, value = storage.number, plain(value)
     if number == "float" and type(value) in (int, bool):
         value = float(value)
     if number == "int" and type(value) is bool:

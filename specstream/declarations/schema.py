@@ -25,6 +25,7 @@ import pyarrow as pa
 from specstream.declarations.derived import Derived, Place, numbers_of
 from specstream.declarations.forms import Form
 from specstream.declarations.options import integer, one_of, shown, text
+from specstream.declarations.plain_values import plain
 from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
 
@@ -304,6 +305,7 @@ class Schema:
         """
         given = columns_declared(declared, what)
         columns = []
+        given = {plain(name): of for name, of in given.items()}
         for name, of in given.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise DeclarationError(

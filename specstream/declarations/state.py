@@ -26,6 +26,7 @@ from specstream.declarations.durations import duration_text
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
+from specstream.declarations.plain_values import plain
 from specstream.declarations.records import (
     Record,
     is_record,
@@ -809,6 +810,7 @@ def _share(share: object, what: str) -> int | None:
 
 
 def _fill(fill: Any, storage: Storage, what: str) -> Fill:
+    fill = plain(fill)
     if storage.number == "str":
         if isinstance(fill, str | None):
             return _text(fill or "", what)
@@ -840,7 +842,7 @@ def _text(fill: str, what: str) -> str:
         raise DeclarationError(
             f"{what} has fill {fill!r} with a lone surrogate, which no UTF-8 text has: replace it"
         ) from None
-    return str(fill)
+    return fill
 
 
 def _holds(storage: Storage, value: int | float | bool) -> bool:

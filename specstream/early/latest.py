@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 from specstream.errors import InputError
+from specstream.files.joined_schema import joined_tables
 
 __all__ = ["KEY", "check_changes", "latest"]
 
@@ -76,7 +77,7 @@ def latest(
         )
     # The tables without rows know no types of times and sources.
     full = [table for table in tables if table.num_rows] or tables[-1:]
-    log = pa.concat_tables(full)
+    log = joined_tables(full, _CALL, InputError)
     version = log["version"]
     # A row of a timer stands before those of the events of its time.
     named = log.append_column("__of_event", log["source"].is_valid())

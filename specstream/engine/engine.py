@@ -351,8 +351,8 @@ class Engine:
         given: Callable[[pa.Table], Any],
     ) -> Any:
         """:meth:`process`; ``given`` makes of emitted rows what the caller gets."""
-        column("order_by", order_by)
-        column("source", source)
+        order_by = column("order_by", order_by)
+        source = column("source", source)
         end = flag("end", end)
         check_order(self.operator, order_by)
         if self.operator.event.phases and not end:

@@ -111,8 +111,8 @@ class OutOfOrder:
         sequence_by: str | None = None,
     ) -> None:
         """See :meth:`specstream.Engine.submit`."""
-        text("order_by", order_by, "the name of a column")
-        column("source_column", source_column)
+        order_by = text("order_by", order_by, "the name of a column")  # type: ignore[assignment]
+        source_column = column("source_column", source_column)
         ordered = flag("ordered", ordered)
         if order_by is None:
             raise refused("order_by", order_by, "the name of a column: the time of the events")
@@ -146,7 +146,7 @@ class OutOfOrder:
         self, table: Any, final: bool, sequence_by: str | None, ordered: bool
     ) -> Numbers | None:
         """Sequence numbers of tentative events; None: they are not tentative."""
-        column("sequence_by", sequence_by)
+        sequence_by = column("sequence_by", sequence_by)
         if final:
             if sequence_by is not None:
                 raise ConfigurationError(

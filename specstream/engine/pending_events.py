@@ -612,6 +612,8 @@ class PendingEvents:
             return pa.int64()
         try:
             of = pa.array([time]).type
+            if getattr(time, "nanosecond", 0):  # of pandas
+                of = pa.timestamp("ns", of.tz)
         except Exception:  # of Arrow, or of an object that it asks what it is
             of = None
         if of is None or of_order(pa.array([], of)) is None:
@@ -653,7 +655,10 @@ class PendingEvents:
             array = pa.array([value], of)
         except (pa.ArrowException, OverflowError, TypeError):
             array = None
-        if not pa.types.is_floating(of) and _is_float(value):
+        is_finer = pa.types.is_temporal(of) and of != pa.timestamp("ns", getattr(of, "tz", None))
+        if not pa.types.is_floating(of) and (
+            _is_float(value) or (is_finer and getattr(value, "nanosecond", 0))
+        ):
             array = None  # Arrow would cut off what is behind the point
         if array is None or array.null_count:
             raise InputError(

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import items, one_of, shown, whole
+from specstream.declarations.plain_values import plain
 from specstream.errors import ConfigurationError, InputError, SpecstreamError
 
 __all__ = ["END", "Late", "Name", "Source", "Sources", "checked_late", "checked_sources"]
@@ -273,7 +274,8 @@ class Sources:
 
 def _checked(name: object, what: str, error: type[SpecstreamError] = InputError) -> Name:
     if isinstance(name, str):
-        return str(name)
+        found: str = plain(name)
+        return found
     number = whole(name)
     if number is None:
         raise error(f"{what}: source {shown(name)}; expected an integer or a string")

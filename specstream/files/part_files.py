@@ -23,6 +23,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from specstream.errors import SinkError
+from specstream.files.joined_schema import joined_schema
 from specstream.files.tree import Tree
 
 __all__ = [
@@ -192,16 +193,30 @@ def merge(tree: Tree, parts: list[Part], target: Any) -> int:
 
 
 def dataset_of(tree: Tree) -> pyarrow.dataset.Dataset:
-    """The rows that stand, with the columns that directories are named after."""
+    """The rows that stand, with the columns that directories are named after.
+
+    Raises:
+        SinkError: files contradict each other, by their batches or by the type of a column.
+    """
     names = [part.name for part in standing(parts_of(tree.files()))[0]]
     if not names:
         return pyarrow.dataset.FileSystemDataset(
             [], pa.schema([]), pyarrow.dataset.ParquetFileFormat(), tree.filesystem
         )
-    return pyarrow.dataset.dataset(
-        [f"{tree.root}/{name}" for name in names],
-        format="parquet",
-        filesystem=tree.filesystem,
-        partitioning="hive",
-        partition_base_dir=tree.root,
-    )
+    paths = [f"{tree.root}/{name}" for name in names]
+    options = {
+        "format": "parquet",
+        "filesystem": tree.filesystem,
+        "partitioning": "hive",
+        "partition_base_dir": tree.root,
+    }
+    found = pyarrow.dataset.dataset(paths, **options)
+    # The files of later batches may have more columns; Arrow has looked at the first file alone.
+    schemas = [plain(one.physical_schema.empty_table()).schema for one in found.get_fragments()]
+    schema = joined_schema(zip(names, schemas, strict=True), repr(tree), SinkError)
+    for field in found.schema:
+        if field.name not in schema.names:  # of directories
+            schema = schema.append(field)
+    if schema.equals(found.schema):
+        return found
+    return pyarrow.dataset.dataset(paths, schema=schema, **options)

@@ -20,6 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from specstream.compiler.oracle_view import View
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain, plain_elements
 from specstream.interpreted.values import stored
 
 __all__ = ["Array", "strides_of"]
@@ -99,7 +100,7 @@ class Array(NDArrayOperatorsMixin, View):
         if isinstance(index, bool | np.bool_):
             raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
         try:
-            index = operator.index(index)
+            index = operator.index(plain(index))
         except TypeError:
             raise TypeError(
                 f"state.{self._name} is indexed with {shown(index)} ({type(index).__name__}); "
@@ -205,6 +206,7 @@ class Array(NDArrayOperatorsMixin, View):
 
     def _given(self, value: Any) -> npt.NDArray[Any]:
         """Python's own values as an array that keeps them: a great int stays one."""
+        value = plain_elements(value)
         made = np.asarray(_plain(value))
         return made if made.dtype.kind in "biuf" else np.array(value, object)
 

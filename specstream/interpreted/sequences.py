@@ -15,6 +15,7 @@ from typing import Any
 
 from specstream.compiler import standard_library
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.declarations.state import Field
 from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
 from specstream.interpreted.records import Records
@@ -120,7 +121,7 @@ class StateList(MutableSequence[Any]):
     def _index(self, index: Any, problem: str) -> int:
         count = len(self)
         try:
-            at = operator.index(index)
+            at = operator.index(plain(index))
         except TypeError:
             raise TypeError(
                 f"state.{self._name} is a {self._of.kind} and is indexed with {shown(index)} "
@@ -177,7 +178,7 @@ class StateList(MutableSequence[Any]):
 
     def insert(self, index: Any, value: Any) -> None:
         count = len(self)
-        at = int(index)
+        at = int(plain(index))
         at = max(at + count, 0) if at < 0 else min(at, count)
         self._insert(at, value, self._checked(value))
 
@@ -313,7 +314,7 @@ class StateDeque(StateList):
     def rotate(self, by: Any = 1) -> None:
         count = len(self)
         if count > 1:
-            cut = -int(by) % count
+            cut = -int(plain(by)) % count
             self._permute([*range(cut, count), *range(cut)])
 
     def __getitem__(self, index: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from specstream.columns.strings import StringTable
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column
 
 __all__ = ["Texts", "emitted", "layout_of", "stored"]
@@ -55,18 +56,16 @@ def mismatch(what: str, declared: str, value: Any, conversion: str) -> TypeError
 def whole(value: Any, what: str, declared: str, low: int, high: int) -> int:
     if value.__class__ is not int:
         try:
-            value = operator.index(value)
+            value = int(operator.index(plain(value)))
         except TypeError:
-            if isinstance(value, np.bool_):
-                value = int(value)
-            else:
-                raise mismatch(what, declared, value, "int(x)") from None
+            raise mismatch(what, declared, value, "int(x)") from None
     if not low <= value <= high:
         raise OverflowError(
             f"{what} is declared {declared}, which holds {low} to {high}, and gets {value}: "
             "declare a wider type, or test the value before it is stored"
         )
-    return int(value)
+    found: int = value
+    return found
 
 
 def real(value: Any, what: str, declared: str) -> float:
@@ -74,7 +73,7 @@ def real(value: Any, what: str, declared: str) -> float:
         if not isinstance(value, float | int | np.floating | np.integer | np.bool_):
             raise mismatch(what, declared, value, "float(x)")
         try:
-            value = float(value)
+            value = float(plain(value))
         except OverflowError:
             raise OverflowError(
                 f"{what} is declared {declared} and gets an int that no float holds: test the "
@@ -91,7 +90,8 @@ def truth(value: Any, what: str, declared: str) -> bool:
 
 def text(value: Any, what: str, declared: str) -> str:
     if isinstance(value, str):
-        return value if value.__class__ is str else str(value)
+        found: str = plain(value)
+        return found
     raise mismatch(what, declared, value, "str(x)")
 
 

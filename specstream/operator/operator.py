@@ -511,8 +511,8 @@ class Operator:
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
         end = flag("end", end)
         check_order(self, order_by)
-        column("order_by", order_by)
-        column("source", source)
+        order_by = column("order_by", order_by)
+        source = column("source", source)
         if progress is not None:
             function("progress", progress, "a function of the number of events done")
         strings = StringTable(self.program.strings)

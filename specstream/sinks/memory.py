@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from specstream.declarations.options import shown
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, SinkError
+from specstream.files.joined_schema import joined_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,9 +50,15 @@ class MemorySink:
             return dict(sorted(self._batches.items()))
 
     def to_arrow(self) -> pa.Table:
-        """The rows so far, in the order of the batches; no columns before the first batch."""
+        """The rows so far, in the order of the batches; no columns before the first batch.
+
+        A column that came later is null in the rows of batches before.
+
+        Raises:
+            SinkError: no type holds what a column has in different batches.
+        """
         tables = list(self.batches.values())
-        return pa.concat_tables(tables) if tables else pa.table({})
+        return joined_tables(tables, str(self), SinkError) if tables else pa.table({})
 
     def view(self, session: SparkSession) -> DataFrame:
         """The rows so far as a DataFrame, and as the temporary view ``name`` of that session.

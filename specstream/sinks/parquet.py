@@ -248,16 +248,17 @@ def _told(columns: Sequence[str]) -> str:
 def parquet_dataset(path: str | os.PathLike[str]) -> pyarrow.dataset.Dataset:
     """The rows that a :func:`parquet_sink` has written, each of them once.
 
-    That is what ``pyarrow.dataset.dataset(path, partitioning="hive")`` gives as well, but for one
-    case: while a compaction in place is at work, and where one was killed, files are there that
+    That is what ``pyarrow.dataset.dataset(path, partitioning="hive")`` gives as well, but for two
+    cases. While a compaction in place is at work, and where one was killed, files are there that
     others supersede. This knows them, and leaves them out. ``dataset.files`` are those that stand.
+    And where files have other columns than the first one, this has all of them.
 
     Args:
         path: what the sink has got: a directory or a URI.
 
     Raises:
         ConfigurationError: it is neither.
-        SinkError: the files contradict each other.
+        SinkError: the files contradict each other, also by the type of a column.
 
     >>> import pyarrow as pa, tempfile
     >>> with tempfile.TemporaryDirectory() as path:

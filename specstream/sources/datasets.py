@@ -1,4 +1,9 @@
-"""Files as a source: all rows of an Arrow dataset, file after file, and then the end."""
+"""Files as a source: all rows of an Arrow dataset, file after file, and then the end.
+
+A dataset of Arrow's has one schema, which it takes from its first file, and casts the others to it:
+that rounds and cuts, and leaves out what is new. Here each file is read by its own schema, as if it
+were a table given to ``process()``.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as pds
 
+from specstream.columns.events import fitting
+from specstream.columns.tables import one_array
 from specstream.declarations.options import refused
 from specstream.errors import ConfigurationError, InputError, SourceError
 from specstream.sources.source import Position, Rows, Source, Wanted
@@ -44,19 +51,18 @@ class DatasetSource(Source):
 
     def open(self, wanted: Wanted, position: Position | None) -> None:
         self._wanted = wanted
-        names = self._dataset.schema.names
-        for name in wanted.names:
-            if name not in names:
-                raise InputError(
-                    f"{wanted.what} reads column {name!r}, which {self.name} has not (columns: "
-                    f"{', '.join(names)}): rename or add it"
-                )
         # By path: a file that comes later has to sort behind the others.
         self._fragments = list(self._dataset.get_fragments())
+        self._declared = self._not_of(self._fragments[:1])
         self._fragments.sort(key=_path)
         self._number, self._done = 0, 0
         if position is not None:
             self._go_to(position)
+        if not self._fragments:
+            self._check_names(self._dataset.schema, self.name)
+        elif not self._done:
+            first = self._fragments[self._number]
+            self._check_names(self._schema_of(first), _path(first) or self.name)
         self._batches = self._rest()
         self._left: pa.Table | None = None
 
@@ -76,29 +82,83 @@ class DatasetSource(Source):
             )
         self._number, self._done = number, position["rows"]
 
+    def _not_of(self, first: list[Any]) -> list[pa.Field]:
+        """What the dataset's schema says that it cannot have from its first file: whoever has made
+        the dataset has said it, or the names of its directories do."""
+        if not first:
+            return []
+        own = self._own_schema(first[0])
+        return [
+            field
+            for field in self._dataset.schema
+            if field.name not in own.names or field.type not in _types(own, field.name)
+        ]
+
+    def _own_schema(self, fragment: Any) -> pa.Schema:
+        try:
+            return fragment.physical_schema
+        except (OSError, pa.ArrowException) as error:
+            raise self._cannot_be_read(fragment, error) from error
+
+    def _schema_of(self, fragment: Any) -> pa.Schema:
+        """By which a file is read."""
+        schema = self._own_schema(fragment)
+        for field in self._declared:
+            at = schema.get_field_index(field.name)
+            schema = schema.append(field) if at < 0 else schema.set(at, field)
+        if _format(fragment) == "json":
+            # What a line of JSON lacks is null, and so is what all of them lack.
+            for name, column in self._wanted.columns.items():
+                if column.nullable and name not in schema.names:
+                    schema = schema.append(pa.field(name, column.arrow))
+        return schema
+
+    def _check_names(self, schema: pa.Schema, where: str) -> None:
+        for name in self._wanted.names:
+            count = len(schema.get_all_field_indices(name))
+            if count != 1:
+                problem = "has not" if not count else "has more than once"
+                raise InputError(
+                    f"{self._wanted.what} reads column {name!r}, which {where} {problem} (columns: "
+                    f"{', '.join(schema.names)}): rename or add it"
+                )
+
+    def _check_types(self, table: pa.Table, path: str) -> None:
+        """Refuses a column by the name of its file; what is wrong with rows is told by these."""
+        what = f"{self._wanted.what}, file {path!r}" if path else self._wanted.what
+        for name, column in self._wanted.columns.items():
+            if not pa.types.is_null(table.field(name).type):
+                fitting(one_array(table[name]), name, column, what)
+
     def _rest(self) -> Iterator[pa.Table]:
-        columns = None if self._wanted.whole else self._wanted.names
         skip = self._done
         for number in range(self._number, len(self._fragments)):
+            fragment = self._fragments[number]
+            self._number, self._done = number, 0
+            schema, path = self._schema_of(fragment), _path(fragment)
+            columns = [name for name in self._wanted.names if name in schema.names]
             # Little is read ahead: who waits for the engine keeps no files in memory.
-            batches = self._fragments[number].to_batches(
-                schema=self._dataset.schema,
-                columns=columns,
+            batches = fragment.to_batches(
+                schema=schema,
+                columns=None if self._wanted.whole else columns,
                 batch_size=self._wanted.rows,
                 batch_readahead=1,
                 fragment_readahead=1,
             )
-            self._number, self._done = number, 0
             for batch in batches:
                 self._done += batch.num_rows
                 kept = batch.slice(min(skip, batch.num_rows))
                 skip -= batch.num_rows - kept.num_rows
                 if kept.num_rows:
-                    yield pa.Table.from_batches([kept])
+                    # Not of a file that was read before: the operator may be another since.
+                    self._check_names(schema, path or self.name)
+                    table = pa.Table.from_batches([kept])
+                    self._check_types(table, path)
+                    yield table
             if skip:
                 raise SourceError(
-                    f"{self._wanted.what}: {self.name}: file {_path(self._fragments[number])!r} "
-                    f"has {skip} row(s) less than have been read of it: put it back as it was"
+                    f"{self._wanted.what}: {self.name}: file {path!r} has {skip} row(s) less than "
+                    "have been read of it: put it back as it was"
                 )
 
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
@@ -108,9 +168,7 @@ class DatasetSource(Source):
             if self._left is None:
                 self._left = next(self._batches, None)
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(
-                f"{self._wanted.what}: {self.name} cannot be read: {error}"
-            ) from error
+            raise self._cannot_be_read(self._fragments[self._number], error) from error
         if self._left is None:
             return None
         table = self._left.slice(0, rows)
@@ -122,6 +180,11 @@ class DatasetSource(Source):
         which = f"rows {done - table.num_rows} to {done - 1}"
         return Rows(table, position, f"{which} of {path or self.name}")
 
+    def _cannot_be_read(self, fragment: Any, error: Exception) -> SourceError:
+        path = _path(fragment)
+        which = f"{self.name}: file {path!r}" if path else self.name
+        return SourceError(f"{self._wanted.what}: {which} cannot be read: {error}")
+
     def stop(self) -> None:
         self._stopped = True
 
@@ -130,12 +193,25 @@ def _path(fragment: Any) -> str:
     return str(getattr(fragment, "path", ""))
 
 
+def _format(fragment: Any) -> str:
+    return str(getattr(getattr(fragment, "format", None), "default_extname", ""))
+
+
+def _types(schema: pa.Schema, name: str) -> list[pa.DataType]:
+    return [schema.field(at).type for at in schema.get_all_field_indices(name)]
+
+
 def dataset(of: Any, *, format: str = "parquet") -> DatasetSource:
     """The rows of files, of a table, or of another dataset of Arrow's; then the source ends.
 
     Files are read in the order of their paths, each from its first row to its last. They have a
     position, the file and its row: a run goes on there, and with what has come behind. Files that
     were read have to stay, and names of new ones to sort behind them.
+
+    Each file has its own columns and types, and is taken as :meth:`specstream.Engine.process` takes
+    a table: an int32 in one and an int64 in the next are both an ``int``, and text is an error that
+    names file and column. What a ``pyarrow.dataset.Dataset`` was given a schema for, and what the
+    names of directories say, is as it says.
 
     Args:
         of: a path, a ``pyarrow.dataset.Dataset``, or a table.

@@ -49,6 +49,7 @@ class UnionSource(Source):
         # A union of one source has one position, as one of several has.
         self._position = dict.fromkeys(self._sources) | (position or {})
         self._open = dict(self._sources)
+        self._held: dict[str, Rows] = {}  # what has come, and did not go with what was before it
         for name, source in self._sources.items():
             own = replace(
                 wanted,
@@ -59,19 +60,27 @@ class UnionSource(Source):
             source.open(own, self._position[name])
 
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
-        came: dict[str, list[Rows]] = {}
-        count = 0
-        until = time.monotonic() + idle
-        while self._open and count < rows:
+        came = {name: [rows] for name, rows in self._held.items()}
+        count = sum(parts[0].table.num_rows for parts in came.values())
+        self._held = {}
+        until = time.monotonic() + (wait if came else idle)
+        while self._open.keys() - self._held.keys() and count < rows:
             before = count
             for name, source in list(self._open.items()):
+                if name in self._held:
+                    continue
                 found = source.read(max(rows - count, 1), 0, 0)
                 if found is None:
                     del self._open[name]
                 elif found.table.num_rows:
                     if not came:
                         until = time.monotonic() + wait
-                    came.setdefault(name, []).append(found)
+                    parts = came.setdefault(name, [])
+                    if parts and found.table.schema != parts[0].table.schema:
+                        # To be joined it would be cast; it is a batch's first by itself.
+                        self._held[name] = found
+                        continue
+                    parts.append(found)
                     count += found.table.num_rows
             if time.monotonic() >= until:
                 break
@@ -81,8 +90,7 @@ class UnionSource(Source):
             return Rows(pa.table({})) if self._open else None
         self._position = self._position | {name: parts[-1].position for name, parts in came.items()}
         tables = {
-            name: pa.concat_tables([part.table for part in parts], promote_options="permissive")
-            for name, parts in came.items()
+            name: pa.concat_tables([part.table for part in parts]) for name, parts in came.items()
         }
         table = self._wanted.operator.events_table(tables, self._wanted.what, self._beside)
         place = "; ".join(f"{name}: {part.place}" for name, parts in came.items() for part in parts)

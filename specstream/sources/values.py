@@ -13,16 +13,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from specstream.declarations.options import shown
+from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column
 
 __all__ = ["Misfit", "column_of", "expected"]
 
 _DIGITS = 38
 _ZONE = re.compile(r"(Z|z|[+-]\d\d(:?\d\d)?)$")
+_OWN = {bool, int, float, str, decimal.Decimal, datetime.datetime, datetime.date}
 _PLAIN: dict[str, set[type]] = {"int": {int}, "float": {float, int}, "bool": {bool}, "str": {str}}
 
 
@@ -56,6 +57,9 @@ def column_of(values: Sequence[Any], column: Column) -> pa.Array:
         Misfit: one of them does not fit.
     """
     kinds = set(map(type, values)) - {type(None)}
+    if not kinds <= _OWN:
+        values = list(map(plain, values))
+        kinds = set(map(type, values)) - {type(None)}
     of = column.arrow
     try:
         if pa.types.is_timestamp(of):
@@ -73,11 +77,9 @@ def column_of(values: Sequence[Any], column: Column) -> pa.Array:
 
 
 def _plain(value: Any, column: Column) -> Any:
-    """A number of NumPy's as Python's; anything else that is not of the kind does not fit."""
+    """Anything that is not of the kind does not fit."""
     if value is None:
         return None
-    if isinstance(value, np.generic):
-        value = value.item()
     if type(value) not in _PLAIN[column.kind]:
         raise Misfit(f"it is {shown(value)}")
     return value
@@ -96,7 +98,9 @@ def _times(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array
             one if one is None or one.tzinfo is not None else one.replace(tzinfo=datetime.UTC)
             for one in values
         ]
-        return pa.array(aware, pa.timestamp("us", "UTC")).cast(instants).cast(of)
+        # Those of pandas have nanoseconds.
+        unit = "ns" if any(getattr(one, "nanosecond", 0) for one in aware) else "us"
+        return pa.array(aware, pa.timestamp(unit, "UTC")).cast(instants).cast(of)
     none = {type(None)}
     parts = [_times([one], {type(one)} - none, of) if _is_time(one) else None for one in values]
     if None in parts:
@@ -118,10 +122,17 @@ def _with_zone(text: str) -> str:
 def _dates(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array:
     if kinds <= {str}:
         return pa.array(values, pa.string()).cast(of)
-    if kinds <= {datetime.date}:
+    if all(map(_is_date, values)):
         return pa.array(values, of)
-    wrong = next(one for one in values if type(one) not in (str, datetime.date, type(None)))
-    raise Misfit(f"it is {shown(wrong)}")
+    for one in values:
+        if not isinstance(one, str) and not _is_date(one):
+            raise Misfit(f"it is {shown(one)}")
+    return pa.concat_arrays([_dates([one], {type(one)}, of) for one in values])
+
+
+def _is_date(value: Any) -> bool:
+    is_time = isinstance(value, datetime.datetime)
+    return value is None or (isinstance(value, datetime.date) and not is_time)
 
 
 def _decimal(value: Any) -> decimal.Decimal:

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from specstream.columns import compute as pc
+from specstream.columns.tables import one_array
 from specstream.errors import InputError
+from specstream.files.joined_schema import joined_tables
 from specstream.operator.operator import Operator
 
 __all__ = ["Stream", "read_stream"]
@@ -73,7 +75,7 @@ class Stream:
         events = max(1, min(events, self.count))
         cuts = [*range(0, self.count, events), self.count]
         if self.by_time:
-            times = self.table[self.order_by].combine_chunks()
+            times = one_array(self.table[self.order_by])
             changes = pc.not_equal(times[1:], times[:-1])
             begins = np.flatnonzero(np.append(True, changes.to_numpy(zero_copy_only=False)))
             begins = np.append(begins, self.count)
@@ -124,7 +126,8 @@ def read_stream(
         names = (order_by, operator.source_column(source))
         keys = [(name, "ascending") for name in names if name is not None]
         table = table.take(pc.sort_indices(table, sort_keys=keys))
-    table = table.slice(0, most).combine_chunks()
+    table = table.slice(0, most)
+    table = pa.table([one_array(column) for column in table.columns], table.column_names)
     by_time = bool(operator.event.phases)
     return Stream(table, order_by, source, rows - table.num_rows, by_time)
 
@@ -133,5 +136,13 @@ def _first(directory: Path, columns: Iterable[str], most: int) -> tuple[pa.Table
     """The first rows of the files of a directory, and how many there are."""
     found = pyarrow.dataset.dataset(directory, format="parquet")
     files = sorted(found.files, key=lambda name: (Path(name).stat().st_mtime_ns, name))
-    dataset = pyarrow.dataset.dataset(files, format="parquet")
-    return dataset.head(most, columns=list(dict.fromkeys(columns))), dataset.count_rows()
+    names = list(dict.fromkeys(columns))
+    tables, rows, left = [], 0, most
+    # Each file by its own schema: that of the first would round and cut what others have.
+    for file in files:
+        one = pyarrow.dataset.dataset(file, format="parquet")
+        rows += one.count_rows()
+        if left or not tables:
+            tables.append(one.head(left, columns=names))
+            left -= tables[-1].num_rows
+    return joined_tables(tables, f"--input {directory}", InputError), rows
