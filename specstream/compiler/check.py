@@ -28,6 +28,7 @@ from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
+from specstream.compiler.own_values import of_constant
 from specstream.compiler.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.standard_library import PREFIX
@@ -336,7 +337,7 @@ class Check:
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
             self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
-        elif is_container(value):
+        elif is_container(value) and of_constant(value) is None:
             value = self.frozen(node, value, what)
             self.constants[name] = value
         elif (library := of_library(value)) is not None:
@@ -346,6 +347,13 @@ class Check:
                 node,
                 f"{what} is a class, and its methods are no plain functions",
                 "write plain functions at module level, and keep data in state fields",
+            )
+        elif (own := of_constant(value)) is not None:
+            is_one = type(value).__name__ == own[0]
+            self.refuse(
+                node,
+                f"{what} {'is' if is_one else 'holds a'} {own[0]}, which cannot be compiled",
+                own[1],
             )
         else:
             self.refuse(

@@ -13,6 +13,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import look_up
 from specstream.compiler.event_alone import EVENT, STATE
 from specstream.compiler.lifted_values import LiftedValues
+from specstream.compiler.own_values import as_number
 from specstream.compiler.value_types import ANY, STR, Type
 from specstream.compiler.ways_out import OF_CACHED
 
@@ -91,7 +92,8 @@ class LiftingRefusals(LiftedValues):
         self.refuse(
             node,
             f"{text} is a {of.described(given)}, which only Python has",
-            "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
+            as_number(given)
+            or "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
             "these",
         )
 
