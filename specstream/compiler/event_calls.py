@@ -36,8 +36,8 @@ from specstream.compiler.event_expressions import (
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.keeping import keeps
-from specstream.compiler.own_values import OWN_CLASSES, own_type
 from specstream.compiler.list_use import groups_found
+from specstream.compiler.own_values import OWN_CLASSES, own_type
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record

@@ -11,6 +11,7 @@ import functools
 import inspect
 import math
 import types
+import warnings
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import Any
@@ -40,10 +41,11 @@ from specstream.compiler.check import (
     numpy_name,
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
-from specstream.compiler.emit import emit_row
+from specstream.compiler.emit import KEPT, emit_row
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
+from specstream.compiler.kept_codes import is_kept, may_be_code
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
@@ -58,6 +60,7 @@ from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
+from specstream.declarations.deprecated import NEXT_GONE_WITH
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
@@ -277,10 +280,27 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 names_given.append(f"{name}:{value.number}")
                 values += map(self.visit, value.elts)
             else:
-                names_given.append(name)
+                names_given.append(f"{name}{KEPT}" if self.is_code(name, value) else name)
                 values.append(self.visit(value))
         columns_given = ast.copy_location(ast.Constant(",".join(names_given)), node)
         return self.core(emit_row, callee, columns_given, *values, at=node)
+
+    def is_code(self, name: str, value: ast.expr) -> bool:
+        """Whether a column of strings may get the code that an int field keeps of one."""
+        column = dict(self.analysis.emits)[name]
+        if column.kind != "str" or not self.analysis.keeps_codes or not may_be_code(value):
+            return False
+        if is_kept(value, self.source.tree, self.analysis.layout):
+            warnings.warn_explicit(
+                f"operator {self.analysis.operator!r}: {ast.unparse(value)} is the code of a string, "
+                f"kept in a field of ints, and emitted into column {name!r}; that goes with version "
+                f"{NEXT_GONE_WITH}: declare the field str, like ss.scalar(str)",
+                DeprecationWarning,
+                self.source.filename,
+                getattr(value, "lineno", self.source.tree.lineno),
+                self.source.original.__module__,
+            )
+        return True
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         owner = callee.value
