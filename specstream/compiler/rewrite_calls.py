@@ -292,9 +292,9 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return False
         if is_kept(value, self.source.tree, self.analysis.layout):
             warnings.warn_explicit(
-                f"operator {self.analysis.operator!r}: {ast.unparse(value)} is the code of a string, "
-                f"kept in a field of ints, and emitted into column {name!r}; that goes with version "
-                f"{NEXT_GONE_WITH}: declare the field str, like ss.scalar(str)",
+                f"operator {self.analysis.operator!r}: {ast.unparse(value)} is the code of a "
+                f"string, kept in a field of ints, and emitted into column {name!r}; that goes "
+                f"with version {NEXT_GONE_WITH}: declare the field str, like ss.scalar(str)",
                 DeprecationWarning,
                 self.source.filename,
                 getattr(value, "lineno", self.source.tree.lineno),
