@@ -66,9 +66,9 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     """Appends one row: the event's row number, one word per column, and the nulls.
 
     ``names`` are those of the columns that the values are for, with commas between them; a column
-    that is not among them is null, and one of strings that ends with :data:`KEPT` may get a code. A value that may be null is of one of Numba's types for that:
-    none, or optional. A formatted string is ``name:number``, the number that of its form, and its
-    values are the parts.
+    that is not among them is null, and one of strings that ends with :data:`KEPT` may get a code.
+    A value that may be null is of one of Numba's types for that: none, or optional. A formatted
+    string is ``name:number``, the number that of its form, and its values are the parts.
     """
     given, order, forms = _checked(emit, names, values)
 

@@ -18,6 +18,8 @@ __all__ = ["is_kept", "keeps_codes", "may_be_code"]
 
 _STORING = ("append", "appendleft", "add", "insert", "setdefault", "push", "fill", "extend")
 
+_NUMBERS = ("int", "len", "round", "float", "bool")
+
 
 def keeps_codes(trees: Iterable[ast.FunctionDef], layout: Layout, event: Schema) -> bool:
     """Whether a string may be stored where an operator keeps ints."""
@@ -38,7 +40,7 @@ def may_be_code(node: ast.expr) -> bool:
     if isinstance(node, ast.BoolOp):
         return any(map(may_be_code, node.values))
     if isinstance(node, ast.Call):
-        return not (isinstance(node.func, ast.Name) and node.func.id in ("int", "len", "round"))
+        return not (isinstance(node.func, ast.Name) and node.func.id in _NUMBERS)
     return not isinstance(node, ast.Constant | ast.BinOp | ast.UnaryOp | ast.Compare)
 
 
@@ -67,9 +69,8 @@ def _stores(tree: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield node.target, node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _STORING:
-                for one in node.args:
-                    yield node.func.value, one
+            given = node.args if node.func.attr in _STORING else []
+            yield from ((node.func.value, one) for one in given)
 
 
 def _taken_apart(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -85,9 +86,9 @@ def _field_of(node: ast.expr, tree: ast.FunctionDef, layout: Layout) -> str | No
     """The field with ints in it that an expression reads or stores into, through local names."""
     met = set[str]()
     while True:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if _has_ints(layout, node.attr):
-                return node.attr
+        is_field = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if is_field and _has_ints(layout, node.attr):  # type: ignore[attr-defined]
+            return node.attr  # type: ignore[attr-defined, no-any-return]
         if isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -135,14 +136,11 @@ def _may_be_text(
         if node.id in met:
             return False
         met = met | {node.id}
-        is_parameter = any(
-            one.arg == node.id for one in ast.walk(tree.args) if isinstance(one, ast.arg)
-        )
-        return is_parameter or any(map(may_be, _given_to(node.id, tree)))
+        parameters = [one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)]
+        return node.id in parameters or any(map(may_be, _given_to(node.id, tree)))
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
         return False
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        if node.func.id in ("int", "len", "round", "float", "bool"):
-            return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _NUMBERS:
+        return False
     parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
     return any(map(may_be, parts))
