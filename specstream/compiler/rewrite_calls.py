@@ -47,6 +47,7 @@ from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.kept_codes import is_kept, may_be_code
 from specstream.compiler.math_exact import DEFAULTS, MATH
+from specstream.compiler.named_texts import why_not_of_event
 from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
 from specstream.compiler.numpy_functions import NUMPY
@@ -327,7 +328,10 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
-                self.check.refuse(node, *refusal(callee.attr))
+                source = self.source
+                first, name = source.tree.lineno, source.original.__name__
+                named = why_not_of_event(source.text, first, name, node.lineno)
+                self.check.refuse(node, *(named or refusal(callee.attr)))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
         self.positional(node, callee.attr)
