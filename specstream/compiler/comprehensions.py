@@ -217,6 +217,9 @@ class Comprehensions(NestedFunctions, LocalContainers):
         loop = _Loop(copy.deepcopy(generators))
         if any(part.is_async for part in generators):
             self.check.refuse(at, "async for cannot be compiled", "operators are plain functions")
+        for part in loop.generators:
+            read = [*inside, *part.ifs, *(one.iter for one in loop.generators)]
+            part.iter = self.by_columns(part.iter, part.target, read)
         first = loop.generators[0]
         first.iter = self.taken_apart(first.iter, loop.outside)
         parts: list[ast.AST] = [*loop.generators, *inside]
@@ -231,6 +234,12 @@ class Comprehensions(NestedFunctions, LocalContainers):
                     f"assign {own_name(name)!r} before, or write the loop out",
                 )
         return loop
+
+    @abstractmethod
+    def by_columns(
+        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
+    ) -> ast.expr:
+        """What a loop goes through, where that is ``zip(*rows)``."""
 
     @abstractmethod
     def name_starred(self, node: ast.Call) -> None:

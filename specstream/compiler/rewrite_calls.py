@@ -13,6 +13,7 @@ import math
 import types
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +31,7 @@ from specstream.compiler import (
     locking,
     numbers,
     reductions,
+    standard_library,
 )
 from specstream.compiler.check import (
     branches,
@@ -46,6 +48,7 @@ from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.kept_codes import is_kept, may_be_code
+from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.named_texts import why_not_of_event
 from specstream.compiler.nullable_flows import is_none
@@ -58,6 +61,7 @@ from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.rewrite_records import RecordRewriter
 from specstream.compiler.signatures import bind, parameters_of_function
+from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
@@ -113,6 +117,42 @@ class _Spread(ast.expr):
         self.target = target
 
 
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _holds_lists(node: ast.expr | None) -> bool:
+    """Whether an expression is a list of lists, as it is written."""
+    if isinstance(node, ast.ListComp):
+        return isinstance(node.elt, ast.List | ast.ListComp)
+    return (
+        isinstance(node, ast.List)
+        and bool(node.elts)
+        and all(isinstance(one, ast.List | ast.ListComp) for one in node.elts)
+    )
+
+
+def _is_taken_apart(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
+    """Whether it does not matter that what a target is given is a list, and no tuple."""
+    if not isinstance(target, ast.Name):
+        return isinstance(target, ast.Tuple)
+    allowed: set[int] = set()
+    reads: list[ast.Name] = []
+    for part in inside:
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and node.id == target.id:
+                reads.append(node)
+            elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+                called = node.func.id if isinstance(node.func, ast.Name) else ""
+                is_used_up = called in ("list", "sum", "min", "max", "len", "sorted")
+                allowed |= {id(node.args[0])} if is_used_up else set()
+            elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+                allowed.add(id(node.value))
+            elif isinstance(node, ast.For | ast.comprehension):
+                allowed.add(id(node.iter))
+    return all(isinstance(one.ctx, ast.Load) and id(one) in allowed for one in reads)
+
+
 class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     """The part of the rewriting that is about calls."""
 
@@ -152,6 +192,51 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     @abstractmethod
     def written_before(self, node: ast.Call, callee: ast.Name) -> ast.expr:
         """A call that another rewriting has written; its arguments are the user's."""
+
+    def by_columns(
+        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
+    ) -> ast.expr:
+        rows = self.lists_in(iterable)
+        if rows is None or not _is_taken_apart(target, inside):
+            return iterable
+        if any(self.may_change(one) for part in inside for one in ast.walk(part)):
+            return iterable  # zip looks at a row when it gets there
+        name = f"{PREFIX}{standard_library.transposed.__name__}"
+        self.check.resolved[name] = standard_library.transposed
+        made = ast.Call(ast.Name(name, ast.Load()), [rows], [])
+        return ast.fix_missing_locations(ast.copy_location(made, iterable))
+
+    def may_change(self, node: ast.AST) -> bool:
+        """Whether a node may change a local list."""
+        if isinstance(node, ast.Subscript):
+            return not isinstance(node.ctx, ast.Load)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute):
+            return node.func.attr in CHANGING
+        called = self.check.resolved.get(getattr(node.func, "id", ""))
+        return isinstance(called, types.FunctionType)
+
+    def lists_in(self, iterable: ast.expr) -> ast.Name | None:
+        """The local list of lists, as it is written, of which ``zip`` is given each one."""
+        if not isinstance(iterable, ast.Call) or len(iterable.args) != 1 or iterable.keywords:
+            return None
+        (starred,) = iterable.args
+        is_zip = isinstance(iterable.func, ast.Name) and (
+            self.check.resolved.get(iterable.func.id) is zip
+        )
+        if not is_zip or not isinstance(starred, ast.Starred):
+            return None
+        rows = starred.value
+        if not isinstance(rows, ast.Name) or rows.id not in self.check.locals:
+            return None
+        stored = [
+            one.value if any(_is_name(target, rows.id) for target in one.targets) else None
+            for one in ast.walk(self.source.tree)
+            if isinstance(one, ast.Assign)
+            and any(_is_name(part, rows.id) for target in one.targets for part in ast.walk(target))
+        ]
+        return rows if stored and all(map(_holds_lists, stored)) else None
 
     def name_starred(self, node: ast.Call) -> None:
         """``f(*pair)``: each value of what has the star by itself. How many there are, the program
