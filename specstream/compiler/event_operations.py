@@ -86,6 +86,7 @@ class Operations(Expressions):
         types = [of.required(self.type_here(one)) for one in (node.left, node.right)]
         given = library.operation(node.op, *types)
         given = _moved(node.op, *types) or of.computed(given, *types)
+        given = ANY if node in self.never else given
         power: Any = getattr(node.right, "value", None)
         if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
             given = INT
