@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from specstream.columns.instants import Instant
 from specstream.columns.lists import addresses
+from specstream.columns.own_values import Scaled
 from specstream.columns.strings import StringTable, check_text
 from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
@@ -167,6 +168,8 @@ def value_reader(
     if pa.types.is_timestamp(of) or pa.types.is_date(of):
         unit, zone = (of.unit, of.tz) if pa.types.is_timestamp(of) else ("day", None)
         return lambda values: [Instant.of(value, unit, zone) for value in values.tolist()]
+    if pa.types.is_decimal(of):
+        return lambda values: [Scaled.of(value, of.scale) for value in values.tolist()]
     return lambda values: values.tolist()
 
 
@@ -263,6 +266,7 @@ def _in_one_call(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[
 
 
 def _as_column(values: tuple[Any, ...]) -> Any:
+    values = tuple(int(value) if isinstance(value, Scaled) else value for value in values)
     numbers = np.array(values) if {type(value) for value in values} <= {int, float, bool} else None
     if numbers is not None and numbers.dtype != object:
         return numbers

@@ -4,19 +4,56 @@ from __future__ import annotations
 
 import datetime
 import functools
+import operator
 import re
 import zoneinfo
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from specstream.declarations.durations import DAY, PER_SECOND
 
-__all__ = ["Instant", "When", "when"]
+__all__ = ["Counted", "Instant", "When", "when"]
 
 _DAY = DAY // 10**9  # in seconds
+_FIRST_DAY = datetime.date(1970, 1, 1)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-class Instant(int):
+class Counted(int):
+    """A number that stands for a date, a time or a decimal. Compared with one, it is one."""
+
+    def own(self) -> Any:
+        """What it stands for, as Python has it."""
+        raise NotImplementedError
+
+    def _compared(self, how: Callable[[Any, Any], Any], other: Any) -> Any:
+        if isinstance(other, datetime.date | datetime.time | datetime.timedelta | Decimal):
+            return how(self.own(), other)
+        return how(int(self), int(other) if isinstance(other, Counted) else other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compared(operator.eq, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compared(operator.ne, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(operator.ge, other)
+
+    __hash__ = int.__hash__
+
+
+class Instant(Counted):
     """The number that an operator has of a timestamp or a date, and what it counts.
 
     Attributes:
@@ -33,6 +70,12 @@ class Instant(int):
         made = cls(number)
         made.unit, made.zone = unit, zone
         return made
+
+    def own(self) -> datetime.date:
+        if self.unit == "day":
+            return _FIRST_DAY + datetime.timedelta(days=int(self))
+        found = when(self)
+        return found if self.zone is not None else found.without_zone()
 
     def __add__(self, other: Any) -> Any:
         return self._moved(int.__add__(self, other), other)
@@ -60,6 +103,52 @@ class When(datetime.datetime):
 
     nanosecond = 0
 
+    def without_zone(self) -> When:
+        """The same on the clock, and in no zone."""
+        return _with_nanosecond(self.replace(tzinfo=None), self.nanosecond)
+
+    def _ranked(self, compared: Any, equal: Callable[[int, int], bool], other: Any) -> Any:
+        """What a comparison gives, of which the microseconds may not say all."""
+        if compared is NotImplemented or datetime.datetime.__ne__(self, other):
+            return compared
+        return equal(self.nanosecond, getattr(other, "nanosecond", 0))
+
+    def __eq__(self, other: Any) -> Any:
+        return self._ranked(super().__eq__(other), operator.eq, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._ranked(super().__ne__(other), operator.ne, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._ranked(super().__lt__(other), operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._ranked(super().__le__(other), operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._ranked(super().__gt__(other), operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._ranked(super().__ge__(other), operator.ge, other)
+
+    __hash__ = datetime.datetime.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        return self._moved(super().__add__(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._moved(super().__sub__(other))
+
+    def _moved(self, found: Any) -> Any:
+        return _with_nanosecond(found, self.nanosecond) if isinstance(found, When) else found
+
+
+def _with_nanosecond(moment: When, nanosecond: int) -> When:
+    moment.nanosecond = nanosecond
+    return moment
+
 
 def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
     """The date and time that the value of a timestamp or date column stands for.
@@ -80,6 +169,8 @@ def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
     '1970-01-02T00:00:00+00:00'
     """
     if unit is None:
+        if isinstance(value, datetime.date):
+            return _of_own(value, zone)
         if not isinstance(value, Instant):
             raise TypeError(
                 f"ss.when takes the value of a timestamp or date column, and gets {value!r}: "
@@ -106,8 +197,18 @@ def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
         raise ValueError(f"ss.when has the unit {unit!r}; expected s, ms, us, ns or day")
     found = (_EPOCH + since).astimezone(_zone(zone))
     made = When.combine(found.date(), found.timetz()).replace(fold=found.fold)
-    made.nanosecond = nanosecond
-    return made
+    return _with_nanosecond(made, nanosecond)
+
+
+def _of_own(value: datetime.date, zone: str | None) -> When:
+    """The same of what is a date or time already: a function has it so if it compares it."""
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    found = value if zone is None else value.astimezone(_zone(zone))
+    made = When.combine(found.date(), found.timetz()).replace(fold=found.fold)
+    return _with_nanosecond(made, getattr(value, "nanosecond", 0))
 
 
 @functools.cache

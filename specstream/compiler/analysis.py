@@ -13,6 +13,7 @@ from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 from specstream.errors import CompileError
 
 __all__ = ["Analysis", "FunctionSource"]
@@ -54,6 +55,7 @@ class Analysis(ABC):
 
     Attributes:
         operator: its name, for messages.
+        layout: of its state.
         event: columns of its events.
         emits: columns of its rows.
         operations: names of the operations on boosted fields.
@@ -74,7 +76,10 @@ class Analysis(ABC):
         record_fields: scalar fields of the state that are records.
         is_on_timer: whether it is of what runs when a timer fires.
         of_inputs: columns of the event that are an input's.
+        keeps_codes: whether a string may be stored in a field of ints, as its code.
     """
+
+    layout: Layout
 
     def __init__(
         self, operator: str, event: Schema, emits: Schema, operations: Collection[str]
@@ -100,6 +105,7 @@ class Analysis(ABC):
         self.record_fields: set[str] = set()
         self.is_on_timer = False
         self.of_inputs: frozenset[str] = frozenset()
+        self.keeps_codes = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

@@ -28,10 +28,12 @@ from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
+from specstream.compiler.own_values import of_constant
 from specstream.compiler.refusals import FROZEN, TIMER_NAMES
+from specstream.compiler.refused_patterns import refused_pattern
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.standard_library import PREFIX
-from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
+from specstream.compiler.ways_out import names_it_has, of_class, of_library, of_numpy
 from specstream.declarations.records import is_record, record_fields
 
 __all__ = [
@@ -133,6 +135,7 @@ class Check:
         self.raising = exceptions.exempt
         self.caught = exceptions.caught
         self.null_reads(tree)
+        self.patterns(tree)
         for statement in tree.body:
             for node in ast.walk(statement):
                 self.node(node)
@@ -141,6 +144,14 @@ class Check:
             self.locals,
             self.undefined,
         )
+
+    def patterns(self, tree: ast.FunctionDef) -> None:
+        """Before names are looked at: a pattern of a class looks like a call of it."""
+        for node in ast.walk(tree):
+            for case in node.cases if isinstance(node, ast.Match) else ():
+                refused = refused_pattern(case, node.subject)  # type: ignore[attr-defined]
+                if refused is not None:
+                    self.refuse(*refused)
 
     def undefined(self, node: ast.AST, name: str) -> NoReturn:
         """Refuses a read of a name to which no value may have been assigned."""
@@ -337,16 +348,19 @@ class Check:
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
             self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
-        elif is_container(value):
+        elif is_container(value) and of_constant(value) is None:
             value = self.frozen(node, value, what)
             self.constants[name] = value
         elif (library := of_library(value)) is not None:
             self.refuse(node, f"{what} {library[0]}", library[1])
         elif isinstance(value, type) and value.__module__ != "builtins":
+            self.refuse(node, *of_class(value, what))
+        elif (own := of_constant(value)) is not None:
+            is_one = type(value).__name__ == own[0]
             self.refuse(
                 node,
-                f"{what} is a class, and its methods are no plain functions",
-                "write plain functions at module level, and keep data in state fields",
+                f"{what} {'is' if is_one else 'holds a'} {own[0]}, which cannot be compiled",
+                own[1],
             )
         else:
             self.refuse(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -216,6 +217,9 @@ class Comprehensions(NestedFunctions, LocalContainers):
         loop = _Loop(copy.deepcopy(generators))
         if any(part.is_async for part in generators):
             self.check.refuse(at, "async for cannot be compiled", "operators are plain functions")
+        for part in loop.generators:
+            read = [*inside, *part.ifs, *(one.iter for one in loop.generators)]
+            part.iter = self.by_columns(part.iter, part.target, read)
         first = loop.generators[0]
         first.iter = self.taken_apart(first.iter, loop.outside)
         parts: list[ast.AST] = [*loop.generators, *inside]
@@ -231,6 +235,16 @@ class Comprehensions(NestedFunctions, LocalContainers):
                 )
         return loop
 
+    @abstractmethod
+    def by_columns(
+        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
+    ) -> ast.expr:
+        """What a loop goes through, where that is ``zip(*rows)``."""
+
+    @abstractmethod
+    def name_starred(self, node: ast.Call) -> None:
+        """Each value of what has a star in a call, by itself."""
+
     def iterator(self, iterable: ast.expr) -> Any:
         """The builtin that gives what is gone through, or another global that is called."""
         if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, ast.Name):
@@ -243,6 +257,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if isinstance(iterable, ast.Constant):
             return iterable
         if isinstance(iterable, ast.Call) and self.iterator(iterable) in _ITERATORS:
+            if any(isinstance(one, ast.Starred) for one in iterable.args):
+                self.name_starred(iterable)
             arguments = [self.taken_apart(one, outside) for one in iterable.args]
             keywords = [
                 ast.keyword(one.arg, self.taken_apart(one.value, outside))

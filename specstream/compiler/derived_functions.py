@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.derived import UNREACHED
+from specstream.columns.own_values import own_value
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.bindings import MISSING, look_up
 from specstream.compiler.lifted_loops import NAMES
@@ -84,6 +85,7 @@ class Made:
             **NAMES,
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
+            "__ss_own": own_value,
             "__ss_exact": _exact,
             "__ss_unreached": UNREACHED,
             "__ss_exception": Exception,

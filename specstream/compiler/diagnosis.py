@@ -13,6 +13,7 @@ import os
 import re
 import textwrap
 
+from specstream.compiler.named_texts import why_not_of_event
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
 from specstream.compiler.scopes import own_name
@@ -70,7 +71,17 @@ def translate(error: Exception, program: Program) -> CompileError:
         problem, way_out = _innermost(text)
     if problem.startswith("the operator returns"):
         filename, line = _returning(program) or (filename, line)
+    if "not of the event alone" in problem:
+        problem, way_out = _of_a_name(program, filename, line) or (problem, way_out)
     return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
+
+
+def _of_a_name(program: Program, filename: str, line: int) -> tuple[str, str] | None:
+    """Why a string under a name in that line is not taken for the event's, although it is."""
+    for function, written in program.written.items():
+        if written.filename == filename and 0 <= line - written.line < written.text.count("\n") + 1:
+            return why_not_of_event(written.text, written.line, function.__name__, line)
+    return None
 
 
 def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:

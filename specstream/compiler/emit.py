@@ -25,7 +25,9 @@ from specstream.declarations.element_types import Number
 from specstream.declarations.forms import head_of
 from specstream.declarations.schema import Schema
 
-__all__ = ["WRITERS", "OutputRow", "emit_row"]
+__all__ = ["KEPT", "WRITERS", "OutputRow", "emit_row"]
+
+KEPT = "~"
 
 
 class OutputRow:
@@ -64,9 +66,9 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     """Appends one row: the event's row number, one word per column, and the nulls.
 
     ``names`` are those of the columns that the values are for, with commas between them; a column
-    that is not among them is null. A value that may be null is of one of Numba's types for that:
-    none, or optional. A formatted string is ``name:number``, the number that of its form, and its
-    values are the parts.
+    that is not among them is null, and one of strings that ends with :data:`KEPT` may get a code.
+    A value that may be null is of one of Numba's types for that: none, or optional. A formatted
+    string is ``name:number``, the number that of its form, and its values are the parts.
     """
     given, order, forms = _checked(emit, names, values)
 
@@ -122,9 +124,9 @@ def _checked(emit: Any, names: Any, values: Any) -> tuple[Any, list[str], Any]:
         # Numba's second try, without literals. On None it would try without optionals as well.
         raise TypingError("the columns of a row are named by a literal")
     columns = dict(emit.schema)
-    order, forms = _taken(
-        emit.schema, names.literal_value.split(",") if names.literal_value else []
-    )
+    written = names.literal_value.split(",") if names.literal_value else []
+    order, forms = _taken(emit.schema, written)
+    kept = {name.removesuffix(KEPT) for name in written if name.endswith(KEPT)}
     if len(order) != len(given):  # the one value is a tuple itself
         raise refuse(
             f"emitted column {order[0]!r} gets a tuple; give each column its own value, like "
@@ -136,7 +138,12 @@ def _checked(emit: Any, names: Any, values: Any) -> tuple[Any, list[str], Any]:
             continue
         column = columns[name]
         if value != types.none:
-            check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
+            given_kind = scalar_kind(present(value))
+        if column.kind == "str" and given_kind == "int64" and name not in kept:
+            raise refuse(
+                f"emitted column {name!r} is declared {column} and gets {given_kind}; write str(x)"
+            )
+        check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
     return given, order, forms
 
 
@@ -151,7 +158,7 @@ def _taken(schema: Schema, names: list[str]) -> tuple[list[str], Forms]:
     order: list[str] = []
     forms: Forms = {}
     for name in names:
-        column, is_form, number = name.partition(":")
+        column, is_form, number = name.removesuffix(KEPT).partition(":")
         if is_form:
             count = schema.forms[int(number)].count
             forms[column] = int(number), range(len(order), len(order) + count)

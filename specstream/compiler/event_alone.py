@@ -47,6 +47,7 @@ from specstream.compiler.event_expressions import (
 from specstream.compiler.event_operations import Operations
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Found, Results
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.own_values import counts, is_counted
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.schema import Schema
 
@@ -207,6 +208,8 @@ class EventAlone(Operations, Calls):
             return Found(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given, compiled = declared or value.type, value.compiled
+        if declared == value.type:
+            given = value.type  # which knows what a number counts
         if binding.at is not None:
             given = self.item(given, *binding.at, binding.star)
             compiled = None if compiled is None else self.item(compiled, *binding.at)
@@ -250,8 +253,9 @@ class EventAlone(Operations, Calls):
         owner = self.of(node.value)
         if owner.depends == STATE:
             return Found(STATE, ANY, ANY, owner.bound)
+        self.ask(node)
         compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
-        given = self.returns.attribute(owner.type, node.attr)
+        given = self.returns.attribute(self.type_here(node.value), node.attr)
         found = self.held(self.joined([owner], given, compiles))
         return replace(found, is_wide=given == INT and node.attr == "int")
 
@@ -261,8 +265,13 @@ class EventAlone(Operations, Calls):
         if name not in self.schema.names:
             return Found(STATE, ANY, ANY)
         column = self.schema.columns[self.schema.names.index(name)]
-        given = _KINDS[column.kind]
+        given = counts(column) if is_counted(column) else _KINDS[column.kind]
         return Found(EVENT, of.optional(given) if column.nullable else given, given)
+
+    def refused(self) -> dict[ast.expr, tuple[str, str]]:
+        """What of a function of values of the event has no answer."""
+        self.compiles()
+        return self.never
 
     def compiles(self) -> tuple[bool, bool]:
         """Whether a function of values of the event can be compiled; and if not, whether it makes

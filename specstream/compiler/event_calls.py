@@ -37,6 +37,7 @@ from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
+from specstream.compiler.own_values import OWN_CLASSES, own_type
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
@@ -50,6 +51,8 @@ _OUTSIDE |= {"posix", "nt", "_io", "io", "_socket", "socket", "_thread", "thread
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 
+# What gives values that it is given, as they are.
+_CHOOSING = (min, max, next)
 # Methods of numbers that are compiled.
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
@@ -72,11 +75,14 @@ class Calls(Expressions):
         owner = self.of(callee.value)
         if owner.depends == STATE and owner.type == ANY:
             return Found(STATE, ANY, ANY, owner.bound)
+        self.ask(callee)
+        self.meet([callee.value, *node.args])
         if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
         if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
-        given = self.returns.method(owner.type, callee.attr, node.args, self.given_types(node))
+        own = self.type_here(callee.value)
+        given = self.returns.method(own, callee.attr, node.args, self.given_types(node))
         value = self.constant(callee.value)
         if isinstance(value, re.Pattern) and callee.attr == "findall":
             given = groups_found(value)
@@ -89,7 +95,7 @@ class Calls(Expressions):
 
     def given_types(self, node: ast.Call) -> list[Type]:
         """The types of what a call gives by position; of None, functions raise."""
-        return [of.required(self.of(one).type) for one in node.args]
+        return [of.required(self.type_here(one)) for one in node.args]
 
     def of_argument(self, node: ast.Call, given: Any) -> Found:
         """What is known of an argument; a function that is to be called inside is no value."""
@@ -109,6 +115,8 @@ class Calls(Expressions):
         depends = max((part.depends for part in parts), default=CONSTANT)
         mark = pure_mark(value)
         if mark is not None:
+            if not mark.is_batch:
+                self.give_own(node, mark.function, parts)
             return self.joined(parts, of.annotated(mark.returns) or ANY, False)
         if value is when:
             return self.joined(parts, of.WHEN, False)
@@ -121,6 +129,7 @@ class Calls(Expressions):
         cached: Any = getattr(value, "__wrapped__", None)
         is_cached = isinstance(value, functools._lru_cache_wrapper)
         if is_cached and depends < STATE and not is_of_a_library(cached):
+            self.give_own(node, cached, parts)
             return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
@@ -129,6 +138,7 @@ class Calls(Expressions):
         if isinstance(value, type) and not _is_of_numbers(value):
             if depends == STATE or issubclass(value, BaseException):
                 return here
+            self.meet([*node.args, *(one.value for one in node.keywords)])
             made = self.joined(parts, library.function(value, self.given_types(node)), False)
             is_frozen = self.of_constant(value).compiled is not None
             compiles = is_frozen and all(part.compiled for part in parts)
@@ -152,18 +162,49 @@ class Calls(Expressions):
         is_digits = is_digits and (len(parts) > 1 or not of.is_column(parts[0].type))
         return replace(found, is_wide=is_digits or value == int.from_bytes)
 
+    def give_own(self, node: ast.Call, function: Any, parts: list[Found]) -> bool:
+        """Gives a function dates, times and decimals as Python's own, if it makes use of that."""
+        written = [*node.args, *(one.value for one in node.keywords)]
+        if not isinstance(function, types.FunctionType) or any(
+            isinstance(one, ast.Starred) for one in node.args
+        ):
+            return False
+        if not any(of.counted(self.of(one).type) != of.counted(ANY) for one in written):
+            return False
+        given = self.returns.bound(function, parts, [one.arg for one in node.keywords])
+        if given is None:
+            return False
+        is_own, never = self.returns.uses_own(function, given)
+        if never is not None:
+            self.never[node] = never
+        if is_own:
+            for one in written:
+                self.make_own(one)
+        return is_own
+
     def result(self, node: ast.Call, value: Any) -> Type:
         """What a function that is not the user's gives."""
+        self.meet([*node.args, *(one.value for one in node.keywords)])
+        if value is isinstance and len(node.args) == 2:
+            self.ask_class(node)
         given = self.given_types(node)
         if value in (min, max):
-            given += [self.of(one.value).type for one in node.keywords if one.arg == "default"]
+            given += [self.type_here(one.value) for one in node.keywords if one.arg == "default"]
             if len(node.args) == 1 and given[1:]:
                 return of.join([of.element(given[0]), *given[1:]])
         if value in (map, functools.reduce, filter) and len(given) > 1:
             return self.applied(node, value, given)
         if value is re.findall and node.args:
             return groups_found(self.constant_of(node.args[0]))
-        return library.function(value, given)
+        found = library.function(value, given)
+        return found if value in _CHOOSING else of.computed(found, *given)
+
+    def ask_class(self, node: ast.Call) -> None:
+        """``isinstance(event.day, datetime.date)``."""
+        classes = self.constant(node.args[1])
+        asked = classes if isinstance(classes, tuple) else (classes,)
+        if any(isinstance(one, type) and issubclass(one, OWN_CLASSES) for one in asked):
+            self.make_own(node.args[0])
 
     def applied(self, node: ast.Call, value: Any, given: list[Type]) -> Type:
         """What a function gives that is given a function."""
@@ -222,9 +263,14 @@ class Calls(Expressions):
             source = self.parse(function)
         except Exception:
             return here if is_of_numbers else self.joined(parts, ANY, False)
-        if keeps(function, self.parse) or self.returns.compiles(source, given, is_of_numbers):
+        is_own = self.give_own(node, function, parts)
+        if keeps(function, self.parse):
             return here
-        types_given = {name: one.type for name, one in given.items()}
+        if not is_own and self.returns.compiles(source, given, is_of_numbers):
+            return here
+        types_given = {
+            name: own_type(one.type) if is_own else one.type for name, one in given.items()
+        }
         return self.joined(parts, self.returns.of_bound(function, types_given), False)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from specstream.compiler import value_types as of
 from specstream.compiler.elements import Elements
 from specstream.compiler.found import CONSTANT, Found, Results
+from specstream.compiler.own_values import OwnValues
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = [
@@ -25,7 +26,7 @@ __all__ = [
 LETTERS = (STR, of.BYTES)
 
 
-class Expressions(Elements, ABC):
+class Expressions(OwnValues, Elements, ABC):
     """What is known of expressions; see :class:`~specstream.compiler.event_alone.EventAlone`."""
 
     events: frozenset[str]

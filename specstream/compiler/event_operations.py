@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from specstream.compiler import library_types as library
 from specstream.compiler import value_types as of
 from specstream.compiler.check import (
@@ -33,6 +35,16 @@ _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
+def _moved(op: ast.operator, left: Type, right: Type) -> Type | None:
+    """A time or date plus or minus a number is one."""
+    if isinstance(op, ast.Add | ast.Sub) and (left, right) == (INT, INT):
+        for one, other in ((left, right), (right, left)):
+            is_moved = one.counts is not None and other.counts is None
+            if is_moved and not one.is_computed and not pa.types.is_decimal(one.counts.arrow):
+                return None if one is right and isinstance(op, ast.Sub) else one
+    return None
+
+
 class Operations(Expressions):
     """What is known of operations."""
 
@@ -41,12 +53,14 @@ class Operations(Expressions):
         compiled = {part.compiled for part in parts}
         same = len(compiled) == 1 and is_scalar(parts[0].compiled)
         mixed = all(part.compiled is not None and is_scalar(part.compiled) for part in parts)
-        given = of.chosen(node.op, [part.type for part in parts])
+        self.meet(node.values)
+        given = of.chosen(node.op, [self.type_here(value) for value in node.values])
         return self.joined(parts, given, same or mixed)
 
     def of_IfExp(self, node: ast.IfExp) -> Found:
         test, body, orelse = self.truth(node.test), self.of(node.body), self.of(node.orelse)
-        given = of.join((body.type, orelse.type))
+        self.meet([node.body, node.orelse])
+        given = of.join((self.type_here(node.body), self.type_here(node.orelse)))
         compiles = None not in (test.compiled, body.compiled, orelse.compiled)
         found = self.joined([test, body, orelse], given, compiles)
         if compiles and body.compiled == orelse.compiled:
@@ -58,7 +72,7 @@ class Operations(Expressions):
             return self.truth(node)
         operand = self.of(node.operand)
         given = INT if isinstance(node.op, ast.Invert) else of.required(operand.type)
-        given = INT if given == BOOL else given
+        given = of.computed(INT, given) if given in (INT, BOOL) else given
         return self.joined([operand], given, self.is_number(operand))
 
     def of_BinOp(self, node: ast.BinOp) -> Found:
@@ -67,7 +81,12 @@ class Operations(Expressions):
         if isinstance(node.op, _BITS) and STR in kinds and set(kinds) <= {STR, INT, BOOL, ANY}:
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.bound | right.bound)
-        given = library.operation(node.op, of.required(left.type), of.required(right.type))
+        self.meet([node.left, node.right])
+        self.check_operation(node)
+        types = [of.required(self.type_here(one)) for one in (node.left, node.right)]
+        given = library.operation(node.op, *types)
+        given = _moved(node.op, *types) or of.computed(given, *types)
+        given = ANY if node in self.never else given
         power: Any = getattr(node.right, "value", None)
         if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
             given = INT
@@ -90,7 +109,11 @@ class Operations(Expressions):
         return found
 
     def of_Compare(self, node: ast.Compare) -> Found:
-        operands = [self.of(one) for one in (node.left, *node.comparators)]
+        nodes = [node.left, *node.comparators]
+        operands = [self.of(one) for one in nodes]
+        self.meet(nodes)
+        for op, left, right in zip(node.ops, nodes, nodes[1:], strict=False):
+            self.check_compared(node, op, left, right)
         compiles = all(
             self.compares(op, left, right, node.comparators[at])
             for at, (op, left, right) in enumerate(
@@ -136,7 +159,8 @@ class Operations(Expressions):
         return self.display(node, of.tuple_of(*(self.of(one).type for one in node.elts)))
 
     def of_List(self, node: ast.List) -> Found:
-        return self.display(node, of.list_of(of.join(self.of(one).type for one in node.elts)))
+        self.meet(node.elts)
+        return self.display(node, of.list_of(of.join(self.type_here(one) for one in node.elts)))
 
     of_Set = of_List
 
@@ -151,9 +175,12 @@ class Operations(Expressions):
 
     def of_Dict(self, node: ast.Dict) -> Found:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
-        values = of.join(self.of(one).type for one in node.values)
+        written = [one for one in node.keys if one is not None]
+        self.meet(node.values)
+        self.meet(written)
+        values = of.join(map(self.type_here, node.values))
         compiles = ast.Dict not in REFUSED and all(part.compiled for part in parts)
-        keys = of.join(self.of(one).type for one in node.keys if one is not None)
+        keys = of.join(map(self.type_here, written))
         found = self.joined(parts, of.dict_of(values, keys), compiles)
         return replace(found, compiled=ANY) if compiles else found
 
@@ -172,6 +199,9 @@ class Operations(Expressions):
         if is_view or self.is_event(node.value):
             return Found(STATE, ANY, ANY, owner.bound | index.bound)
         whole = of.required(owner.type)
+        if whole.name == "dict":
+            self.meet([node.value, node.slice])
+            whole = of.required(self.type_here(node.value))
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
         elif (

@@ -80,6 +80,13 @@ class Results(ABC):
         numbers is, unless it makes of them what only Python has."""
 
     @abstractmethod
+    def uses_own(
+        self, function: types.FunctionType, given: dict[str, Found]
+    ) -> tuple[bool, tuple[str, str] | None]:
+        """Whether a function takes dates, times and decimals for Python's own values; and what it
+        does with them that has no answer."""
+
+    @abstractmethod
     def of(self, function: types.FunctionType, given: list[Type]) -> Type:
         """What a function gives, of parameters of these types."""
 

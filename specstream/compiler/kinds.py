@@ -51,7 +51,9 @@ _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
 _WAYS_OUT = {
     ("float64", "int"): "write int(x)",
     ("uint64", "int"): "write np.int64(x)",
-    ("uint64", "str"): "write np.int64(x)",
+    ("uint64", "str"): "write str(x)",
+    ("float64", "str"): "write str(x)",
+    ("bool", "str"): "write str(x)",
     ("uint64", "float"): "write float(x)",
     ("int64", "uint"): "write np.uint64(x)",
     ("bool", "uint"): "write np.uint64(x)",
@@ -79,9 +81,9 @@ def check_kind(
     if is_text and keeps_strings and (declared or kind) == "int":
         return
     if kind == "str" and keeps_strings and not is_text:
-        way_out = (
-            'write "" for no string' if value == types.none else "keep it in a field of numbers"
-        )
+        way_out = "keep it in a field of numbers, or write str(x), of the event alone"
+        if value == types.none:
+            way_out = 'write "" for no string'
         raise refuse(f"{what} is declared str and gets {found or value}; {way_out}")
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from specstream.compiler import value_types as of
 from specstream.compiler.bindings import declared_type
@@ -23,6 +23,7 @@ from specstream.compiler.lifted_lists import Guard
 from specstream.compiler.lifted_loops import at_place as _at
 from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
+from specstream.compiler.own_values import as_number
 from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
@@ -51,14 +52,29 @@ class LiftedFunction(LiftingRefusals):
         self.keep_lists(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in self.dropped:
-                self.refuse(
-                    node,
-                    f"{node.id!r} is a {of.described(self.dropped[node.id])}, which only Python "
-                    "has, and stands where compiled code needs it",
-                    "take out of it what is needed, by what depends on the event alone: "
-                    f"first = {node.id}[0]",
-                )
+                self.refuse_dropped(node)
         return self.names
+
+    def refuse_dropped(self, node: ast.Name) -> NoReturn:
+        """A name that Python has by itself, and that compiled code needs."""
+        given = self.dropped[node.id]
+        if of.is_column(given):
+            self.refuse(
+                node,
+                f"{node.id!r} is assigned inside of what Python computes, and compiled code needs "
+                "it",
+                f"assign it in a statement of its own before: {node.id} = ...",
+            )
+        way_out = (
+            "take out of it what is needed, by what depends on the event alone: "
+            f"first = {node.id}[0]"
+        )
+        self.refuse(
+            node,
+            f"{node.id!r} is a {of.described(given)}, which only Python has, and stands where "
+            "compiled code needs it",
+            as_number(given) or way_out,
+        )
 
     # ---- statements ----
 
@@ -349,6 +365,8 @@ class LiftedFunction(LiftingRefusals):
 
     def rewritten(self, node: ast.expr) -> ast.expr:
         """A copy: what is known of an expression is known of the nodes that it was written as."""
+        if node in self.alone.never:
+            self.refuse(node, *self.alone.never[node])
         found = self.alone.found.get(node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)

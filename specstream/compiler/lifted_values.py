@@ -260,6 +260,15 @@ class LiftedValues(ListLifting):
 
     def python(self, node: Any, made: Made) -> Any:
         """A copy of an expression, over the inputs of a derived value."""
+        if node in self.alone.never:
+            self.refuse(node, *self.alone.never[node])
+        copied = self.numbers(node, made)
+        if node in self.alone.own:
+            return ast.Call(ast.Name("__ss_own", ast.Load()), [copied], [])
+        return copied
+
+    def numbers(self, node: Any, made: Made) -> Any:
+        """The same, where columns of dates, times and decimals are numbers."""
         if isinstance(node, ast.Attribute) and self.alone.is_event(node.value):
             return made.input(f"__ss_column_{node.attr}", node.attr)
         if isinstance(node, ast.Name):
@@ -339,7 +348,8 @@ class LiftedValues(ListLifting):
 
     def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""
-        if isinstance(node, ast.Attribute) and self.alone.is_event(node.value):
+        is_column = isinstance(node, ast.Attribute) and self.alone.is_event(node.value)
+        if isinstance(node, ast.Attribute) and is_column and node not in self.alone.own:
             return node.attr
         return self.derive(node, Shape((), False, False))
 

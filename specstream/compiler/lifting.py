@@ -24,6 +24,7 @@ from specstream.compiler.bindings import look_up
 from specstream.compiler.lifted_function import LiftedFunction
 from specstream.compiler.lifted_values import Lifted
 from specstream.compiler.loop_names import tell_apart
+from specstream.compiler.steps import name_steps
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.state import Layout
 
@@ -95,6 +96,8 @@ class Lifting(Lifted):
         ):
             return {}
         tell_apart(source.tree)
+        if events:
+            name_steps(source.tree, events)
         return LiftedFunction(self, source, events).lift()
 
 

@@ -13,6 +13,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import look_up
 from specstream.compiler.event_alone import EVENT, STATE
 from specstream.compiler.lifted_values import LiftedValues
+from specstream.compiler.own_values import as_number
 from specstream.compiler.value_types import ANY, STR, Type
 from specstream.compiler.ways_out import OF_CACHED
 
@@ -47,6 +48,7 @@ class LiftingRefusals(LiftedValues):
             parts.append(node.func.value)
         found = [self.alone.found.get(one) for one in parts]
         if any(one and one.depends < STATE and of.required(one.type) == STR for one in found):
+            self.refuse_list(node)
             self.refuse(
                 node,
                 f"{ast.unparse(node)}, of a string, cannot be computed before the operator runs: "
@@ -54,6 +56,26 @@ class LiftingRefusals(LiftedValues):
                 "let it depend on the event alone; with strings of the state operators do ==, !=, "
                 "`in` a tuple, and tests of truth",
             )
+
+    def refuse_list(self, node: ast.expr) -> None:
+        """A text of a list that the operator makes: only Python has the texts of its elements."""
+        for one in ast.walk(node):
+            values = [
+                statement.value
+                for statement in ast.walk(self.source.tree)
+                if isinstance(one, ast.Name)
+                and isinstance(statement, ast.Assign)
+                and any(ast.dump(of) == ast.dump(_stored(one)) for of in statement.targets)
+            ]
+            if values and all(isinstance(value, ast.List | ast.ListComp) for value in values):
+                assert isinstance(one, ast.Name)
+                self.refuse(
+                    node,
+                    f"{ast.unparse(node)} needs the texts of {one.id!r}, a list that is made while "
+                    "the event runs",
+                    "write the list there, like ', '.join([event.x, event.y]), or make the text in "
+                    "a plain function at module level, text = f(event.x, event.y)",
+                )
 
     def culprit(self, node: ast.expr) -> str:
         """The first part that depends on more than the event, as it was written."""
@@ -91,7 +113,8 @@ class LiftingRefusals(LiftedValues):
         self.refuse(
             node,
             f"{text} is a {of.described(given)}, which only Python has",
-            "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
+            as_number(given)
+            or "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
             "these",
         )
 
@@ -132,3 +155,7 @@ class LiftingRefusals(LiftedValues):
                     f"module {module.__name__!r} has no {part.attr!r}",
                     f"write {part.value.id}.{near[0]}" if near else "write a name that it has",
                 )
+
+
+def _stored(name: ast.Name) -> ast.Name:
+    return ast.Name(name.id, ast.Store())

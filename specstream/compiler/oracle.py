@@ -489,7 +489,7 @@ class OracleEmit:
                 if values[number] is None:
                     nulls[word - 1 - len(schema)] |= 1 << bit
         converted = [
-            0 if is_elsewhere(value, column) else emitted(value, column, name)
+            0 if is_elsewhere(value, column) else emitted(value, column, name, self._strings)
             for (name, column), value in zip(schema, values, strict=True)
         ]
         forms = form_words(schema, values) if schema.forms else []

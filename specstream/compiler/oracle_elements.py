@@ -157,8 +157,11 @@ def store_of(storage: Storage) -> Callable[[Any, str], Any]:
     return STORE.get(storage.name) or functools.partial(_store_narrow, storage)
 
 
-def emitted(value: Any, column: Column, name: str) -> Any:
+def emitted(value: Any, column: Column, name: str, strings: StringTable | None) -> Any:
     what = f"emitted column {name!r}"
+    may_be_code = column.kind != "str" or not isinstance(value, Int64) or value == 0
+    if not may_be_code and strings is not None and strings.text(int(value)) is None:
+        raise TypeError(f"{mismatch(what, str(column), int(value))}: write str(x)")
     if isinstance(value, Text) and column.kind != "str":
         raise TypeError(mismatch(what, str(column), value))
     # A code that was kept in an int field is a string again.

@@ -124,11 +124,8 @@ def _star_of(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 class MatchStatements(NativeParts):
     """What the native rewriting does with match statements."""
 
-    matched: dict[str, str]  # what the names that stand for subjects were written as
-
     def visit_Match(self, node: ast.Match) -> Any:
         subject = self.new_name("subject")
-        self.matched[subject] = ast.unparse(node.subject)
         taken = ast.Assign([ast.Name(subject, ast.Store())], node.subject)
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
@@ -180,18 +177,9 @@ class MatchStatements(NativeParts):
                 return self.alternatives(pattern, subject, captures)
             case ast.MatchSequence():
                 return self.sequence(pattern, subject, captures)
-        if isinstance(pattern, ast.MatchMapping):
-            of = self.matched.get(getattr(subject, "id", ""), "d")
-            key = ast.unparse(pattern.keys[0]) if pattern.keys else "key"
-            return self.check.refuse(
-                pattern,
-                f"{ast.unparse(pattern)} is a pattern of a dict, which cannot be compiled",
-                f"ask the dict itself: if {key} in {of}: value = {of}[{key}], or {of}.get({key})",
-            )
-        kind = "a class" if isinstance(pattern, ast.MatchClass) else "this"
         return self.check.refuse(
             pattern,
-            f"a pattern of {kind} cannot be compiled",
+            f"{ast.unparse(pattern)} is a pattern that cannot be compiled",
             "match numbers, strings and tuples of them, and use a guard: case x if ...",
         )
 

@@ -27,6 +27,7 @@ from specstream.compiler.bindings import MISSING, declared_type
 from specstream.compiler.check import is_constant
 from specstream.compiler.event_alone import EventAlone
 from specstream.compiler.found import CONSTANT, EVENT, Found, Results
+from specstream.compiler.own_values import OWN_CLASSES, own_type
 from specstream.compiler.scopes import own_name
 from specstream.compiler.value_types import ANY, NEVER, NONE, Type
 from specstream.declarations.schema import Schema
@@ -60,6 +61,7 @@ class Returns(Results):
         self._known: dict[Any, Type] = {}
         self._open: list[Any] = []
         self._compiles: dict[Any, bool] = {}
+        self._own: dict[Any, tuple[bool, tuple[str, str] | None]] = {}
 
     def bound(
         self, function: types.FunctionType, parts: list[Found], names: list[str | None]
@@ -88,13 +90,45 @@ class Returns(Results):
         return found
 
     def compiles(self, source: FunctionSource, given: dict[str, Found], of_numbers: bool) -> bool:
-        key = source.original, tuple((name, one.type) for name, one in given.items())
+        key = source.original, _key({name: one.type for name, one in given.items()})
         if key not in self._compiles:
             self._compiles[key] = True  # one that calls itself is judged by its other parts
             body = EventAlone(source, self.schema, frozenset(), given, self.parse, self)
             compiles, makes_objects = body.compiles()
             self._compiles[key] = compiles or (of_numbers and not makes_objects)
         return self._compiles[key]
+
+    def uses_own(
+        self, function: types.FunctionType, given: dict[str, Found]
+    ) -> tuple[bool, tuple[str, str] | None]:
+        key = function, _key({name: one.type for name, one in given.items()})
+        if key in self._own:
+            return self._own[key]
+        self._own[key] = False, None
+        try:
+            source = self.parse(function)
+        except Exception:  # its source cannot be read
+            return self._own[key]
+        hints = of.hints_of(function)
+        said = any(
+            isinstance(cls, type) and issubclass(cls, OWN_CLASSES)
+            for cls in (hints.get(name) for name in given)
+        )
+        as_numbers = EventAlone(source, self.schema, frozenset(), given, self.parse, self)
+        as_numbers.compiles()
+        is_own = said or bool(as_numbers.own)
+        never = as_numbers.never
+        if is_own:
+            values = {
+                name: replace(one, type=own_type(one.type), compiled=None)
+                for name, one in given.items()
+            }
+            never = EventAlone(source, self.schema, frozenset(), values, self.parse, self).refused()
+        problem = next(iter(never.values()), None)
+        if problem is not None:
+            problem = f"{function.__name__}: {problem[0]}", problem[1]
+        self._own[key] = is_own, problem
+        return self._own[key]
 
     def of(self, function: types.FunctionType, given: list[Type]) -> Type:
         names = list(inspect.signature(function).parameters)
@@ -105,7 +139,7 @@ class Returns(Results):
         declared = ANY if hint is MISSING else of.of_hint(hint)
         if declared != ANY:
             return declared
-        key = function, tuple(given.items())
+        key = function, _key(given)
         if key in self._open or len(self._open) > 20:
             return NEVER  # what calls itself gives what its other returns give
         if key not in self._known:
@@ -503,6 +537,11 @@ class _Body(EventAlone):
                 value = self.constant(cls)
                 if isinstance(value, type):
                     self.types[name.id] = of.of_class(value)
+
+
+def _key(given: Types) -> Any:
+    """What tells such types from others."""
+    return tuple((name, one, of.counted(one)) for name, one in given.items())
 
 
 def _met(ways: Iterable[Types]) -> Types:

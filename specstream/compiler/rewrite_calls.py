@@ -11,7 +11,9 @@ import functools
 import inspect
 import math
 import types
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +31,7 @@ from specstream.compiler import (
     locking,
     numbers,
     reductions,
+    standard_library,
 )
 from specstream.compiler.check import (
     branches,
@@ -40,11 +43,14 @@ from specstream.compiler.check import (
     numpy_name,
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
-from specstream.compiler.emit import emit_row
+from specstream.compiler.emit import KEPT, emit_row
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
+from specstream.compiler.kept_codes import is_kept, may_be_code
+from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import DEFAULTS, MATH
+from specstream.compiler.named_texts import why_not_of_event
 from specstream.compiler.nullable_flows import is_none
 from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
 from specstream.compiler.numpy_functions import NUMPY
@@ -55,9 +61,11 @@ from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.rewrite_records import RecordRewriter
 from specstream.compiler.signatures import bind, parameters_of_function
+from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
+from specstream.declarations.deprecated import NEXT_GONE_WITH
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
@@ -109,6 +117,42 @@ class _Spread(ast.expr):
         self.target = target
 
 
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _holds_lists(node: ast.expr | None) -> bool:
+    """Whether an expression is a list of lists, as it is written."""
+    if isinstance(node, ast.ListComp):
+        return isinstance(node.elt, ast.List | ast.ListComp)
+    return (
+        isinstance(node, ast.List)
+        and bool(node.elts)
+        and all(isinstance(one, ast.List | ast.ListComp) for one in node.elts)
+    )
+
+
+def _is_taken_apart(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
+    """Whether it does not matter that what a target is given is a list, and no tuple."""
+    if not isinstance(target, ast.Name):
+        return isinstance(target, ast.Tuple)
+    allowed: set[int] = set()
+    reads: list[ast.Name] = []
+    for part in inside:
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and node.id == target.id:
+                reads.append(node)
+            elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+                called = node.func.id if isinstance(node.func, ast.Name) else ""
+                is_used_up = called in ("list", "sum", "min", "max", "len", "sorted")
+                allowed |= {id(node.args[0])} if is_used_up else set()
+            elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+                allowed.add(id(node.value))
+            elif isinstance(node, ast.For | ast.comprehension):
+                allowed.add(id(node.iter))
+    return all(isinstance(one.ctx, ast.Load) and id(one) in allowed for one in reads)
+
+
 class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     """The part of the rewriting that is about calls."""
 
@@ -148,6 +192,51 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     @abstractmethod
     def written_before(self, node: ast.Call, callee: ast.Name) -> ast.expr:
         """A call that another rewriting has written; its arguments are the user's."""
+
+    def by_columns(
+        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
+    ) -> ast.expr:
+        rows = self.lists_in(iterable)
+        if rows is None or not _is_taken_apart(target, inside):
+            return iterable
+        if any(self.may_change(one) for part in inside for one in ast.walk(part)):
+            return iterable  # zip looks at a row when it gets there
+        name = f"{PREFIX}{standard_library.transposed.__name__}"
+        self.check.resolved[name] = standard_library.transposed
+        made = ast.Call(ast.Name(name, ast.Load()), [rows], [])
+        return ast.fix_missing_locations(ast.copy_location(made, iterable))
+
+    def may_change(self, node: ast.AST) -> bool:
+        """Whether a node may change a local list."""
+        if isinstance(node, ast.Subscript):
+            return not isinstance(node.ctx, ast.Load)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute):
+            return node.func.attr in CHANGING
+        called = self.check.resolved.get(getattr(node.func, "id", ""))
+        return isinstance(called, types.FunctionType)
+
+    def lists_in(self, iterable: ast.expr) -> ast.Name | None:
+        """The local list of lists, as it is written, of which ``zip`` is given each one."""
+        if not isinstance(iterable, ast.Call) or len(iterable.args) != 1 or iterable.keywords:
+            return None
+        (starred,) = iterable.args
+        is_zip = isinstance(iterable.func, ast.Name) and (
+            self.check.resolved.get(iterable.func.id) is zip
+        )
+        if not is_zip or not isinstance(starred, ast.Starred):
+            return None
+        rows = starred.value
+        if not isinstance(rows, ast.Name) or rows.id not in self.check.locals:
+            return None
+        stored = [
+            one.value if any(_is_name(target, rows.id) for target in one.targets) else None
+            for one in ast.walk(self.source.tree)
+            if isinstance(one, ast.Assign)
+            and any(_is_name(part, rows.id) for target in one.targets for part in ast.walk(target))
+        ]
+        return rows if stored and all(map(_holds_lists, stored)) else None
 
     def name_starred(self, node: ast.Call) -> None:
         """``f(*pair)``: each value of what has the star by itself. How many there are, the program
@@ -277,10 +366,27 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 names_given.append(f"{name}:{value.number}")
                 values += map(self.visit, value.elts)
             else:
-                names_given.append(name)
+                names_given.append(f"{name}{KEPT}" if self.is_code(name, value) else name)
                 values.append(self.visit(value))
         columns_given = ast.copy_location(ast.Constant(",".join(names_given)), node)
         return self.core(emit_row, callee, columns_given, *values, at=node)
+
+    def is_code(self, name: str, value: ast.expr) -> bool:
+        """Whether a column of strings may get the code that an int field keeps of one."""
+        column = dict(self.analysis.emits)[name]
+        if column.kind != "str" or not self.analysis.keeps_codes or not may_be_code(value):
+            return False
+        if is_kept(value, self.source.tree, self.analysis.layout):
+            warnings.warn_explicit(
+                f"operator {self.analysis.operator!r}: {ast.unparse(value)} is the code of a "
+                f"string, kept in a field of ints, and emitted into column {name!r}; that goes "
+                f"with version {NEXT_GONE_WITH}: declare the field str, like ss.scalar(str)",
+                DeprecationWarning,
+                self.source.filename,
+                getattr(value, "lineno", self.source.tree.lineno),
+                self.source.original.__module__,
+            )
+        return True
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         owner = callee.value
@@ -307,7 +413,10 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
-                self.check.refuse(node, *refusal(callee.attr))
+                source = self.source
+                first, name = source.tree.lineno, source.original.__name__
+                named = why_not_of_event(source.text, first, name, node.lineno)
+                self.check.refuse(node, *(named or refusal(callee.attr)))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
         self.positional(node, callee.attr)

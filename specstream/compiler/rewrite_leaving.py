@@ -112,6 +112,7 @@ class LeavingRewriter(NativeParts):
         node.iter = self.as_generator(node.iter)
         if isinstance(node.iter, ast.GeneratorExp):
             node = self.over_generator(node, node.iter)
+        node.iter = self.by_columns(node.iter, node.target, node.body)
         turns = self.turns.of(node.iter)
         within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))

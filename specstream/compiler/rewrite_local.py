@@ -204,6 +204,12 @@ class LocalContainers(NativeParts):
         if len(node.args) < 2 or (known is filter and len(node.args) > 2):
             self.check.refuse(node, f"{name} takes a function and a list", f"write {name}(f, xs)")
         function, *given = node.args
+        if any(isinstance(one, ast.Starred) for one in given):
+            self.check.refuse(
+                node,
+                f"a star in a call of {name}",
+                "write the loop out, with for i in range(len(rows[0])) through the columns",
+            )
         items: list[str] = [self.new_name("item") for _ in given]
         made: ast.expr
         if isinstance(function, ast.Lambda) and len(function.args.args) == len(given):

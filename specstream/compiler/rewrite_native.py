@@ -78,7 +78,6 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
         self.there: set[str] = set()  # names that are not None here, as was tested
-        self.matched: dict[str, str] = {}
         self.tested: set[str] = set()  # others of which a test has left nothing else
         self.nested = self.find_nested() if nested is None else nested
 

@@ -38,6 +38,7 @@ from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.inputs import Events, flatten
 from specstream.compiler.joining import Joining, Known
+from specstream.compiler.kept_codes import keeps_codes
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
 from specstream.compiler.named_attributes import write_out
@@ -120,6 +121,7 @@ def analyse(
         of_timer = _Analysis(operator, TIMER, emits, layout)
         of_timer.lifting.forms += program.forms
         of_timer.lifts, of_timer.is_on_timer = False, True
+        of_timer.keeps_codes = analysis.keeps_codes
         fired = of_timer.program(on_timer)
         fired.is_on_timer, fired.event = True, of_timer.event
         program.on_timer, program.forms = fired, fired.forms
@@ -265,6 +267,8 @@ class _Analysis(Analysis):
         reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
         self.catches = any(map(has_try, reached))
         self.tells = any(map(tells_text, reached))
+        if any(column.kind == "str" for _, column in self.emits):
+            self.keeps_codes |= keeps_codes(reached, self.layout, self.event)
         if self.lifts:
             self.lifting.begin(function, event)
         operations = tuple(self.operation(*one) for one in self.layout.operations)

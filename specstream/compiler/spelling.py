@@ -203,6 +203,9 @@ class _Spelling(ast.NodeTransformer):
             return _item_getter(node)
         if value in (heapq.nsmallest, heapq.nlargest) and len(node.args) == 2:
             return _sorted_part(node, value is heapq.nlargest)
+        if value is itertools.chain and any(isinstance(one, ast.Starred) for one in node.args):
+            value = itertools.chain.from_iterable
+            node.args = [self.all_of(node)]
         if value is itertools.chain:
             parts: list[ast.expr] = [ast.Starred(one, ast.Load()) for one in node.args]
             made = ast.copy_location(ast.List(parts, ast.Load()), node)
@@ -214,6 +217,17 @@ class _Spelling(ast.NodeTransformer):
         found = self.of_library(node, value)
         node.func = ast.copy_location(ast.Name(PREFIX + found.__name__, ast.Load()), node)
         return node
+
+    def all_of(self, node: ast.Call) -> ast.expr:
+        """What ``itertools.chain(*rows)`` goes through, one after the other."""
+        first, *others = node.args
+        if others or not isinstance(first, ast.Starred):
+            self.refuse(
+                node,
+                f"a star among other arguments in a call of {ast.unparse(node.func)}",
+                "write itertools.chain.from_iterable(rows), and the others in loops of their own",
+            )
+        return first.value
 
     def of_library(self, node: ast.Call, value: Any) -> Any:
         """The plain function that stands for one of the library."""

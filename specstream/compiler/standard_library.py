@@ -200,6 +200,11 @@ def flattened(parts):
     return [item for part in parts for item in part]
 
 
+def transposed(rows):
+    shortest = min([len(row) for row in rows], default=0)
+    return [[row[at] for row in rows] for at in range(shortest)]
+
+
 def running_sums(values):
     made = list(values)
     for at in range(1, len(made)):

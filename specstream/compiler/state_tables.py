@@ -95,7 +95,9 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
             f"{what} is declared {shape} and gets {given}; give a tuple of {len(shape.parts)}"
         )
     for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
-        check_kind(_tested(one), part.number, f"part {place} of {what}", part.name)
+        is_text = part.number == "str"
+        named = f"part {place} of {what}"
+        check_kind(_tested(one), part.number, named, part.name, keeps_strings=is_text)
     return shape_type(shape)
 
 

@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ __all__ = [
     "Type",
     "annotated",
     "chosen",
+    "computed",
+    "counted",
     "described",
     "dict_of",
     "element",
@@ -58,11 +60,15 @@ class Type:
 
     Attributes:
         cls: of an object, its class, which is no type of these.
+        counts: of a number, the column of dates, times or decimals that it is a value of.
+        is_computed: the number is made of such values, and is none.
     """
 
     name: str
     of: tuple[Type, ...] = ()
     cls: type | None = None
+    counts: Any = field(default=None, compare=False)
+    is_computed: bool = field(default=False, compare=False)
 
 
 INT, FLOAT, BOOL, STR = Type("int"), Type("float"), Type("bool"), Type("str")
@@ -136,8 +142,8 @@ def join(of: Iterable[Type]) -> Type:
     >>> described(join([STR, NONE])), join([INT, FLOAT]) is FLOAT, join([INT, STR]) is ANY
     ('str or None', True, True)
     """
-    found = [one for one in dict.fromkeys(of) if one != NEVER]
-    plain = list(dict.fromkeys(required(one) for one in found if one != NONE))
+    found = [one for one in {(one, counted(one)): one for one in of}.values() if one != NEVER]
+    plain = [required(one) for one in found if one != NONE]
     if not found:
         return NEVER
     if not plain:
@@ -160,11 +166,24 @@ def chosen(op: ast.boolop, of: list[Type]) -> Type:
     return join(of)
 
 
+def counted(of: Type) -> tuple[Any, ...]:
+    """Which columns the numbers in a type are values of: types that are equal may differ in it."""
+    return of.counts, of.is_computed, *(counted(one) for one in of.of)
+
+
+def computed(of: Type, *parts: Type) -> Type:
+    """The type of a number that is made of others."""
+    column = next((one.counts for one in parts if one.counts is not None), None)
+    return of if column is None or of not in (INT, FLOAT) else replace(of, counts=column, is_computed=True)
+
+
 def _join(one: Type, other: Type) -> Type:
+    if one == other == INT:
+        return one if counted(one) == counted(other) else computed(INT, one, other)
     if {one, other} == {INT, FLOAT}:
         return FLOAT
     same = one.name == other.name and one.cls == other.cls and len(one.of) == len(other.of)
-    if one == other or not same:
+    if not same or not one.of:
         return one if one == other else ANY
     return Type(one.name, tuple(join(both) for both in zip(one.of, other.of, strict=True)), one.cls)
 

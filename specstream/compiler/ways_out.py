@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["OF_CACHED", "is_of_a_library", "names_it_has", "of_library", "of_numpy"]
+__all__ = ["OF_CACHED", "is_of_a_library", "names_it_has", "of_class", "of_library", "of_numpy"]
 
 _LOOP = "write it out as a loop"
 # By NumPy's names: what is written instead of a function that math has under another name, or none.
@@ -133,6 +133,32 @@ def of_numpy(name: str, known: Iterable[str]) -> tuple[str, str]:
         )
     have = ", ".join(f"np.{one}" for one in sorted(known))
     return f"np.{name} is not compiled", f"{_LOOP}; of NumPy there are {have}"
+
+
+def of_class(cls: type, what: str) -> tuple[str, str]:
+    """Why an object of a class of the user's is not made in an operator, and what to write."""
+    fields: tuple[str, ...] = getattr(cls, "_fields", None) or tuple(
+        getattr(cls, "__dataclass_fields__", ())
+    )
+    if issubclass(cls, tuple) and fields:
+        values = ", ".join(fields)
+        comma = "," if len(fields) == 1 else ""
+        return (
+            f"{what} is a named tuple, which Python can make of the event alone and compiled code "
+            "cannot",
+            f"write a plain tuple, ({values}{comma}), whose first part is x[0], or declare the "
+            f"class as a record, class {cls.__name__}(ss.Record)",
+        )
+    if fields:
+        return (
+            f"{what} is a dataclass, which Python can make of the event alone and compiled code "
+            "cannot",
+            f"declare it as a record, class {cls.__name__}(ss.Record)",
+        )
+    return (
+        f"{what} is a class, and its methods are no plain functions",
+        "write plain functions at module level, and keep data in state fields",
+    )
 
 
 def of_library(value: Any) -> tuple[str, str] | None:

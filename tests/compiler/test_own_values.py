@@ -1,0 +1,440 @@
+"""Dates, times and decimals of an event meet Python's own, and give what Python gives.
+
+What is expected is computed by Python over dates, times and decimals, not over the numbers that an
+operator has of them: neither the oracle nor the third witness knows these.
+"""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from conftest import assert_identical, run_engine, run_oracle
+from test_invalid import load
+
+import specstream as ss
+
+HEADER = """
+import datetime
+import decimal
+import enum
+import functools
+from decimal import Decimal
+
+import specstream as ss
+
+DAY = datetime.date(2024, 2, 29)
+DAYS = {DAY, datetime.date(2024, 12, 25)}
+IN_ORDER = (datetime.date(2024, 1, 1), DAY)
+LISTED = [DAY, datetime.date(2025, 1, 1)]
+NAMES = {DAY: "leap", datetime.date(2024, 12, 25): "free"}
+CUT = datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.timezone.utc)
+PLAIN = datetime.datetime(2024, 2, 29, 12, 30)
+HOUR = datetime.timedelta(hours=1)
+FREE = Decimal("0.50")
+PRICES = {Decimal("0.5"): 1, Decimal("12.25"): 2}
+MIXED = {"day": DAY, "n": 3}
+
+
+class Kind(enum.Enum):
+    LEAP = datetime.date(2024, 2, 29)
+
+
+class Limits:
+    CUT = CUT
+
+
+def is_free(day):
+    return day in DAYS
+
+
+def is_late(at, limit=CUT):
+    return at > limit
+
+
+def next_free(day):
+    return is_free(day + datetime.timedelta(days=1))
+
+
+def month(day):
+    return day.month
+
+
+@ss.pure
+def pure_free(day) -> bool:
+    return day in DAYS
+
+
+@ss.pure
+def pure_year(day: datetime.date) -> int:
+    return day.year
+
+
+@ss.pure
+def pure_number(day) -> int:
+    return day % 7
+
+
+@functools.lru_cache
+def cached(day) -> bool:
+    return day == DAY
+
+
+class State(ss.State):
+    n = ss.scalar(int)
+    last = ss.scalar(int)
+    seen = ss.dict(int, int)
+
+
+"""
+
+EVENT = {
+    "day": datetime.date,
+    "other": ss.nullable(datetime.date),
+    "at": datetime.datetime,
+    "local": ss.timestamp("us", "Europe/Berlin"),
+    "plain": ss.timestamp("ms"),
+    "fine": ss.timestamp("ns", "UTC"),
+    "paid": ss.decimal(2),
+    "exact": ss.decimal(4),
+    "k": int,
+    "w": str,
+}
+AT = datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.UTC)
+HOUR = datetime.timedelta(hours=1)
+ROWS: list[dict[str, Any]] = [
+    {
+        "day": AT.date() + datetime.timedelta(days=300 * at),
+        "other": None if at == 1 else datetime.date(2024, 12, 25),
+        "at": AT + (at - 1) * HOUR,
+        # Over the night in which clocks go forward.
+        "local": datetime.datetime(2024, 3, 30, 12 + at, tzinfo=ZoneInfo("Europe/Berlin")),
+        "plain": datetime.datetime(2024, 2, 29, 12, 29 + at),
+        "fine": AT + (at - 1) * HOUR,
+        "paid": Decimal(at * 25) / 100,
+        "exact": Decimal(at * 5000) / 10000,
+        "k": at,
+        "w": "2024-02-29",
+    }
+    for at in range(4)
+]
+TABLE = pa.Table.from_pylist(
+    ROWS,
+    pa.schema(
+        [
+            ("day", pa.date32()),
+            ("other", pa.date32()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("local", pa.timestamp("us", "Europe/Berlin")),
+            ("plain", pa.timestamp("ms")),
+            ("fine", pa.timestamp("ns", "UTC")),
+            ("paid", pa.decimal128(10, 2)),
+            ("exact", pa.decimal128(10, 4)),
+            ("k", pa.int64()),
+            ("w", pa.string()),
+        ]
+    ),
+)
+
+EXPRESSIONS = """
+event.day == DAY
+event.day != DAY
+DAY == event.day
+event.day < DAY
+IN_ORDER[0] < event.day <= DAY
+event.day in DAYS
+event.day not in DAYS
+event.day in IN_ORDER
+event.day in LISTED
+event.day in NAMES
+event.day in (DAY, datetime.date(2025, 1, 1))
+event.day in MIXED.values()
+event.day == MIXED["day"]
+NAMES.get(event.day, "-")
+LISTED.count(event.day)
+event.day == datetime.date(2024, 2, 29)
+event.day == datetime.date.fromisoformat(event.w)
+event.day == Kind.LEAP.value
+event.at == Limits.CUT
+event.other == DAY
+event.other is not None and event.other > DAY
+(event.day, event.k) == (DAY, 0)
+(event.day, event.k) in {(DAY, 0), (DAY, 1)}
+DAY in [event.day]
+DAY in {event.day, event.day}
+any(event.day == one for one in DAYS)
+sum(event.day > one for one in IN_ORDER)
+min(event.day, DAY) == DAY
+max(event.day, DAY) == event.day
+sorted([event.day, DAY])[0] == DAY
+max([DAY, event.day]).year
+(event.day if event.k else DAY) == DAY
+is_free(event.day)
+is_late(event.at)
+is_late(event.at, CUT + HOUR)
+next_free(event.day)
+month(event.day)
+pure_free(event.day)
+pure_year(event.day)
+cached(event.day)
+event.day.year
+event.day.weekday() >= 5
+event.day.isoformat()
+event.day.strftime("%d.%m.%Y")
+event.day.replace(day=1) == datetime.date(2024, 2, 1)
+event.day.isocalendar()[1]
+event.at.hour
+event.at.date() == DAY
+event.at.date() in DAYS
+event.at.time() == datetime.time(12, 30)
+event.at > CUT
+event.at == CUT
+event.at >= CUT - HOUR
+event.at in {CUT, CUT + HOUR}
+event.at + HOUR > CUT
+event.at - CUT > HOUR
+(event.at - CUT).total_seconds()
+(CUT - event.at) // HOUR
+event.at - CUT == datetime.timedelta(0)
+(event.day - DAY).days
+event.day + datetime.timedelta(days=1) == datetime.date(2024, 3, 1)
+(event.at + datetime.timedelta(minutes=event.k)).minute
+datetime.datetime.combine(event.day, datetime.time(1)).hour
+event.local.hour
+event.local > CUT
+(event.local + datetime.timedelta(days=1)).hour
+(event.local + datetime.timedelta(days=1)).isoformat()
+event.plain == PLAIN
+event.plain > PLAIN
+event.plain.minute
+event.fine == CUT
+event.fine < CUT
+event.paid == FREE
+event.paid == Decimal("0.25")
+event.paid >= FREE
+event.paid in PRICES
+PRICES.get(event.paid, 0)
+event.paid in {FREE}
+int(event.paid * Decimal(100))
+float(event.paid + FREE)
+event.paid * Decimal("2") == Decimal("1.00")
+(event.paid - Decimal("0.1")).quantize(Decimal("0.1")) == Decimal("0.4")
+event.exact == event.paid + Decimal(0) + event.paid
+isinstance(event.day, datetime.date)
+str(event.at - CUT)
+"""
+
+STATEMENTS = """
+d = event.day
+emit(1, int(d == DAY))
+e, k = event.day, event.k
+emit(2, int(e in DAYS) + k)
+y = event.day.year
+emit(3, y)
+key = (event.day.year, event.day.month)
+emit(4, key[0] * 100 + key[1])
+if event.day == DAY:
+    emit(5, 1)
+elif event.day > DAY:
+    emit(5, 2)
+late = event.at > CUT
+if late and state.n >= 0:
+    emit(6, event.k)
+until = event.at + HOUR
+if until > CUT:
+    emit(7, until.hour)
+limit = CUT if event.k > 1 else CUT - HOUR
+emit(8, int(event.at > limit))
+try:
+    emit(9, PRICES[event.paid])
+except KeyError:
+    emit(9, -1)
+days = [event.day, DAY]
+emit(10, days.index(DAY) if event.k else 7)
+span = event.at - CUT
+emit(11, span.days)
+first = min(event.day, DAY)
+if first in DAYS:
+    emit(12, first.day)
+cents = event.paid * Decimal(100)
+emit(13, int(cents))
+"""
+
+# What is refused, the column or constant that the message names, and what it says to write, which
+# gives what Python gives.
+REFUSED = [
+    (
+        "event.at > PLAIN",
+        "PLAIN has none",
+        "event.at > PLAIN.replace(tzinfo=datetime.timezone.utc)",
+    ),
+    (
+        "event.at == PLAIN",
+        "PLAIN has none",
+        "event.at == PLAIN.replace(tzinfo=datetime.timezone.utc)",
+    ),
+    ("event.plain > CUT", "take it in UTC, ss.when(event.plain)", None),
+    ("event.at == DAY", "take its date, event.at.date()", "event.at.date() == DAY"),
+    ("event.day == CUT", "take its date, CUT.date()", "event.day == CUT.date()"),
+    ("event.k == DAY", "event.k, an int, is never equal to a date", None),
+    ("event.timestamp > CUT", 'ss.when(event.timestamp, "us")', None),
+    ("event.w == DAY", "event.w, a str, is never equal to a date", None),
+    ("event.day == event.at", "make times of both", None),
+    ("event.at < event.plain", "one of milliseconds", None),
+    (
+        "event.paid == event.exact",
+        "make Decimals of both",
+        "event.paid + Decimal(0) == event.exact + Decimal(0)",
+    ),
+    ("event.at - event.fine > 0", "one of nanoseconds", None),
+    ("event.at - event.at > HOUR", "ss.when(event.x) - ss.when(event.y)", None),
+    (
+        "event.paid * 2 == Decimal(1)",
+        "make Decimals of the columns",
+        "(event.paid + Decimal(0)) * 2 == Decimal(1)",
+    ),
+    (
+        "-event.paid == Decimal(1)",
+        "make Decimals of the columns",
+        "-(event.paid + Decimal(0)) == Decimal(1)",
+    ),
+    (
+        "abs(event.paid) == FREE",
+        "make Decimals of the columns",
+        "abs(event.paid + Decimal(0)) == FREE",
+    ),
+    ("event.day // 7 == DAY", "made of the number that a date is", None),
+    ("event.paid * 0.5 > FREE", "make Decimals of the columns", None),
+    ("event.paid * FREE * 0.5 > FREE", "write a Decimal for the float", None),
+    (
+        "event.k + HOUR > HOUR",
+        "datetime.timedelta(seconds=event.k)",
+        "datetime.timedelta(seconds=event.k) + HOUR > HOUR",
+    ),
+    ("state.last == DAY", "N = (x - datetime.date(1970, 1, 1)).days", None),
+    ("state.last in DAYS", "let it meet what depends on the event alone", None),
+    ("state.last > CUT", "let it meet what depends on the event alone", None),
+    ("state.last == FREE", "of cents", None),
+    ("DAY in state.seen", "(x - datetime.date(1970, 1, 1)).days", None),
+    ("(event.day, state.n) == (DAY, 0)", "let it meet what depends on the event alone", None),
+]
+
+
+def lines(text: str) -> list[str]:
+    return [one for one in text.strip().split("\n") if one]
+
+
+def python_rows(namespace: dict[str, Any], text: str) -> list[Any]:
+    """What the lines emit, over dates, times and decimals."""
+    rows: list[Any] = []
+
+    def emit(*values: Any) -> None:
+        rows.append(values[0] if len(values) == 1 else values)
+
+    scope = {**namespace, "state": SimpleNamespace(n=0), "emit": emit}
+    body = "".join(f"    {line}\n" for line in text.split("\n"))
+    exec(f"def process(event):\n{body}", scope)
+    for row in ROWS:
+        scope["process"](SimpleNamespace(**row))
+    return rows
+
+
+def given(operator: ss.Operator) -> list[Any]:
+    result = run_engine(operator, TABLE, horizon=0)
+    assert_identical(result, run_oracle(operator, TABLE))
+    return result.output.to_pylist()
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_expressions_of_an_event_give_what_python_gives(part: int, tmp_path: Path) -> None:
+    written = lines(EXPRESSIONS)[part::3]
+    text = "def process(state, event, emit):\n    emit(\n"
+    text += "".join(f"        {one},\n" for one in written) + "    )\n"
+    module = load(HEADER + text, "own_values", tmp_path)
+    wanted = [python_rows(vars(module), f"emit({one})") for one in written]
+    emits = {f"c{at}": type(rows[0]) for at, rows in enumerate(wanted)}
+    operator = ss.operator(state=module.State, event=EVENT, emits=emits)(module.process)
+    found = given(operator)
+    for at, one in enumerate(written):
+        assert [row[f"c{at}"] for row in found] == wanted[at], one
+
+
+def test_statements_give_what_python_gives(tmp_path: Path) -> None:
+    text = STATEMENTS.strip()
+    body = "".join(f"    {line}\n" for line in text.split("\n"))
+    source = f"{HEADER}def process(state, event, emit):\n{body}"
+    module = load(source, "own_statements", tmp_path)
+    emits = {"at": int, "v": int}
+    operator = ss.operator(state=module.State, event=EVENT, emits=emits)(module.process)
+    found = [(row["at"], row["v"]) for row in given(operator)]
+    assert found == python_rows(vars(module), text)
+
+
+def test_what_has_no_answer_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    advised = []
+    for at, (wrong, said, right) in enumerate(REFUSED):
+        source = f"{HEADER}def process(state, event, emit):\n    emit({wrong})\n"
+        module = load(source, f"refused{at}", tmp_path)
+        with pytest.raises(ss.CompileError) as caught:
+            declared = ss.operator(state=module.State, event=EVENT, emits={"v": bool})
+            ss.Engine(declared(module.process), horizon=0).close()
+        assert said in str(caught.value), wrong
+        advised += [right] if right else []
+    text = "def process(state, event, emit):\n    emit(" + ", ".join(advised) + ")\n"
+    module = load(HEADER + text, "advised", tmp_path)
+    emits = {f"c{at}": bool for at in range(len(advised))}
+    operator = ss.operator(state=module.State, event=EVENT, emits=emits)(module.process)
+    found = given(operator)
+    for at, one in enumerate(advised):
+        expected = python_rows(vars(module), f"emit({one})")
+        assert [row[f"c{at}"] for row in found] == expected, one
+
+
+def test_numbers_of_columns_are_what_they_were(tmp_path: Path) -> None:
+    """Arithmetic and comparisons with numbers, what a function marked as pure is given."""
+    expressions = {
+        "event.day // 7": [(one["day"] - datetime.date(1970, 1, 1)).days // 7 for one in ROWS],
+        "event.paid": [int(one["paid"] * 100) for one in ROWS],
+        "event.paid * 2 + 1": [int(one["paid"] * 200) + 1 for one in ROWS],
+        "event.at - event.at + event.k": [0, 1, 2, 3],
+        "pure_number(event.day)": [
+            (one["day"] - datetime.date(1970, 1, 1)).days % 7 for one in ROWS
+        ],
+        "int(str(event.paid))": [int(one["paid"] * 100) for one in ROWS],
+    }
+    text = f"def process(state, event, emit):\n    emit({', '.join(expressions)})\n"
+    module = load(HEADER + text, "numbers_of_columns", tmp_path)
+    emits = {f"c{at}": int for at in range(len(expressions))}
+    operator = ss.operator(state=module.State, event=EVENT, emits=emits)(module.process)
+    found = given(operator)
+    for at, (one, wanted) in enumerate(expressions.items()):
+        assert [row[f"c{at}"] for row in found] == wanted, one
+
+
+def test_nanoseconds_tell_times_apart() -> None:
+    when = ss.when(1_709_209_800_000_000_500, "ns", "UTC")
+    same = ss.when(1_709_209_800_000_000_500, "ns", "UTC")
+    assert when == same
+    assert when != AT
+    assert when > AT
+    assert AT < when
+    assert when >= AT
+    assert not when <= AT
+    assert when + HOUR > AT + HOUR
+    assert (when + HOUR).nanosecond == 500
+    assert (when - HOUR) != AT - HOUR
+    assert ss.when(1_709_209_800_000_000, "us", "UTC") == AT
+
+
+def test_when_takes_what_is_a_date_or_time_already() -> None:
+    assert ss.when(datetime.date(2024, 2, 29)) == AT.replace(hour=0, minute=0)  # type: ignore[arg-type]
+    assert ss.when(AT, zone="Europe/Berlin").hour == 13  # type: ignore[arg-type]
