@@ -88,8 +88,8 @@ class Kept:
         full: what is said when one is full.
         opened: ``opened(state, place)`` is called when a window has its first event.
         goes_on: ``goes_on(state, place)``: whether the window behind that one has an event too.
-        is_past: ``is_past(state, key, pane)``: whether a window that has ended had this pane, or one
-            behind it, which ``spans`` says.
+        is_past: ``is_past(state, key, pane)``: whether a window that has ended had this pane, or
+            one behind it, which ``spans`` says.
     """
 
     record: Any
