@@ -18,6 +18,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.options import integer
+from specstream.structures import increment
 
 __all__ = ["AROUND", "least_distance", "nearest_neighbours"]
 
@@ -31,10 +32,11 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     """The ``k`` nearest earlier points of each point in the unit square, among those around it.
 
     Events have two columns ``x`` and ``y``, floats in [0, 1). For each event up to ``k`` rows
-    ``(neighbour, distance, rank)`` are emitted: the sequence number of an earlier event, its
-    Euclidean distance, and 1 for the nearest, 2 for the next and so on. Points are compared by the
-    squares of their distances; of equal ones the one with the lower number comes first. Then the
-    point itself is put into its bucket; a full bucket forgets its oldest point.
+    ``(neighbour, distance, rank)`` are emitted: the number of an earlier point, its Euclidean
+    distance, and 1 for the nearest, 2 for the next and so on. Points are numbered from 0 in the
+    order of their events, whatever their sources; one that raises has no number. Points are
+    compared by the squares of their distances; of equal ones the one with the lower number comes
+    first. Then the point itself is put into its bucket; a full bucket forgets its oldest point.
 
     Only the point's own bucket and the up to eight around it are looked at, and of these none that
     is farther away than ``k`` points that have been found. So a neighbour closer
@@ -42,17 +44,15 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     diagonals of a bucket never is, and a point with none around it emits nothing. Take a coarse
     grid where points are few.
 
-    Where events are submitted (``engine.submit``), each source counts its own: give it one source,
-    or a number may stand for several points.
-
     Args:
         grid: buckets along each axis, 1 to 1000; a bucket is 1 / grid wide.
         per_bucket: points kept in a bucket, 1 to 65536; all buckets together keep at most 1.4e9.
         k: neighbours to find, 1 to 65536.
 
     State: ``xs``, ``ys`` (float64) and ``ids`` (int64), each (grid * grid, per_bucket), bucket
-    ``row * grid + column``; and ``counts`` (grid * grid), the number of points that were ever put
-    into a bucket.
+    ``row * grid + column``; ``counts`` (grid * grid), the number of points that were ever put into
+    a bucket; and ``points``, the number of all. A snapshot of a version without that can be
+    restored.
 
     Raises:
         ConfigurationError: an argument has a value that it cannot have.
@@ -84,8 +84,9 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
         ys = ss.array(float, (grid * grid, per_bucket))
         ids = ss.array(int, (grid * grid, per_bucket))
         counts = ss.array(int, grid * grid)
+        points = ss.scalar(int)
         squares = ss.scratch(float, k)  # the nearest so far, in order: squared distance
-        nearest = ss.scratch(int, k)  # and sequence number
+        nearest = ss.scratch(int, k)  # and number
 
     @ss.operator(
         state=NeighbourState,
@@ -154,7 +155,11 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
         slot = count % per_bucket
         state.xs[own, slot] = x
         state.ys[own, slot] = y
-        state.ids[own, slot] = event.sequence
+        number = increment(state, "points") - 1
+        if number == 0 and state.counts.any():  # restored from a version that did not count
+            number = state.ids.max() + 1
+            state.points = number + 1
+        state.ids[own, slot] = number
         state.counts[own] = count + 1
 
     return process

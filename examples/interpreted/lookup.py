@@ -102,6 +102,8 @@ def checking(address: tuple[str, int]) -> ss.Operator:
         interpreted=True,
     )
     def checked(state, event, emit):
+        if event.amount <= 0:
+            raise ValueError(f"an order of {event.amount} by customer {event.customer}")
         limit = ask(event.customer)
         owes = state.owes.get(event.customer, 0) + event.amount
         if owes > limit:

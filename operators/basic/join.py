@@ -58,7 +58,8 @@ def join(
     An event takes time in proportion to the other window, whatever matches, and what it has read
     there conflicts with every event of that input. Where what matches is equality with the latest
     value of a key, :func:`enrich` does it without both. Windows by time need events in the order of
-    their times.
+    their times: the operator raises ValueError for one before the last one of either input, as a
+    later table may have; with ``submit``, or ``watermark=`` in Spark, there is none.
 
     >>> import specstream as ss
     >>> from specstream.operators.basic import join
@@ -121,6 +122,8 @@ def join(
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         if by_time:
+            _check_order(state.left_times, event.timestamp)
+            _check_order(state.right_times, event.timestamp)
             _forget(state.lefts, state.left_times, event.timestamp, left_window)
             _forget(state.rights, state.right_times, event.timestamp, right_window)
         if event.changed("left"):
@@ -147,6 +150,15 @@ def join(
                 state.right_times.append(event.timestamp)
 
     return process
+
+
+def _check_order(times: Any, now: Any) -> None:
+    """Inside an operator: what has left a window cannot be found by an event that is older."""
+    if times and now < times[-1]:
+        raise ValueError(
+            f"join: an event at {now}, and the last one was at {times[-1]}; sort the events "
+            "of all tables, submit() them, or take watermark= in Spark"
+        )
 
 
 def _forget(kept: Any, times: Any, now: Any, window: Any) -> None:

@@ -44,6 +44,9 @@ def inventory(hold: int, item: type = str) -> ss.Operator:
     and ``timers`` by reservation. Events of different items do not conflict. Timers fire one after
     the other, those of confirmed and cancelled reservations never.
 
+    Events count in the order in which they come. One may be older than one before it, as in a later
+    table: a reservation ends ``hold`` after its own time, before the next event if that has passed.
+
     The operator raises ValueError for another action, a quantity that is not positive, what an
     action needs and is null, and a reservation whose number is in use; and OverflowError where what
     is available of an item would not fit into 64 bits. What is held is not counted: where more than

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
 from specstream.declarations.options import integer, one_of
+from specstream.structures import increment
 
 __all__ = ["leaderboard"]
 
@@ -41,10 +42,13 @@ def leaderboard(
             last place is a look at all players; with n, each n + 1st or fewer.
         player: type of the column, ``int`` or ``str``; with another name for it ``{"team": str}``.
 
-    State: ``scores``, a dict by player with the score, and time and sequence number of the event
-    that reached it; ``board``, the list in order: (-1 - score, time, sequence number, player),
-    where the code of a string stands for it; ``outside``, whether there are players that are not on
-    the board.
+    State: ``changes``, how many scores were reached so far; ``scores``, a dict by player with the
+    score and the ``number`` of this change; ``board``, the list in order: (-1 - score, number,
+    player), where the code of a string stands for it; ``outside``, whether there are players that
+    are not on the board.
+
+    What is reached first goes by the order in which events commit: of several sources their order
+    keys, and a table after the one before, whatever its times.
 
     With "best", and "sum" of points that are not negative, no player falls, and an event takes time
     for the board alone, however many players there are.
@@ -75,12 +79,12 @@ def leaderboard(
 
     class Score(ss.Record):
         score: int
-        at: int
         number: int
 
     class LeaderboardState(ss.State):
+        changes = ss.scalar(int)
         scores = ss.dict(player, Score)
-        board = ss.list((int, int, int, int))
+        board = ss.list((int, int, int))
         outside = ss.scalar(bool)
 
     @ss.operator(
@@ -107,11 +111,12 @@ def leaderboard(
                 score = max(score, known.score)
             if score == known.score:
                 return
-            before = (~known.score, known.at, known.number, code)
+            before = (~known.score, known.number, code)
             if before <= board[-1]:
                 was_at = bisect.bisect_left(board, before)
-        entry = (~score, event.timestamp, event.sequence, code)
-        state.scores[this] = Score(score, event.timestamp, event.sequence)
+        number = increment(state, "changes")
+        entry = (~score, number, code)
+        state.scores[this] = Score(score, number)
         belongs = not state.outside or entry < board[-1]
         if was_at < 0 and not belongs:
             return
@@ -125,13 +130,13 @@ def leaderboard(
                 board.pop()
                 state.outside = True
         if state.outside and len(board) < places:
-            every = [(~one.score, one.at, one.number, who | 0) for who, one in state.scores.items()]
+            every = [(~one.score, one.number, who | 0) for who, one in state.scores.items()]
             every.sort()
             board.clear()
             board.extend(every[:kept])
 
         for place in range(min(places, len(board))):
             if place >= len(old) or board[place] != old[place]:
-                emit(place + 1, board[place][3], ~board[place][0])
+                emit(place + 1, board[place][2], ~board[place][0])
 
     return process

@@ -109,7 +109,10 @@ def token_bucket(
         bucket = state.buckets.get(this)
         if bucket is not None:
             if now < bucket.at:
-                raise ValueError(f"token_bucket: request at {now}; the last was at {bucket.at}")
+                raise ValueError(
+                    f"token_bucket: request at {now}; the last was at {bucket.at}; sort the events "
+                    "of all tables, submit() them, or take watermark= in Spark"
+                )
             # What has not expired was written less than `filling` ago, so nothing overflows here.
             level = min(full, bucket.level + (now - bucket.at) * refill)
 

@@ -158,10 +158,14 @@ def top_routes(
             return
         now = event.timestamp
         if len(state.trips) > 0 and now < state.trips[-1][0]:
-            raise ValueError(f"top_routes: trip at {now}; the last was at {state.trips[-1][0]}")
+            raise ValueError(
+                f"top_routes: trip at {now}; the last was at {state.trips[-1][0]}; sort the "
+                "events of all tables, submit() them, or take watermark= in Spark"
+            )
 
         old = [route for _, _, route in state.board[:routes]]
-        while len(state.trips) > 0 and now - state.trips[0][0] >= window:
+        # A difference below 0 is one that does not fit into 64 bits.
+        while len(state.trips) > 0 and not 0 <= now - state.trips[0][0] < window:
             _, gone = state.trips.popleft()
             count(state, gone, -1, 0)
         route = start * cells * cells + end

@@ -115,7 +115,10 @@ def velocity(
         known = state.cards.get(own)
         if known is not None:
             if now < known.at:
-                raise ValueError(f"velocity: payment at {now}; the card's last was at {known.at}")
+                raise ValueError(
+                    f"velocity: payment at {now}; the card's last was at {known.at}; sort the "
+                    "events of all tables, submit() them, or take watermark= in Spark"
+                )
             first, number, total = known.first, known.next, known.total
             # What leaves now was within the window of the card's last payment, which is less than
             # one window ago: so it has not expired before it is subtracted.

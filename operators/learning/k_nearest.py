@@ -17,6 +17,7 @@ import specstream as ss
 from specstream.declarations.chosen_columns import named_column
 from specstream.declarations.options import integer, number, refused
 from specstream.operators.learning.features import check_features, column_names
+from specstream.structures import increment
 
 __all__ = ["k_nearest"]
 
@@ -56,8 +57,9 @@ def k_nearest(
             and they are forgotten sooner.
 
     State: ``points`` (cells * cells * per_cell, features), of which each cell has ``per_cell``
-    rows; ``labels`` and ``ids`` (sequence numbers) of these points; and ``counts`` (cells * cells),
-    how many were ever put into a cell. With one feature there are ``cells`` cells.
+    rows; ``labels`` and ``ids`` of these points, numbered in the order in which they came;
+    ``learned``, how many came; and ``counts`` (cells * cells), how many were ever put into a cell.
+    With one feature there are ``cells`` cells.
 
     The operator raises ValueError for a feature that is NaN or larger than 1e100 (or less than
     -1e100).
@@ -100,6 +102,7 @@ def k_nearest(
         labels = ss.array(of, cells * rows * per_cell)
         ids = ss.array(int, cells * rows * per_cell)
         counts = ss.array(int, cells * rows)
+        learned = ss.scalar(int)
         squares = ss.scratch(float, k)  # the nearest so far, in order: squared distance
         nearest = ss.scratch(int, k)  # and row of points
 
@@ -179,7 +182,7 @@ def k_nearest(
         place = own * per_cell + state.counts[own] % per_cell
         state.points[place] = x
         state.labels[place] = known
-        state.ids[place] = event.sequence
+        state.ids[place] = increment(state, "learned")
         state.counts[own] += 1
 
     return process

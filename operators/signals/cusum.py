@@ -33,8 +33,9 @@ def cusum(
     """Two-sided CUSUM: an alarm when the values of a key have shifted up or down.
 
     Events have the columns ``key`` and ``value``, a float. An alarm is a row ``(key, up, sum,
-    since)``: whether the values have gone up, the sum that has passed the threshold, and the
-    sequence number of the event with which it left 0. Then both sums begin at 0 again.
+    since)``: whether the values have gone up, the sum that has passed the threshold, and the time
+    of the event with which it left 0: its number, without ``order_by=``. Then both sums begin at 0
+    again.
 
     Usual settings, in standard deviations of the values when all is well: a drift of half of the
     shift that matters, like 0.5, and a threshold of 4 or 5.
@@ -113,9 +114,9 @@ def cusum(
             return
 
         if sums.high == 0.0:
-            sums.high_since = event.sequence
+            sums.high_since = event.timestamp
         if sums.low == 0.0:
-            sums.low_since = event.sequence
+            sums.low_since = event.timestamp
         sums.high = max(0.0, sums.high + above - drift)
         sums.low = max(0.0, sums.low - above - drift)
 

@@ -80,6 +80,10 @@ def exponential_average(
     class ExponentialAverageState(ss.State):
         averages = ss.dict(key, Average, limit=limit)
 
+    def faded(age: int) -> float:
+        """What is left of a weight; an age below 0 is one that does not fit into 64 bits."""
+        return 0.5 ** (age / half_life) if age >= 0 else 0.0
+
     @ss.operator(
         state=ExponentialAverageState,
         event={keyed: key, value: float},
@@ -97,10 +101,10 @@ def exponential_average(
         if not is_by_time:
             average.weight *= decay_of_an_event
         elif event.timestamp >= average.newest:
-            average.weight *= 0.5 ** ((event.timestamp - average.newest) / half_life)
+            average.weight *= faded(event.timestamp - average.newest)
             average.newest = event.timestamp
         else:
-            weight = 0.5 ** ((average.newest - event.timestamp) / half_life)
+            weight = faded(average.newest - event.timestamp)
 
         # From the heavier of the two, so that a large mean that has almost no weight leaves no
         # rounding error of its own size.

@@ -16,6 +16,8 @@ without giving back one.
 ...     locks = ss.locks(100)
 >>> @ss.operator(state=Accounts, event={"account": int, "amount": int}, emits={"balance": int})
 ... def book(state, event, emit):
+...     if event.account < 0 or not 0 < event.amount <= 1_000_000_000:
+...         raise ValueError("no such account, or no such amount")
 ...     with state.locks[event.account]:
 ...         state.balance[event.account] += event.amount
 ...         balance = state.balance[event.account]

@@ -49,6 +49,8 @@ def latest(
     ...     emits={"account": int, "balance": int},
     ... )
     ... def book(state, event, emit):
+    ...     if event.account < 0 or not 0 < event.amount <= 1_000_000_000:
+    ...         raise ValueError("no such account, or no such amount")
     ...     state.balance[event.account] += event.amount
     ...     emit(event.account, state.balance[event.account])
     >>> log = []

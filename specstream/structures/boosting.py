@@ -62,6 +62,8 @@ def boosted(field: Any, /, **operations: Function | tuple[Function, Function]) -
     ...     balances = boosted(ss.array(int, 1000), deposit=(deposit, withdraw))
     >>> @ss.operator(state=Bank, event={"account": int, "cents": int}, emits={"balance": int})
     ... def deposits(state, event, emit):
+    ...     if event.account < 0 or not 0 < event.cents <= 1_000_000_000:
+    ...         raise ValueError("no such account, or no such amount")
     ...     emit(state.balances.deposit(event.account, event.cents))
     >>> with ss.Engine(deposits, threads=2, horizon=8, chunk=1) as engine:
     ...     rows = engine.process({"account": [1, 2, 1, 2], "cents": [5, 7, 10, 1]})

@@ -88,6 +88,8 @@ class Kept:
         full: what is said when one is full.
         opened: ``opened(state, place)`` is called when a window has its first event.
         goes_on: ``goes_on(state, place)``: whether the window behind that one has an event too.
+        is_past: ``is_past(state, key, pane)``: whether a window that has ended had this pane, or
+            one behind it, which ``spans`` says.
     """
 
     record: Any
@@ -99,6 +101,7 @@ class Kept:
     full: str
     opened: Any
     goes_on: Any
+    is_past: Any
 
 
 class Span(Record):
@@ -265,14 +268,19 @@ def _into_panes(of: Kept) -> Any:
     """Adds an event to its pane, and opens the windows of one that is new."""
     record, add, opened, size = of.record, of.add, of.opened, of.grid.pane
     length, step, origin, least = of.grid.length, of.grid.step, of.grid.origin, of.grid.least
+    is_past = of.is_past
 
     def put(state, key, position, event):
         last = (position - origin) // step * step + origin
         if last + length <= position:
             return  # between two windows
-        at = (*key, (position - origin) // size)
-        if at not in state.panes:
+        pane = (position - origin) // size
+        at = (*key, pane)
+        is_new = at not in state.panes
+        if is_new:
             state.panes[at] = record()
+        # What a window that has ended has had of a pane stays in the record of the next ones.
+        if is_new or is_past(state, (*key, 0), pane):
             for start in range(last, max(position - length, least - 1), -step):
                 opened(state, (*key, start))
         add(state.panes[at], event)
@@ -306,11 +314,20 @@ def collected(of: Kept) -> Contents:
         while kept.first < kept.following and state.positions[(*key, kept.first)] < at[-1]:
             del state.rows[(*key, kept.first)], state.positions[(*key, kept.first)]
             kept.first += 1
-        row = values([state.rows[(*key, number)] for number in range(kept.first, kept.following)])
+        end = at[-1] + length
+        row = values(
+            [
+                state.rows[(*key, number)]
+                for number in range(kept.first, kept.following)
+                if at[-1] <= state.positions[(*key, number)] < end
+            ]
+        )
         if not goes_on(state, at):
-            for number in range(kept.first, kept.following):
-                del state.rows[(*key, number)], state.positions[(*key, number)]
-            del state.kept[whole]
+            while kept.first < kept.following and state.positions[(*key, kept.first)] < end:
+                del state.rows[(*key, kept.first)], state.positions[(*key, kept.first)]
+                kept.first += 1
+            if kept.first == kept.following:
+                del state.kept[whole]
         return row
 
     fields = {

@@ -80,7 +80,8 @@ def by_count(
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
     of = declared(what, record, event, key, result, emits, limit, name, collect)
     grid = Grid(length, step, 0, 0)
-    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, _open, _goes_on)
+    known = (_open, _goes_on, _is_past)
+    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, *known)
     kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
     fields = {**kept.fields, "counts": kept_in_dict(of, of.place, int)}
@@ -107,3 +108,8 @@ def _open(state, at):
 def _goes_on(state, at):
     """The next event may always come."""
     return True
+
+
+def _is_past(state, key, pane):
+    """Numbers come in their order."""
+    return False

@@ -25,9 +25,11 @@ from specstream.errors import ConfigurationError, DeclarationError
 
 __all__ = [
     "EARLY",
+    "IN_ORDER",
     "LATE",
     "LIMIT",
     "LONGEST",
+    "NEVER",
     "ON_TIME",
     "Clock",
     "Windowed",
@@ -41,6 +43,10 @@ __all__ = [
 EARLY, ON_TIME, LATE = "early", "on time", "late"
 LIMIT = 2**24
 LONGEST = 2**61
+IN_ORDER = "sort the events of all tables, submit() them, or take watermark= in Spark"
+"""What is to be done about an event that is too old."""
+NEVER = -(2**63)
+"""Before all times."""
 FARTHEST = 2**62
 """Of times, on either side of 0: where a window begins and ends is within 64 bits then."""
 

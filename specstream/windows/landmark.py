@@ -9,7 +9,15 @@ from specstream.declarations.options import integer
 from specstream.declarations.records import Record
 from specstream.declarations.state import State
 from specstream.operator.operator import Operator, operator
-from specstream.windows.declared import EARLY, LIMIT, ON_TIME, declared, kept_in_dict, takes
+from specstream.windows.declared import (
+    EARLY,
+    IN_ORDER,
+    LIMIT,
+    ON_TIME,
+    declared,
+    kept_in_dict,
+    takes,
+)
 
 __all__ = ["by_landmark"]
 
@@ -18,9 +26,10 @@ __all__ = ["by_landmark"]
 
 
 class Landmark(Record):
-    """When a window began, and how many events it has."""
+    """When a window began, when its last event came, and how many it has."""
 
     start: int = 0
+    last: int = 0
     count: int = 0
 
 
@@ -60,7 +69,11 @@ def by_landmark(
         limit: see there.
         name: see there.
 
-    Without ``order_by=`` times are numbers of events.
+    Without ``order_by=`` times are numbers of events. An event may be older than one before it, as
+    in a later table: events count in the order in which they come, so that the window that it
+    begins may have earlier times than one that has ended. But within a window times do not go back:
+    the operator raises ValueError for an event before the last one of the open window of its key.
+    With ``submit``, or ``watermark=`` in Spark, there is none.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.
@@ -105,10 +118,16 @@ def by_landmark(
             if not begins(event):
                 return
             state.windows[at] = record()
-            state.landmarks[at] = Landmark(event.timestamp, 0)
-        add(state.windows[at], event)
-        state.landmarks[at].count += 1
+            state.landmarks[at] = Landmark(event.timestamp, event.timestamp, 0)
         landmark = state.landmarks[at]
+        if event.timestamp < landmark.last:
+            raise ValueError(
+                f"{name}: an event at {event.timestamp}, and the last one of the open window of "
+                f"its key was at {landmark.last}; {IN_ORDER}"
+            )
+        landmark.last = event.timestamp
+        landmark.count += 1
+        add(state.windows[at], event)
         if ends(event):
             emit(*key, landmark.start, event.timestamp, ON_TIME, *values(state.windows[at]))
             del state.windows[at], state.landmarks[at]

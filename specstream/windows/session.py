@@ -9,11 +9,13 @@ from typing import Any
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer
 from specstream.declarations.records import Record
-from specstream.declarations.state import State
+from specstream.declarations.state import State, scalar
 from specstream.operator.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
+    IN_ORDER,
     LIMIT,
+    NEVER,
     ON_TIME,
     Clock,
     declared,
@@ -73,6 +75,14 @@ def by_session(
 
     Its state has timers, so it takes tables with times (``order_by=``).
 
+    An event may be older than one before it, as in a later table. Within the open session of its
+    key it is one more, which ``add`` gets behind the others; less than ``gap`` before its start, it
+    is the new start. The operator raises ValueError for an event that might belong to a session
+    that has been emitted, as it comes before the end of the last one of any key, and not within an
+    open one of its own; and for one that comes ``gap`` or more before the start of that. So the
+    sessions are those of all other events in the order of their times. With ``submit``, or
+    ``watermark=`` in Spark, there are no such events.
+
     Raises:
         ConfigurationError: an option is not what it must be; names it.
 
@@ -101,12 +111,23 @@ def by_session(
         "windows": kept_in_dict(of, of.place, record),
         "sessions": kept_in_dict(of, of.place, Session),
         "ends": timers_field(of.place),
+        "ended": scalar(int, NEVER),
     }
 
     def ended(state, timer, emit):
         session = state.sessions.pop(timer.key)
         window = state.windows.pop(timer.key)
+        state.ended = timer.at
         emit(*timer.key[:-1], session.start, timer.at, ON_TIME, *values(window))
+
+    def begins(state, at, time):
+        """A session begins at this time, which no session that was emitted has."""
+        if time < state.ended:
+            raise ValueError(
+                f"{name}: an event at {time}, and sessions have ended up to {state.ended}; "
+                f"{IN_ORDER}"
+            )
+        state.sessions[at].start = time
 
     @operator(
         state=type("Sessions", (State,), fields),
@@ -117,19 +138,28 @@ def by_session(
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
-        within(event.timestamp)
+        time = event.timestamp
+        within(time)
         at = (*key, 0)
-        # One whose result has raised is over, and still there.
-        if at not in state.windows or event.timestamp - state.sessions[at].last >= gap:
+        # Without a timer it is over: its result has raised.
+        if at not in state.ends:
             state.windows[at] = record()
-            state.sessions[at] = Session(event.timestamp, event.timestamp, 0)
-        add(state.windows[at], event)
-        state.sessions[at].last = event.timestamp
-        state.sessions[at].count += 1
-        end = event.timestamp + gap
-        state.ends.set(at, end)
+            state.sessions[at] = Session(time, time, 0)
+            begins(state, at, time)
         session = state.sessions[at]
+        if time <= session.start - gap:
+            raise ValueError(
+                f"{name}: an event at {time}, and the open session of its key begins at "
+                f"{session.start}, no less than {gap} later; {IN_ORDER}"
+            )
+        if time < session.start:
+            begins(state, at, time)
+        if time >= session.last:
+            session.last = time
+            state.ends.set(at, time + gap)
+        add(state.windows[at], event)
+        session.count += 1
         if early > 0 and session.count % early == 0:
-            emit(*key, session.start, end, EARLY, *values(state.windows[at]))
+            emit(*key, session.start, session.last + gap, EARLY, *values(state.windows[at]))
 
     return process

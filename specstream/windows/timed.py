@@ -8,14 +8,16 @@ from typing import Any
 
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer
-from specstream.declarations.state import State
+from specstream.declarations.state import State, scalar
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import (
     EARLY,
+    IN_ORDER,
     LIMIT,
     LONGEST,
+    NEVER,
     ON_TIME,
     Clock,
     declared,
@@ -96,6 +98,12 @@ def by_time(
     opened and closed at once. Where ``result`` raises, the window has ended without a row, and what
     was kept of it stays in the state.
 
+    An event may be older than one before it, as in a later table: ``add`` gets it behind the
+    others, and ``collect`` keeps it there. The operator raises ValueError for one that has come too
+    late for one of its windows: a window, of any key, has ended that ends no earlier. So the
+    windows are those of all other events in the order of their times. With ``submit``, or
+    ``watermark=`` in Spark, there are no such events.
+
     Raises:
         ConfigurationError: an option is not what it must be; names it.
 
@@ -128,16 +136,24 @@ def by_time(
 
     def opened(state, at):
         if at not in state.ends:
-            state.ends.set(at, at[-1] + length)
+            end = at[-1] + length
+            if end <= state.ended:
+                raise ValueError(
+                    f"{name}: an event of the window from {at[-1]} to {end}, and windows up to "
+                    f"{state.ended} have ended; {IN_ORDER}"
+                )
+            state.ends.set(at, end)
 
     def goes_on(state, at):
         return (*at[:-1], at[-1] + step) in state.ends
 
     grid = Grid(length, step, origin, _FIRST)
-    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, opened, goes_on)
+    known = (opened, goes_on, _is_past)
+    every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, *known)
     kept = contents_of(what, every, merge, remove, collect)
     put, value, columns = kept.put, kept.value, of.columns
     fields: dict[str, Any] = {**kept.fields, "ends": timers_field(of.place)}
+    fields["ended"] = scalar(int, NEVER)
     if early and "windows" not in kept.fields:
         raise ConfigurationError(
             f"{what}: early={early} goes with windows that are kept each by itself: leave merge= "
@@ -160,6 +176,7 @@ def by_time(
             del state.counts[at]
 
     def ended(state, timer, emit):
+        state.ended = timer.at
         forgotten(state, timer.key)
         emit(*timer.key, timer.key[-1] + length, ON_TIME, *value(state, timer.key))
 
@@ -177,6 +194,12 @@ def by_time(
         counted(state, key, event.timestamp, emit)
 
     return process
+
+
+def _is_past(state, key, pane):
+    """Whether the window of a key that has ended last had the pane, or one behind it."""
+    span = state.spans.get(key)
+    return span is not None and pane < span.until
 
 
 def _uncounted(state, key, time, emit):

@@ -21,6 +21,7 @@ from specstream.windows.declared import (
     LATE,
     LIMIT,
     LONGEST,
+    NEVER,
     ON_TIME,
     Clock,
     declared,
@@ -34,8 +35,6 @@ __all__ = ["by_column"]
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
-
-_NEVER = -(2**63)
 
 
 def by_column(
@@ -136,7 +135,7 @@ def by_column(
     fields_of_place = dict(zip((*columns, "start"), of.place, strict=True))
     place: Any = type("Place", (Record,), {"__annotations__": fields_of_place})
     fields: dict[str, Any] = {
-        "latest": scalar(int, _NEVER),
+        "latest": scalar(int, NEVER),
         "dropped": scalar(int),
         "windows": kept_in_dict(of, of.place, record),
         "counts": kept_in_dict(of, of.place, int),
@@ -172,7 +171,7 @@ def by_column(
         key = tuple(getattr(event, name) for name in columns)
         moment = getattr(event, time)
         within(moment)
-        watermark = state.latest - delay if state.latest > _NEVER else _NEVER
+        watermark = state.latest - delay if state.latest > NEVER else NEVER
         last = (moment - origin) // step * step + origin
         is_in = last + length <= moment  # between two windows it is in none, and not late
         for start in range(last, moment - length, -step):

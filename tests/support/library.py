@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import witness
+from dealt import assert_same_of_many_sources
 
 import specstream as ss
 
@@ -49,8 +50,12 @@ def agrees(
     replaced: dict[Any, Any] | None = None,
     left_out: int = 0,
     are_none: bool = False,
+    draws: bool = False,
 ) -> ss.SequentialRun:
     """The sequential run over a table, which settings of all kinds and the witness agree with.
+
+    So does an engine that gets the same events from several sources, with a run over the table in
+    the order in which these come together.
 
     Args:
         operator: one of the library.
@@ -60,8 +65,12 @@ def agrees(
             purpose.
         left_out: events at most that the witness may leave out, as their integers leave 64 bits.
         are_none: whether the operator asks for nulls by ``is None``.
+        draws: whether its answer depends on random numbers, which are those of an event's source.
     """
     found = checked(operator, table, order_by=order_by)
+    if not draws:
+        fitting = next(one for one in some_settings(operator.name) if one.options.get("horizon"))
+        assert_same_of_many_sources(operator, table, order_by, **fitting.options)
     if order_by is not None:
         assert replaced is None, "the witness takes functions of another meaning without times only"
         with_source = table.append_column("source", pa.array([0] * len(table), pa.int64()))
