@@ -18,15 +18,19 @@ from specstream.compiler.event_alone import EVENT, STATE
 from specstream.compiler.exceptions import change_arguments
 from specstream.compiler.flow import check_definite_assignment, leaves
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.found import Found
 from specstream.compiler.joined_strings import as_joined
 from specstream.compiler.lifted_lists import Guard
 from specstream.compiler.lifted_loops import at_place as _at
+from specstream.compiler.lifted_values import Shape
 from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
 from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["LiftedFunction"]
+
+_TOLD = Shape((), is_tuple=False, is_seen=False)
 
 
 class LiftedFunction(LiftingRefusals):
@@ -160,7 +164,7 @@ class LiftedFunction(LiftingRefusals):
     def said(self, node: ast.expr) -> ast.expr:
         """What an exception is made of. The oracle makes it, with formatted strings of anything."""
         self.says = True
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr) and not self.is_of_python(node):
             node = copy.copy(node)
             node.values = list(map(self.said, node.values))
         elif isinstance(node, ast.FormattedValue):
@@ -170,6 +174,20 @@ class LiftedFunction(LiftingRefusals):
             node = self.expression(node)
         self.says = False
         return node
+
+    def is_of_python(self, node: ast.JoinedStr) -> bool:
+        """Whether a formatted string is of the event alone, and of more than compiled code has."""
+        if self.alone.of(node).depends != EVENT:
+            return False
+        parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        return any(self.alone.of(part).compiled is None for part in parts)
+
+    def is_told(self, found: Found) -> bool:
+        """Whether what an exception is made of is left to Python, when the event has failed: it is
+        of the event alone, and nobody else needs it."""
+        is_alone = found.depends == EVENT and not found.is_bound
+        is_compiled = found.compiled is not None and not found.is_lifted
+        return is_alone and not is_compiled and not self.lifting.analysis.catches
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         kept = self.kept_form(node)
@@ -350,6 +368,9 @@ class LiftedFunction(LiftingRefusals):
     def rewritten(self, node: ast.expr) -> ast.expr:
         """A copy: what is known of an expression is known of the nodes that it was written as."""
         found = self.alone.found.get(node)
+        if self.says and found is not None and self.is_told(found):
+            self.drop_assigned(node)
+            return _at(self.check(self.derive(node, _TOLD)), node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)
             given = BOOL if node in self.alone.truths else found.type

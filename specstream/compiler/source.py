@@ -111,19 +111,40 @@ def analyse(
     """
     checked, on_timer = checked_functions(function, operator, layout, on_timer)
     timers = layout.timers
-    analysis = _Analysis(operator, event, emits, layout, tuple(inputs), place)
-    program = analysis.program(checked)
+    program = _program(
+        lambda: _Analysis(operator, event, emits, layout, tuple(inputs), place), checked
+    )
     program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
     if timers is not None and on_timer is not None:
-        of_timer = _Analysis(operator, TIMER, emits, layout)
-        of_timer.lifting.forms += program.forms
-        of_timer.lifts, of_timer.is_on_timer = False, True
-        fired = of_timer.program(on_timer)
-        fired.is_on_timer, fired.event = True, of_timer.event
+
+        def of_timer() -> _Analysis:
+            made = _Analysis(operator, TIMER, emits, layout)
+            made.lifting.forms += program.forms
+            made.lifts, made.is_on_timer = False, True
+            return made
+
+        fired = _program(of_timer, on_timer)
+        fired.is_on_timer, fired.event = True, TIMER
         program.on_timer, program.forms = fired, fired.forms
         program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
         program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
     return program
+
+
+class _Catching(Exception):
+    """A helper that is compiled along catches exceptions."""
+
+
+def _program(analysis: Callable[[], _Analysis], function: types.FunctionType) -> Program:
+    """What an analysis makes of a function. Whether anything that is compiled catches exceptions
+    decides how all of it raises; and which helpers are compiled, and not called by Python, is known
+    on the way."""
+    try:
+        return analysis().program(function)
+    except _Catching:
+        again = analysis()
+        again.catches = True
+        return again.program(function)
 
 
 def checked_functions(
@@ -261,8 +282,8 @@ class _Analysis(Analysis):
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
         reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
-        self.catches = any(map(has_try, reached))
-        self.tells = any(map(tells_text, reached))
+        self.catches = self.catches or any(map(has_try, filter(None, map(self.tree_of, called))))
+        self.tells = self.catches and any(map(tells_text, reached))
         if self.lifts:
             self.lifting.begin(function, event)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
@@ -317,6 +338,8 @@ class _Analysis(Analysis):
         if original in self.done:
             return self.done[original]
         source = self.parse(original)
+        if has_try(source.tree) and not self.catches:
+            raise _Catching
         self.open.append(original)
         lifted = self.lifting.lift(source)
         check = Check(self, source)
