@@ -349,7 +349,11 @@ class LiftedFunction(LiftingRefusals):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        if not isinstance(node.value, ast.Constant):
+        found = self.alone.of(node.value)
+        if found.depends == EVENT and found.compiled is None and not found.is_bound:
+            # Nobody needs what it gives, but it may raise.
+            node.value = _at(self.check(self.seen(node.value, None)), node)
+        elif not isinstance(node.value, ast.Constant):
             node.value = self.expression(node.value)
         return node
 
@@ -368,6 +372,8 @@ class LiftedFunction(LiftingRefusals):
     def rewritten(self, node: ast.expr) -> ast.expr:
         """A copy: what is known of an expression is known of the nodes that it was written as."""
         found = self.alone.found.get(node)
+        if self.says and isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
+            return self.in_place(node)
         if self.says and found is not None and self.is_told(found):
             self.drop_assigned(node)
             return _at(self.check(self.derive(node, _TOLD)), node)
@@ -401,6 +407,16 @@ class LiftedFunction(LiftingRefusals):
             return made
         changed: ast.expr = self.with_parts(made)
         return changed
+
+    def in_place(self, node: ast.expr) -> ast.expr:
+        """What is no value of its own, with its parts rewritten."""
+        made: Any = copy.copy(node)
+        if isinstance(node, ast.FormattedValue):
+            made.value = self.rewritten(node.value)
+            if node.format_spec is not None:
+                made.format_spec = self.with_parts(copy.copy(node.format_spec))
+            return made
+        return self.with_parts(made)
 
     def is_emit(self, callee: ast.expr) -> bool:
         return isinstance(callee, ast.Name) and callee.id in self.source.parameters

@@ -357,7 +357,11 @@ class _Analysis(Analysis):
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
         self.written[original] = Written(
-            source.text, line, source.filename, site, check.resolved | lifted | source.spelled
+            source.text,
+            line,
+            source.filename,
+            site,
+            check.told | check.resolved | lifted | source.spelled,
         )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
@@ -372,6 +376,9 @@ class _Analysis(Analysis):
             kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
             known.arguments[source.original] = kinds
         Joining(known, source.tree, source.original, check.resolved).apply()
+
+    def kinds_of(self, original: types.FunctionType) -> dict[str, Any]:
+        return self.known.arguments.get(original, {})
 
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
