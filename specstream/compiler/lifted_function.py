@@ -15,7 +15,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import declared_type
 from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import EVENT, STATE
-from specstream.compiler.exceptions import change_arguments
+from specstream.compiler.exceptions import change_arguments, is_caught
 from specstream.compiler.flow import check_definite_assignment, leaves
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.found import Found
@@ -164,6 +164,8 @@ class LiftedFunction(LiftingRefusals):
     def said(self, node: ast.expr) -> ast.expr:
         """What an exception is made of. The oracle makes it, with formatted strings of anything."""
         self.says = True
+        if self.lifting.analysis.catches:
+            node = self.formatted(node)
         if isinstance(node, ast.JoinedStr) and not self.is_of_python(node):
             node = copy.copy(node)
             node.values = list(map(self.said, node.values))
@@ -174,6 +176,22 @@ class LiftedFunction(LiftingRefusals):
             node = self.expression(node)
         self.says = False
         return node
+
+    def formatted(self, node: ast.expr) -> ast.expr:
+        """The same as a formatted string, which compiled code has where exceptions are caught; a
+        part that only Python knows is a text of the event."""
+        if isinstance(node, ast.FormattedValue):
+            found = self.alone.of(node.value)
+            is_alone = found.depends == EVENT and not found.is_bound
+            if not is_alone or found.compiled is not None:
+                return node
+            return _at(ast.FormattedValue(ast.JoinedStr([node]), -1, None), node)
+        if self.alone.of(node).depends != STATE or is_caught(node, self.caught):
+            return node
+        return as_joined(node, self.is_str, self.is_text) or node
+
+    def is_str(self, callee: ast.expr) -> bool:
+        return self.alone.constant(callee) is str
 
     def is_of_python(self, node: ast.JoinedStr) -> bool:
         """Whether a formatted string is of the event alone, and of more than compiled code has."""
@@ -482,11 +500,7 @@ class LiftedFunction(LiftingRefusals):
         is_caught = bool(names & self.caught)
         if found.depends != STATE and not is_caught:
             return None
-        form = as_joined(
-            node,
-            lambda callee: self.alone.constant(callee) is str,
-            self.is_text,
-        )
+        form = as_joined(node, self.is_str, self.is_text)
         if form is None and is_caught and not isinstance(node, ast.Name):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)
