@@ -16,6 +16,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from specstream.columns.strings import string_code
 from specstream.compiler.exceptions import change_arguments
 from specstream.compiler.numbers import Int64
@@ -50,7 +52,7 @@ def settled(value: Any) -> Any:
     """What an exception keeps, and what others than the oracle are given: containers and records
     as they are before all is undone."""
     match value:
-        case Dict() | dict() if type(value) is not collections.Counter:
+        case Dict():
             return {settled(key): settled(one) for key, one in value.items()}
         case Set():
             return Set(map(settled, value))
@@ -66,9 +68,26 @@ def settled(value: Any) -> Any:
             return functools.partial(asked, value.__self__, value.__name__)
         case Iterator():
             return map(settled, value)
+    if type(value) is dict:
+        return {settled(key): settled(one) for key, one in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(settled, value))
     return of_python(value)
+
+
+class _Array(np.ndarray[Any, Any]):
+    """An array of the state for a function that goes through it: of Python's values."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist()) if self.ndim == 1 else super().__iter__()
+
+    def __repr__(self) -> str:
+        return repr(self.view(np.ndarray))
+
+
+def _given(value: Any) -> Any:
+    """What a function gets."""
+    return value.plain().view(_Array) if isinstance(value, View) else settled(value)
 
 
 def _of_operators(value: Any) -> Any:
@@ -80,7 +99,7 @@ def _of_operators(value: Any) -> Any:
 
 def asked(receiver: Any, name: str, *args: Any, **named: Any) -> Any:
     """A method of a container gets what operators have, one of anything else what Python has."""
-    given = _of_operators if isinstance(receiver, _OURS) else settled
+    given = _of_operators if isinstance(receiver, _OURS) else _given
     named = {key: given(value) for key, value in named.items()}
     return _listed(getattr(receiver, name)(*map(given, args), **named))
 
@@ -93,7 +112,7 @@ def _listed(value: Any) -> Any:
 
 def called(function: Any, *args: Any, **named: Any) -> Any:
     """A function as it is written."""
-    given = of_python if function in _ASKING else settled
+    given = of_python if function in _ASKING else _given
     values = {key: given(value) for key, value in named.items()}
     return of_python(function(*map(given, args), **values))
 

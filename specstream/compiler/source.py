@@ -132,7 +132,7 @@ def analyse(
 
 
 class _Catching(Exception):
-    """A helper that is compiled along catches exceptions."""
+    """The operator catches exceptions, or what is compiled along does."""
 
 
 def _program(analysis: Callable[[], _Analysis], function: types.FunctionType) -> Program:
@@ -282,7 +282,8 @@ class _Analysis(Analysis):
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
         reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
-        self.catches = self.catches or any(map(has_try, filter(None, map(self.tree_of, called))))
+        if not self.catches and any(map(has_try, filter(None, map(self.tree_of, called)))):
+            raise _Catching
         self.tells = self.catches and any(map(tells_text, reached))
         if self.lifts:
             self.lifting.begin(function, event)
@@ -493,7 +494,8 @@ class _Analysis(Analysis):
 
     def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
         refuse = partial(self.refuse_at, original)
-        return respell(tree, _names_of(tree), partial(look_up, original), refuse)
+        names, look = _names_of(tree), partial(look_up, original)
+        return respell(tree, names, look, refuse, self.catches)
 
 
 def _names_of(tree: ast.FunctionDef) -> set[str]:

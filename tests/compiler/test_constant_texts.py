@@ -36,7 +36,7 @@ class Color(enum.Enum):
 
 
 class Names:
-    ALL = ["first", "second"]
+    ALL = ("first", "second")
 
 
 @dataclasses.dataclass(frozen=True)
