@@ -34,6 +34,7 @@ __all__ = [
     "UNREACHED",
     "Raised",
     "Texts",
+    "computed_again",
     "derived_columns",
     "item_again",
     "outcome_of",
@@ -90,7 +91,10 @@ def derived_columns(
         return []
     inputs: dict[str | int, _Values] = {}
     arrays: list[npt.NDArray[Any]] = []
+    needed = _needed(schema.derived)
     for number, derived in enumerate(schema.derived):
+        if number not in needed:
+            continue
         for name in derived.inputs:
             if isinstance(name, str) and name not in inputs:
                 inputs[name] = _column(schema, columns, strings, name, texts)
@@ -100,6 +104,15 @@ def derived_columns(
             arrays += [array[values.places] for array in _arrays(derived, checked, strings)]
         inputs[number] = _merged(values)
     return arrays
+
+
+def _needed(derived: Sequence[Derived]) -> set[int]:
+    """The numbers of the values that an operator sees, and of those that go into them."""
+    needed: set[int] = set()
+    for number in reversed(range(len(derived))):
+        if derived[number].is_seen or number in needed:
+            needed |= {number, *(one for one in derived[number].inputs if isinstance(one, int))}
+    return needed
 
 
 def _column(
@@ -424,6 +437,20 @@ def raise_again(
         f"{derived.text} raised when it was computed for the batch, and does not when it is "
         "computed again: what operators call has to depend on its arguments alone"
     )
+
+
+def computed_again(
+    schema: Schema,
+    columns: Sequence[npt.NDArray[Any]],
+    row: int,
+    strings: StringTable,
+    number: int,
+) -> Any:
+    """What the function of a derived value gives for an event, which no column holds."""
+    found = _again(schema, columns, row, strings, number)
+    if isinstance(found, Raised):
+        raise found.error
+    return found
 
 
 def item_again(

@@ -112,6 +112,10 @@ class Analysis(ABC):
         """The native and the oracle form of a function."""
 
     @abstractmethod
+    def kinds_of(self, original: types.FunctionType) -> dict[str, Any]:
+        """What is known of a function's parameters."""
+
+    @abstractmethod
     def compiled(self, original: types.FunctionType) -> Any:
         """The native form of a function that others call."""
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from specstream.compiler import frozen, frozen_types, numbers, standard_library
 from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.derived_functions import as_now
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import CaughtName
@@ -114,6 +115,7 @@ class Check:
         self.locals = self.find_locals()
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.told: dict[str, Any] = {}  # what stands behind raise, and is not compiled
         self.names_of_none: frozenset[str] | None = None  # set when the rewriting asks
         self.raising: set[ast.AST] = set()
         self.caught: set[str] = set()  # names of exceptions
@@ -301,11 +303,17 @@ class Check:
                     f"str({name}); catch each class in a clause of its own to tell them apart",
                 )
             return
-        if name in self.locals or name in self.resolved:
+        if name in self.locals:
             return
         value = self.lookup(name)
+        is_told = node in self.raising and value is not _MISSING
+        if is_told and not self.analysis.catches and name not in self.told:
+            self.told[name] = as_now(value)
+        if name in self.resolved:
+            return
         if node in self.raising and not isinstance(value, int | float | str):
-            if value is not _MISSING:
+            is_called = isinstance(value, types.FunctionType | functools.partial)
+            if is_told and (self.analysis.catches or not is_called):
                 self.resolved[name] = value
             return
         if value is _MISSING:

@@ -64,11 +64,17 @@ class LocalCollections(ast.NodeTransformer):
     Args:
         value_of: what of the library is called, by its name.
         refuse: raises, of a node.
+        catches: what stands behind raise is compiled, and not Python's.
     """
 
     def __init__(
-        self, value_of: Callable[[ast.expr], Any], refuse: Callable[[ast.AST, str, str], NoReturn]
+        self,
+        value_of: Callable[[ast.expr], Any],
+        refuse: Callable[[ast.AST, str, str], NoReturn],
+        catches: bool,
     ) -> None:
+        self.catches = catches
+        self.says = False
         self.value_of = value_of
         self.refuse = refuse
         self.made: dict[str, _Made] = {}
@@ -128,6 +134,19 @@ class LocalCollections(ast.NodeTransformer):
             found = self.visit(statement)
             done += found if isinstance(found, list) else [found]
         return done
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.says = not self.catches
+        self.generic_visit(node)
+        self.says = False
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = self.visit(node.test)
+        self.says = not self.catches
+        node.msg = None if node.msg is None else self.visit(node.msg)
+        self.says = False
+        return node
 
     # ---- where they are made ----
 
@@ -311,7 +330,7 @@ class LocalCollections(ast.NodeTransformer):
             for keyword in node.keywords:
                 keyword.value = self.visit(keyword.value)
             return node
-        if self.value_of(node.func) in _KINDS:
+        if self.value_of(node.func) in _KINDS and not self.says:
             kind = self.value_of(node.func).__name__
             self.refuse(
                 node,

@@ -20,7 +20,7 @@ from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.bindings import MISSING, look_up
 from specstream.compiler.lifted_loops import NAMES
 
-__all__ = ["Made", "Unpack"]
+__all__ = ["Made", "Unpack", "as_now"]
 
 Unpack = tuple[int, int | None]
 """How many names a value is taken apart into, and which of them has a star."""
@@ -46,7 +46,7 @@ class Made:
     def use(self, name: str) -> None:
         value = look_up(self.source.original, name)
         if value is not MISSING and value is not getattr(builtins, name, MISSING):
-            self.names[name] = _frozen(value)
+            self.names[name] = as_now(value)
 
     def function(
         self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
@@ -101,7 +101,7 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def _frozen(value: Any) -> Any:
+def as_now(value: Any) -> Any:
     """A global as it is now."""
     is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
     return copy.deepcopy(value) if is_changing else value

@@ -87,6 +87,8 @@ class Operations(Expressions):
         given = library.operation(node.op, *types)
         given = _moved(node.op, *types) or of.computed(given, *types)
         given = ANY if node in self.never else given
+        if isinstance(node.op, ast.Add) and self.is_text_and_unknown(left, right):
+            given = STR  # or it raises
         power: Any = getattr(node.right, "value", None)
         if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
             given = INT
@@ -107,6 +109,13 @@ class Operations(Expressions):
             joined = of.tuple_of(*(part for one in tuples for part in one.of))
             found = replace(found, compiled=joined)
         return found
+
+    @staticmethod
+    def is_text_and_unknown(*operands: Found) -> bool:
+        """Whether one is a string, and the other what only Python knows."""
+        unknown = [one for one in operands if one.type == ANY and one.compiled is None]
+        are_known = max(one.depends for one in operands) < STATE
+        return are_known and len(unknown) == 1 and STR in [one.type for one in operands]
 
     def of_Compare(self, node: ast.Compare) -> Found:
         nodes = [node.left, *node.comparators]

@@ -30,6 +30,7 @@ __all__ = [
     "change_arguments",
     "error_classes",
     "has_try",
+    "is_caught",
     "named_value",
     "parts_of",
     "steps_aside",

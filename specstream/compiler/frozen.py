@@ -311,5 +311,5 @@ def to_constants(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(to_constants, value))
     if isinstance(value, str):
-        return Text(string_code(value))
+        return Text(string_code(value), value)
     return numbers.to_oracle(value)

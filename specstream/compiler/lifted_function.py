@@ -15,12 +15,14 @@ from specstream.compiler import value_types as of
 from specstream.compiler.bindings import declared_type
 from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import EVENT, STATE
-from specstream.compiler.exceptions import change_arguments
+from specstream.compiler.exceptions import change_arguments, is_caught
 from specstream.compiler.flow import check_definite_assignment, leaves
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.found import Found
 from specstream.compiler.joined_strings import as_joined
 from specstream.compiler.lifted_lists import Guard
 from specstream.compiler.lifted_loops import at_place as _at
+from specstream.compiler.lifted_values import Shape
 from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
 from specstream.compiler.own_values import as_number
@@ -28,6 +30,8 @@ from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["LiftedFunction"]
+
+_TOLD = Shape((), is_tuple=False, is_seen=False)
 
 
 class LiftedFunction(LiftingRefusals):
@@ -176,7 +180,9 @@ class LiftedFunction(LiftingRefusals):
     def said(self, node: ast.expr) -> ast.expr:
         """What an exception is made of. The oracle makes it, with formatted strings of anything."""
         self.says = True
-        if isinstance(node, ast.JoinedStr):
+        if self.lifting.analysis.catches:
+            node = self.formatted(node)
+        if isinstance(node, ast.JoinedStr) and not self.is_of_python(node):
             node = copy.copy(node)
             node.values = list(map(self.said, node.values))
         elif isinstance(node, ast.FormattedValue):
@@ -186,6 +192,36 @@ class LiftedFunction(LiftingRefusals):
             node = self.expression(node)
         self.says = False
         return node
+
+    def formatted(self, node: ast.expr) -> ast.expr:
+        """The same as a formatted string, which compiled code has where exceptions are caught; a
+        part that only Python knows is a text of the event."""
+        if isinstance(node, ast.FormattedValue):
+            found = self.alone.of(node.value)
+            is_alone = found.depends == EVENT and not found.is_bound
+            if not is_alone or found.compiled is not None:
+                return node
+            return _at(ast.FormattedValue(ast.JoinedStr([node]), -1, None), node)
+        if self.alone.of(node).depends != STATE or is_caught(node, self.caught):
+            return node
+        return as_joined(node, self.is_str, self.is_text) or node
+
+    def is_str(self, callee: ast.expr) -> bool:
+        return self.alone.constant(callee) is str
+
+    def is_of_python(self, node: ast.JoinedStr) -> bool:
+        """Whether a formatted string is of the event alone, and of more than compiled code has."""
+        if self.alone.of(node).depends != EVENT:
+            return False
+        parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        return any(self.alone.of(part).compiled is None for part in parts)
+
+    def is_told(self, found: Found) -> bool:
+        """Whether what an exception is made of is left to Python, when the event has failed: it is
+        of the event alone, and nobody else needs it."""
+        is_alone = found.depends == EVENT and not found.is_bound
+        is_compiled = found.compiled is not None and not found.is_lifted
+        return is_alone and not is_compiled and not self.lifting.analysis.catches
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         kept = self.kept_form(node)
@@ -347,7 +383,11 @@ class LiftedFunction(LiftingRefusals):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        if not isinstance(node.value, ast.Constant):
+        found = self.alone.of(node.value)
+        if found.depends == EVENT and found.compiled is None and not found.is_bound:
+            # Nobody needs what it gives, but it may raise.
+            node.value = _at(self.check(self.seen(node.value, None)), node)
+        elif not isinstance(node.value, ast.Constant):
             node.value = self.expression(node.value)
         return node
 
@@ -368,6 +408,11 @@ class LiftedFunction(LiftingRefusals):
         if node in self.alone.never:
             self.refuse(node, *self.alone.never[node])
         found = self.alone.found.get(node)
+        if self.says and isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
+            return self.in_place(node)
+        if self.says and found is not None and self.is_told(found):
+            self.drop_assigned(node)
+            return _at(self.check(self.derive(node, _TOLD)), node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)
             given = BOOL if node in self.alone.truths else found.type
@@ -398,6 +443,16 @@ class LiftedFunction(LiftingRefusals):
             return made
         changed: ast.expr = self.with_parts(made)
         return changed
+
+    def in_place(self, node: ast.expr) -> ast.expr:
+        """What is no value of its own, with its parts rewritten."""
+        made: Any = copy.copy(node)
+        if isinstance(node, ast.FormattedValue):
+            made.value = self.rewritten(node.value)
+            if node.format_spec is not None:
+                made.format_spec = self.with_parts(copy.copy(node.format_spec))
+            return made
+        return self.with_parts(made)
 
     def is_emit(self, callee: ast.expr) -> bool:
         return isinstance(callee, ast.Name) and callee.id in self.source.parameters
@@ -463,11 +518,7 @@ class LiftedFunction(LiftingRefusals):
         is_caught = bool(names & self.caught)
         if found.depends != STATE and not is_caught:
             return None
-        form = as_joined(
-            node,
-            lambda callee: self.alone.constant(callee) is str,
-            self.is_text,
-        )
+        form = as_joined(node, self.is_str, self.is_text)
         if form is None and is_caught and not isinstance(node, ast.Name):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.columns.derived import NO_TEXTS, Texts, item_again, raise_again
+from specstream.columns.derived import NO_TEXTS, Texts, computed_again, item_again, raise_again
 from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
 from specstream.compiler.error_texts import as_told, tell_lifted
@@ -344,6 +344,9 @@ class OracleEvent(Draws):
     def _derived(self, place: Place) -> Any:
         """A derived value; what its function raised is raised here."""
         first, row = len(RESERVED_COLUMNS), self._row
+        if not self._schema.derived[place.number].is_seen:
+            assert self._strings is not None
+            return computed_again(self._schema, self._arrays, row, self._strings, place.number)
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
             try:

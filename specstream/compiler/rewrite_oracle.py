@@ -137,17 +137,51 @@ class OracleRewriter(Rewriter):
         told = self.told(node.exc, None if called is None else self.check.static_value(called))
         for made in (node.exc if told is None else None, node.cause):
             if isinstance(made, ast.Call):
-                change_arguments(made, self.says)
+                self.make_of_python(made)
         if told is not None:
             node.exc = told
         return node
+
+    def make_of_python(self, made: ast.Call) -> None:
+        """Rewrites the arguments of what makes an exception: a class, or a function."""
+        function = self.check.static_value(made.func)
+        if isinstance(function, types.FunctionType) and not self.analysis.catches:
+            if self.raising.is_of_operators(made):
+                self.told_elsewhere(made)
+                return
+            made.func = self.raising.visit(made.func)
+        change_arguments(made, self.says)
 
     @property
     def says(self) -> Callable[[ast.expr], Any]:
         """What is done to each value that an exception is made of."""
         if self.analysis.catches:
             return self.said
-        return RaiseArguments(self.visit, self.ours, self.check.static_value).argument
+        return self.raising.argument
+
+    @property
+    def raising(self) -> RaiseArguments:
+        parameters = self.source.parameters
+        kinds = self.analysis.kinds_of(self.source.original)
+        given = {name for name in parameters if kinds.get(name) in ("state", "event", "emit")}
+        return RaiseArguments(
+            self.told_elsewhere, self.ours, self.bound, self.check.told, frozenset(given)
+        )
+
+    def told_elsewhere(self, node: ast.expr) -> Any:
+        """What stands behind raise and goes on with an operator's values."""
+        for part in ast.walk(node):
+            name = part.id if isinstance(part, ast.Name) else ""
+            if name in self.check.told:
+                namespace = self.source.oracle_namespace
+                namespace.setdefault(name, self.freeze(name, self.check.told[name]))
+        return self.visit(node)
+
+    def bound(self, name: str, value: Any, at: ast.AST) -> ast.expr:
+        """A name for a value."""
+        self.source.oracle_namespace[name] = value
+        made: ast.expr = ast.copy_location(ast.Name(name, ast.Load()), at)
+        return made
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)

@@ -114,20 +114,44 @@ def analyse(
     """
     checked, on_timer = checked_functions(function, operator, layout, on_timer)
     timers = layout.timers
-    analysis = _Analysis(operator, event, emits, layout, tuple(inputs), place)
-    program = analysis.program(checked)
+    program, analysis = _program(
+        lambda: _Analysis(operator, event, emits, layout, tuple(inputs), place), checked
+    )
     program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
     if timers is not None and on_timer is not None:
-        of_timer = _Analysis(operator, TIMER, emits, layout)
-        of_timer.lifting.forms += program.forms
-        of_timer.lifts, of_timer.is_on_timer = False, True
-        of_timer.keeps_codes = analysis.keeps_codes
-        fired = of_timer.program(on_timer)
-        fired.is_on_timer, fired.event = True, of_timer.event
+
+        def of_timer() -> _Analysis:
+            made = _Analysis(operator, TIMER, emits, layout)
+            made.lifting.forms += program.forms
+            made.lifts, made.is_on_timer = False, True
+            made.keeps_codes = analysis.keeps_codes
+            return made
+
+        fired, analysis_of_timer = _program(of_timer, on_timer)
+        fired.is_on_timer, fired.event = True, analysis_of_timer.event
         program.on_timer, program.forms = fired, fired.forms
         program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
         program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
     return program
+
+
+class _Catching(Exception):
+    """The operator catches exceptions, or what is compiled along does."""
+
+
+def _program(
+    analysis: Callable[[], _Analysis], function: types.FunctionType
+) -> tuple[Program, _Analysis]:
+    """What an analysis makes of a function, and the analysis. Whether anything that is compiled
+    catches exceptions decides how all of it raises; and which helpers are compiled, and not called
+    by Python, is known on the way."""
+    made = analysis()
+    try:
+        return made.program(function), made
+    except _Catching:
+        made = analysis()
+        made.catches = True
+        return made.program(function), made
 
 
 def checked_functions(
@@ -265,8 +289,9 @@ class _Analysis(Analysis):
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
         reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
-        self.catches = any(map(has_try, reached))
-        self.tells = any(map(tells_text, reached))
+        if not self.catches and any(map(has_try, filter(None, map(self.tree_of, called)))):
+            raise _Catching
+        self.tells = self.catches and any(map(tells_text, reached))
         if any(column.kind == "str" for _, column in self.emits):
             self.keeps_codes |= keeps_codes(reached, self.layout, self.event)
         if self.lifts:
@@ -333,6 +358,8 @@ class _Analysis(Analysis):
         if original in self.done:
             return self.done[original]
         source = self.parse(original)
+        if has_try(source.tree) and not self.catches:
+            raise _Catching
         self.open.append(original)
         lifted = self.lifting.lift(source)
         check = Check(self, source)
@@ -350,7 +377,11 @@ class _Analysis(Analysis):
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
         self.written[original] = Written(
-            source.text, line, source.filename, site, check.resolved | lifted | source.spelled
+            source.text,
+            line,
+            source.filename,
+            site,
+            check.told | check.resolved | lifted | source.spelled,
         )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
@@ -365,6 +396,9 @@ class _Analysis(Analysis):
             kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
             known.arguments[source.original] = kinds
         Joining(known, source.tree, source.original, check.resolved).apply()
+
+    def kinds_of(self, original: types.FunctionType) -> dict[str, Any]:
+        return self.known.arguments.get(original, {})
 
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
@@ -479,7 +513,8 @@ class _Analysis(Analysis):
 
     def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
         refuse = partial(self.refuse_at, original)
-        return respell(tree, _names_of(tree), partial(look_up, original), refuse)
+        names, look = _names_of(tree), partial(look_up, original)
+        return respell(tree, names, look, refuse, self.catches)
 
 
 def _names_of(tree: ast.FunctionDef) -> set[str]:

@@ -55,6 +55,7 @@ def respell(
     names: Iterable[str],
     look_up: Callable[[str], Any],
     refuse: Callable[[ast.AST, str, str], NoReturn],
+    catches: bool,
 ) -> dict[str, Any]:
     """Changes a function's tree; gives what the names stood for that it has taken out.
 
@@ -63,10 +64,11 @@ def respell(
         names: those that it binds somewhere: they mean nothing of the library.
         look_up: what a global name stands for.
         refuse: raises, of a node.
+        catches: what stands behind raise is compiled, and not Python's.
     """
-    spelling = _Spelling(frozenset(names), look_up, refuse)
+    spelling = _Spelling(frozenset(names), look_up, refuse, catches)
     spelling.refuse_used_up(tree)
-    LocalCollections(spelling.value_of, refuse).spell(tree)
+    LocalCollections(spelling.value_of, refuse, catches).spell(tree)
     whole = ast.Module(tree.body, [])
     spelling.generic_visit(whole)
     tree.body = whole.body
@@ -79,7 +81,9 @@ class _Spelling(ast.NodeTransformer):
         names: frozenset[str],
         look_up: Callable[[str], Any],
         refuse: Callable[[ast.AST, str, str], NoReturn],
+        catches: bool,
     ) -> None:
+        self.catches = catches
         self.names = names
         self.look_up = look_up
         self.refuse = refuse
@@ -104,6 +108,15 @@ class _Spelling(ast.NodeTransformer):
             self.met[node.id] = root
             return value
         return None
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return self.generic_visit(node) if self.catches else node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        if self.catches:
+            return self.generic_visit(node)
+        node.test = self.visit(node.test)
+        return node
 
     def refuse_used_up(self, tree: ast.FunctionDef) -> None:
         """Refuses names of what ``itertools`` gives that are read again: here they are lists, and

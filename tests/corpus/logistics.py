@@ -413,3 +413,48 @@ def recent_weights(state, event, emit):
     for depot, weight in zip(state.depots, state.weights):  # noqa: B905
         by_depot[depot] = by_depot.get(depot, 0.0) + weight
     emit(len(by_depot), max(by_depot.values()))
+
+
+class Journey(ss.State):
+    stage = ss.array(str, 40)
+
+
+MOVES = {
+    ("", "picked"): "at the depot",
+    ("at the depot", "sorted"): "sorted",
+    ("sorted", "loaded"): "on the road",
+    ("on the road", "delivered"): "home",
+}
+ENDS = ["home"]
+
+
+def journeys_by_hand(table):
+    stages = dict.fromkeys(range(40), "")
+    rows = []
+    for parcel, scan in zip(table["parcel"].to_pylist(), table["scan"].to_pylist(), strict=True):
+        reached = MOVES.get((stages[parcel], scan))
+        if reached is not None:
+            stages[parcel] = reached
+            rows.append((parcel, reached))
+    return rows
+
+
+@case(
+    "a state machine from a table of the module, with an exception for what is no move",
+    parcels,
+    journeys_by_hand,
+    raises=True,
+    state=Journey,
+    event=PARCEL,
+    emits={"parcel": int, "stage": str},
+)
+def journeys(state, event, emit):
+    stage = state.stage[event.parcel]
+    if stage == ENDS[0]:
+        raise ValueError(f"parcel {event.parcel} is {ENDS[0]}: " + event.scan)
+    if (stage, event.scan) not in MOVES:
+        known = [after for before, after in MOVES if before == stage]
+        raise ValueError(f"{stage or 'new'} and {event.scan}", known, stage.upper())
+    reached = MOVES[stage, event.scan]
+    state.stage[event.parcel] = reached
+    emit(event.parcel, reached)

@@ -21,6 +21,7 @@ import collections
 import collections.abc
 import copy
 import datetime
+import dis
 import functools
 import hashlib
 import heapq
@@ -1246,6 +1247,7 @@ class Testimony:
         rows: what they emitted; strings by their codes.
         state: the fields after the last of them.
         raised: which of them raised, and what.
+        said: the texts of those that a raise or assert statement of the function raised.
     """
 
     state: dict[str, Any]
@@ -1254,6 +1256,18 @@ class Testimony:
     keys: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     raised: list[tuple[int, str]] = field(default_factory=list)
+    said: dict[int, str] = field(default_factory=dict)
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether a statement raised it, and not an operation of Python's or of an object here."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    assert trace is not None
+    raising = dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]
+    code = trace.tb_frame.f_code
+    return code.co_filename != __file__ and code.co_code[trace.tb_lasti] in raising
 
 
 def run(
@@ -1283,12 +1297,15 @@ def run(
                 raise Outside("a record in two places")
         except (Exception, Outside) as error:
             raised: list[tuple[int, str]] = [(len(seen.kept), type(error).__name__)]
+            said = str(error) if is_own(error) else None
         else:
-            raised = []
+            raised, said = [], None
         if raised or Outside.met > met:
             state.restore(before)
             del seen.rows[mark:]
         if Outside.met == met:
+            if said is not None:
+                seen.said[len(seen.kept)] = said
             seen.raised += raised
             seen.kept.append(at)
     seen.state = state.values()
@@ -1428,6 +1445,7 @@ def assert_agrees_in_time(
 
 def assert_same(operator: ss.Operator, seen: Testimony, expected: Any) -> None:
     assert [(row, kind) for row, kind, _ in expected.raised] == seen.raised
+    assert {row: text for row, _, text in expected.raised if row in seen.said} == seen.said
     columns = [
         [None if one is None else told(one, column) for one in expected.output[name].to_pylist()]
         for name, column in operator.emits
