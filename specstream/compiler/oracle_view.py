@@ -13,7 +13,7 @@ import numpy as np
 
 from specstream.compiler import numbers
 from specstream.compiler.bools import OF_BOOLS
-from specstream.compiler.error_texts import no_element
+from specstream.compiler.error_texts import in_python, no_element
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -106,8 +106,7 @@ class View(Reductions):
                 f"index {int(index)} is out of bounds for axis {axis} of state.{self._name}, "
                 f"which has length {length}"
             )
-            error.__dict__["__ss_told"] = no_element(int(index), axis, length)
-            raise error
+            raise in_python(error, no_element(int(index), axis, length))
         return int(at)
 
     def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

@@ -27,6 +27,7 @@ from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
+from specstream.engine.answers import Answering
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.interpreted_code import InterpretedCode
 from specstream.engine.interrupts import insist
@@ -1034,7 +1035,7 @@ def _parts(
     lifetime = Lifetime(native, name)
     lifetime.serve(predictor)
     turn = Turn(native, lifetime, flight, name)
-    return Parts(
+    parts = Parts(
         options=options,
         predictor=predictor,
         longest=longest,
@@ -1046,3 +1047,6 @@ def _parts(
         turn=turn,
         hooks=hooks,
     )
+    if not operator.program.is_interpreted:
+        Answering(parts).set_in(parts)
+    return parts

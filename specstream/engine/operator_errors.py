@@ -20,7 +20,10 @@ from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["failed_event", "failed_timer", "failure_of", "timer_failure"]
+__all__ = [
+    *("failed_event", "failed_timer", "failure_of", "timer_failure"),
+    *("oracle_of_event", "oracle_of_timer"),
+]
 
 # What is kept of an event that its function has raised for, and what it raised.
 Kept = tuple[tuple[Failed, ...], Exception]
@@ -226,6 +229,27 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     finally:
         strings.truncate(known)  # the event is not applied, and leaves none
     return None
+
+
+def oracle_of_event(parts: Parts, events: Events, row: int, first: int, key: int) -> Oracle:
+    """The oracle of the committed state, when it has run one event of these.
+
+    Args:
+        first: sequence number of the first of the events.
+        key: the event's row in the job.
+    """
+    sent = parts.code.sent(key if _is_early(parts) else None)
+    oracle = _oracle(parts, events.columns, first, sent)
+    oracle.run(row)
+    return oracle
+
+
+def oracle_of_timer(parts: Parts, firing: Any) -> Oracle:
+    """Likewise what a timer runs that has fired, a ``struct ss_firing``."""
+    field, key = _fired(parts, firing)
+    oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, firing)))
+    oracle.fire_alone(field, firing.at, key, firing.time, firing.number)
+    return oracle
 
 
 def _oracle(parts: Parts, columns: Any = None, first: int = 0, sent: Any = None) -> Oracle:

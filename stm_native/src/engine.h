@@ -83,6 +83,10 @@ struct ss_engine {
         void *context;
     } hooks;
     struct {
+        ss_answering ask; /* NULL: nobody answers */
+        void *context;
+    } answering;
+    struct {
         ss_interpreter run;
         void *context;
     } interpreter; /* of an operator that is not compiled */
