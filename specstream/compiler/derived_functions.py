@@ -85,6 +85,7 @@ class Made:
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
             "__ss_exact": _exact,
+            "__ss_float": _as_declared_float,
             "__ss_unreached": UNREACHED,
             "__ss_exception": Exception,
         }
@@ -97,6 +98,11 @@ def _exact(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise OverflowError(f"{value} does not fit 64 bits")
     return value
+
+
+def _as_declared_float(value: Any) -> Any:
+    """What a name has that is annotated float: the same whoever reads it."""
+    return float(value) if isinstance(value, int) else value
 
 
 def _frozen(value: Any) -> Any:

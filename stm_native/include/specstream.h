@@ -171,10 +171,9 @@ struct ss_run {
     uint64_t sent_room; /* rows for which there is memory */
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
     struct ss_ahead *ahead; /* what was looked up ahead, for each of them; likewise */
-    const struct ss_answer_word *answers; /* to what the event asks, in order; see src/answers.c */
-    uint64_t answer_count;
-    uint64_t answered; /* so many of them it has had */
-    uint32_t asks;     /* it has left its event to have an answer */
+    uint64_t answered; /* so many answers the event has had; see src/answers.c */
+    uint32_t asks;     /* it has left its event to have one */
+    uint32_t fires;    /* it is what a timer runs */
 };
 
 /* What somebody outside says to an event that asks: a word, or the status that it raises there. */

@@ -64,7 +64,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
 
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
-    ss_forget_answers(worker);
+    ss_forget_answers(engine);
     while (*first < last) {
         int64_t from = *first, end_of_range = last;
         /* Relaxed: the fence below orders them. */
@@ -89,8 +89,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        bool alone = one_by_one || run->answers != NULL;
-        *first = ss_call(worker, SS_PLAIN, from, alone ? from + 1 : end_of_range);
+        *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : end_of_range);
         if (run->verdict == SS_COMPLETED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)))
             ask_in_place(worker, from, first);
         const struct ss_undo *end = run->undo_top;
@@ -113,7 +112,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
                 ss_timers_copy_clock(engine);
         }
         if (run->verdict == SS_COMPLETED) {
-            ss_forget_answers(worker);
+            ss_forget_answers(engine);
             continue;
         }
         if (run->verdict == SS_KILLED) {

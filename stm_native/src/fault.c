@@ -183,6 +183,7 @@ int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first
     run->emit_mark = run->emit_top;
     run->answered = 0;
     run->asks = 0;
+    run->fires = variant == SS_TIMER;
     if (contain(worker, run_entry, &call))
         return call.next;
     assert(first <= run->event && run->event < last);

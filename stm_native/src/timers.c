@@ -630,7 +630,7 @@ static void run_timer(struct ss_worker *worker)
 static const struct ss_undo *run_until_answered(struct ss_worker *worker)
 {
     struct ss_run *run = &worker->run;
-    ss_forget_answers(worker);
+    ss_forget_answers(worker->engine);
     while (true) {
         run_timer(worker);
         const struct ss_undo *end = run->undo_top;
@@ -640,7 +640,7 @@ static const struct ss_undo *run_until_answered(struct ss_worker *worker)
         }
         if (run->verdict != SS_RAISED ||
             !ss_find_answers(worker, 0, &worker->engine->timers->firing)) {
-            ss_forget_answers(worker);
+            ss_forget_answers(worker->engine);
             return end;
         }
         tell_readers(worker, end);
