@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["ToldError", "error_of", "record_of"]
+__all__ = ["ToldError", "error_of", "in_python", "python_error", "record_of"]
 
 _MARK = "\0"  # a text of older snapshots is that of the exception, and nothing else
 
@@ -105,3 +105,25 @@ def _told(value: Any) -> Any:
 
 def _argument(said: Any) -> Any:
     return _Told(said["str"], said["repr"]) if isinstance(said, dict) else said
+
+
+# ---- exceptions of the oracle that say more ----
+
+_PYTHON = "__ss_python"
+
+
+def in_python(error: Exception, python: Exception) -> Exception:
+    """An exception of the oracle, whose text helps whoever gets it in the end; who catches it in the
+    operator sees the one that plain Python raises.
+
+    >>> str(python_error(in_python(ValueError("x[9], and x has 2"), ValueError("out of range"))))
+    'out of range'
+    """
+    vars(error)[_PYTHON] = python
+    return error
+
+
+def python_error(error: Exception) -> Exception:
+    """What plain Python raises in place of an exception of the oracle."""
+    python = vars(error).get(_PYTHON)
+    return python if isinstance(python, Exception) else error

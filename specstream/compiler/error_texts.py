@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from specstream.columns.told_errors import error_of, record_of
+from specstream.columns.told_errors import error_of, python_error, record_of
 from specstream.compiler.error_classes import CLASSES, LEAVES, ErrorClasses
 from specstream.compiler.exceptions import Part, change_arguments, parts_of
 from specstream.compiler.text import Text
@@ -28,8 +28,9 @@ from specstream.declarations.forms import MOST_TOLD
 
 __all__ = [
     *("NOT_A_NUMBER", "NO_ELEMENT", "NO_ITEM", "NO_KEY", "ErrorTexts", "no_element"),
-    *("RECORDED", "as_told", "division_site", "in_python", "tells_text", "with_texts_in_place"),
+    *("RECORDED", "as_told", "division_site", "tells_text", "with_texts_in_place"),
 ]
+
 
 def _says(function: Callable[[], Any]) -> tuple[type[Exception], str]:
     try:
@@ -66,8 +67,6 @@ down (:mod:`specstream.columns.told_errors`)."""
 RECORDED = CLASSES * _RECORDED
 """The status of such a one whose class does not matter any more."""
 _FIRST = 64
-
-_PYTHON = "__ss_python"
 
 
 def _site_of(found: tuple[type[Exception], str]) -> int:
@@ -236,19 +235,9 @@ class ErrorTexts:
     @staticmethod
     def known(error: Exception) -> Exception:
         """An exception as plain Python raises it, where that of the oracle says more."""
-        python = vars(error).get(_PYTHON)
-        if isinstance(python, Exception):
-            return python
         if type(error) is KeyError:
             return KeyError(*map(as_told, error.args))
-        return error
-
-
-def in_python(error: Exception, python: Exception) -> Exception:
-    """An exception of the oracle, whose text helps; who catches it sees the one that plain Python
-    raises."""
-    vars(error)[_PYTHON] = python
-    return error
+        return python_error(error)
 
 
 def no_element(index: int, axis: int, length: int) -> IndexError:

@@ -62,5 +62,3 @@ def _python_answering(context: Any, row: int, firing: Any, answers: Any) -> int:
         return -1  # it raises, and its failure says what
     answers[0] = found
     return len(found)
-
-
