@@ -113,7 +113,7 @@ _PYTHON = "__ss_python"
 
 
 def in_python(error: Exception, python: Exception) -> Exception:
-    """An exception of the oracle, whose text helps whoever gets it in the end; who catches it in the
+    """An exception of the oracle, whose text helps whoever gets it in the end; a handler of the
     operator sees the one that plain Python raises.
 
     >>> str(python_error(in_python(ValueError("x[9], and x has 2"), ValueError("out of range"))))

@@ -22,12 +22,12 @@ from specstream.declarations.deprecated import by_old_name, renamed, takes_old_n
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
+from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.early_results import Changes, EarlyAnswer
 from specstream.engine.flight import Flight
-from specstream.engine.answers import Answering
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.interpreted_code import InterpretedCode
 from specstream.engine.interrupts import insist

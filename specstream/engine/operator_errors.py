@@ -69,11 +69,20 @@ def _compiled_failure(
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
         return error
-    failure = SpecstreamError(
-        f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, and "
-        "Python does not; "
-        "the event is not applied. Please report the operator and the event"
-    )
+    asks = any(form.errors for form in operator.program.forms)
+    if asks and not parts.options.is_ordered:  # on a state that holds half of it
+        failure = SpecstreamError(
+            f"operator {parts.name!r}: event {_key(events, row, first)} emits the text of an "
+            f"exception that Python alone knows, and execution={parts.options.execution!r} cannot "
+            "ask for it, as it keeps no undo log: the state may hold half of the event. Make a new "
+            'engine, with execution="ordered"'
+        )
+    else:
+        failure = SpecstreamError(
+            f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, "
+            "and Python does not; the event is not applied. Please report the operator and the "
+            "event"
+        )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
     return failure
 

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import witness
@@ -27,7 +26,7 @@ class S(ss.State):
     x = ss.scalar(float)
     a = ss.array(int, 4)
     grid = ss.array(float, (2, 3))
-    l = ss.list(int)
+    numbers = ss.list(int)
     q = ss.deque(int)
     d = ss.dict(int, int)
     pairs = ss.dict((int, str), int)
@@ -40,20 +39,20 @@ def of_state_lists(state, event, emit):
     k, y = event.k, event.y
     try:
         if k == 0:
-            state.n += state.l[7]
+            state.n += state.numbers[7]
         elif k == 1:
-            state.l[7] = 1
+            state.numbers[7] = 1
         elif k == 2:
-            del state.l[7]
+            del state.numbers[7]
         elif k == 3:
-            state.l.remove(9)
+            state.numbers.remove(9)
         elif k == 4:
-            state.n += state.l.index(9)
+            state.n += state.numbers.index(9)
         elif k == 5:
-            state.n += state.l.pop()
+            state.n += state.numbers.pop()
         elif k == 6:
-            state.l.append(1)
-            state.n += state.l.pop(5)
+            state.numbers.append(1)
+            state.n += state.numbers.pop(5)
         elif k == 7:
             state.n += min(state.q)
         elif k == 8:
@@ -71,11 +70,11 @@ def of_state_lists(state, event, emit):
         elif k == 14:
             del state.q[3]
         elif k == 15:
-            state.l.extend([1, 2, 3])
-            first, second = state.l
+            state.numbers.extend([1, 2, 3])
+            first, second = state.numbers
             state.n += first + second
         elif k == 16:
-            first, second, third, fourth, fifth, sixth = state.l
+            first, second, third, fourth, fifth, sixth = state.numbers
             state.n += first + second + third + fourth + fifth + sixth
     except Exception as error:
         emit(str(error), repr(error), type(error).__name__, f"<{error}> {y}")
@@ -382,7 +381,7 @@ def asks(state, event, emit):
     except KeyError as error:
         state.s.add(event.k)
         try:
-            state.n += state.l.index(event.k)
+            state.n += state.numbers.index(event.k)
         except ValueError as other:
             emit(f"{error} {other}", f"{state.d[event.k]}", f"{len(state.q)}", f"{other!r}")
 
@@ -390,7 +389,7 @@ def asks(state, event, emit):
 def asks_later(state, timer, emit):
     state.n += 1
     try:
-        state.l.remove(state.n)
+        state.numbers.remove(state.n)
     except ValueError as error:
         emit(str(error), f"{timer.key} {error}", type(error).__name__, f"{state.n}")
 
