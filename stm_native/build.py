@@ -72,6 +72,12 @@ ffibuilder.cdef(
     'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
 )
 
+# What compiled code does not know; see specstream/engine/answers.py.
+ffibuilder.cdef(
+    'extern "Python" int64_t ss_python_answering(void *context, int64_t row, '
+    "const struct ss_firing *firing, const struct ss_answer_word **answers);"
+)
+
 ffibuilder.set_source(
     "specstream._native",
     "".join(f'#include "{name}"\n' for name in HEADERS) + f"#define SS_ABI INT64_C({ABI})\n",

@@ -23,6 +23,7 @@ from specstream.columns.instants import Instant
 from specstream.columns.lists import addresses
 from specstream.columns.own_values import Scaled
 from specstream.columns.strings import StringTable, check_text
+from specstream.columns.told_errors import record_of
 from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
 from specstream.declarations.plain_values import plain
@@ -393,7 +394,7 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
         )
     ]
     if derived.tells:
-        texts = [_text_of(one.error) if isinstance(one, Raised) else None for one in checked]
+        texts = [record_of(one.error) if isinstance(one, Raised) else None for one in checked]
         arrays.append(_array(Part("str"), texts, strings))
     for number, part in enumerate(derived.parts):
         values = [None if value is None else value[number] for value in reached]
@@ -401,10 +402,6 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
         if part.nullable:
             arrays.append(np.array([value is None for value in values], np.uint8))
     return arrays
-
-
-def _text_of(error: Exception) -> str:
-    return str(error).encode(errors="replace").decode()
 
 
 def _array(part: Part, values: list[Any], strings: StringTable) -> npt.NDArray[Any]:

@@ -15,12 +15,14 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 from specstream.compiler.error_classes import CLASSES
-from specstream.compiler.instructions import I64, Value
+from specstream.compiler.error_texts import RECORDED
+from specstream.compiler.instructions import I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
+from specstream.compiler.landing import STATUS, raise_known
 from specstream.compiler.memory import Run
 from specstream.compiler.none_types import may_be_none, missing, present, value_or_zero
 from specstream.compiler.text import TextType
-from specstream.declarations.forms import ERROR_WORDS
+from specstream.declarations.forms import ERROR_WORDS, packed_kinds
 
 __all__ = ["CaughtType", "caught", "tell", "tell_again", "words_of"]
 
@@ -117,8 +119,21 @@ def _kind(of: types.Type) -> Any:
 
 
 def words_of(run: Run, of: CaughtType, value: Value) -> list[Value]:
-    """What a row has of a caught exception; leaves the event where its text is not known."""
-    parts = cgutils.create_struct_proxy(of)(run.context, run.builder, value=value)
+    """What a row has of a caught exception; where its text is not known here, the event asks."""
+    builder = run.builder
+    parts = cgutils.create_struct_proxy(of)(run.context, builder, value=value)
     words = [getattr(parts, f"word_{at}") for at in range(ERROR_WORDS)]
-    run.leave_if(run.builder.icmp_unsigned("<", words[0], I64(CLASSES)))
-    return words
+    is_known = builder.icmp_unsigned(">=", words[0], I64(CLASSES))
+    answer = run.call("ss_answer", POINTER, run.pointer, builder.zext(is_known, I64))
+    is_answered = cgutils.is_not_null(builder, answer)
+    run.leave_if(builder.not_(builder.or_(is_known, is_answered)))
+    told = [cgutils.alloca_once_value(builder, word) for word in words[:3]]
+    with builder.if_then(is_answered, likely=False):
+        answered = builder.bitcast(answer, I64.as_pointer())
+        status = builder.load(builder.gep(answered, [I64(1)], inbounds=True))
+        with builder.if_then(builder.icmp_unsigned("!=", status, I64(0)), likely=False):
+            raise_known(builder, builder.trunc(status, STATUS))
+        record = [I64(RECORDED), I64(packed_kinds(("str",))), builder.load(answered)]
+        for slot, word in zip(told, record, strict=True):
+            builder.store(word, slot)
+    return [*map(builder.load, told), *words[3:]]

@@ -87,6 +87,7 @@ class Made:
             "__ss_bool": bool,
             "__ss_own": own_value,
             "__ss_exact": _exact,
+            "__ss_float": _as_declared_float,
             "__ss_unreached": UNREACHED,
             "__ss_exception": Exception,
         }
@@ -99,6 +100,11 @@ def _exact(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise OverflowError(f"{value} does not fit 64 bits")
     return value
+
+
+def _as_declared_float(value: Any) -> Any:
+    """What a name has that is annotated float: the same whoever reads it."""
+    return float(value) if isinstance(value, int) else value
 
 
 def as_now(value: Any) -> Any:

@@ -6,8 +6,9 @@ it has, if no values are in that. What the text of a raise statement is made of 
 run; a row takes both, and the exception is made again, and asked for its text, when rows become a
 table (:mod:`specstream.declarations.forms`).
 
-Of other exceptions the text is not known: those that Python makes of values inside of an operation,
-such as an index of an array. The event is then left, and the oracle says so.
+Of other exceptions compiled code does not know the text: those that Python makes of values inside
+of an operation, those made of another one that was caught, or of what no row could hold. There the
+event asks (``stm_native/src/answers.c``), and the oracle, which runs it on the same state, answers.
 """
 
 from __future__ import annotations
@@ -19,22 +20,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from specstream.compiler.error_classes import CLASSES, ErrorClasses
+from specstream.columns.told_errors import error_of, python_error, record_of
+from specstream.compiler.error_classes import CLASSES, LEAVES, ErrorClasses
 from specstream.compiler.exceptions import Part, change_arguments, parts_of
-from specstream.compiler.numbers import Int64
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.text import Text
 from specstream.declarations.forms import MOST_TOLD
 
 __all__ = [
     *("NOT_A_NUMBER", "NO_ELEMENT", "NO_ITEM", "NO_KEY", "ErrorTexts", "no_element"),
-    *("as_told", "division_site", "tell_lifted", "tells_text", "with_texts_in_place"),
+    *("RECORDED", "as_told", "division_site", "tells_text", "with_texts_in_place"),
 ]
-
-_UNKNOWN = (
-    "the text of this exception is known to Python alone",
-    "raise it yourself, with a text of your own, or emit a text of your own in a clause for its "
-    "class",
-)
 
 
 def _says(function: Callable[[], Any]) -> tuple[type[Exception], str]:
@@ -66,8 +61,11 @@ NO_KEY = len(_PYTHONS) + 1
 """The site of a KeyError of a dict or set; the key is put down."""
 NO_ELEMENT = NO_KEY + 1
 """The site of an element that an array has not; the index, the axis and its length are put down."""
-_LIFTED = NO_ELEMENT + 1
-"""The site of what Python computed before the operator ran."""
+_RECORDED = NO_ELEMENT + 1
+"""The site of what Python has raised, before the operator ran or in the oracle; what it says is put
+down (:mod:`specstream.columns.told_errors`)."""
+RECORDED = CLASSES * _RECORDED
+"""The status of such a one whose class does not matter any more."""
 _FIRST = 64
 
 
@@ -210,11 +208,8 @@ class ErrorTexts:
     def made(self, status: int, parts: Sequence[Any]) -> Exception:
         """The exception of a status, again."""
         site = status // CLASSES
-        if site == _LIFTED:
-            known = {number: one for one, number in self.errors.known().items()}
-            found: Any = known[status % CLASSES](*parts[:1])
-            assert isinstance(found, Exception)
-            return found
+        if site == _RECORDED:
+            return error_of(parts[0]) or Exception(parts[0])
         if site == NO_KEY:
             return KeyError(*parts[:1])
         if site == NO_ELEMENT:
@@ -228,29 +223,21 @@ class ErrorTexts:
     def status_of(self, error: Exception) -> int:
         """What compiled code raises for an exception of what Python computed before."""
         number = self.errors.status_of(error)
-        exact = self.errors.known().get(type(error)) == number
-        return number + CLASSES * _LIFTED if exact and is_its_text(error) else number
+        is_told = number != LEAVES and record_of(error) is not None
+        return number + CLASSES * _RECORDED if is_told else number
 
     # ---- for the oracle ----
 
     def raised(self, number: int, *parts: Any) -> Exception:
-        """The exception of a raise statement, which is told from others later."""
-        error = self.sites[number - _FIRST].function(*map(as_told, parts))
-        if all(isinstance(part, int | float | Text) for part in parts):
-            error.__dict__["__ss_told"] = True
-        return error
+        """The exception of a raise statement."""
+        return self.sites[number - _FIRST].function(*map(as_told, parts))
 
     @staticmethod
     def known(error: Exception) -> Exception:
-        """An exception whose text compiled code knows as well; refuses others."""
-        is_told = vars(error).get("__ss_told")
-        if isinstance(is_told, Exception):
-            return is_told
-        if is_told or (is_told is None and _site_of((type(error), str(error)))):
-            return error
-        if is_told is not None or not _is_of_a_key(error):
-            refuse(*_UNKNOWN)
-        return KeyError(as_told(error.args[0]))
+        """An exception as plain Python raises it, where that of the oracle says more."""
+        if type(error) is KeyError:
+            return KeyError(*map(as_told, error.args))
+        return python_error(error)
 
 
 def no_element(index: int, axis: int, length: int) -> IndexError:
@@ -258,25 +245,11 @@ def no_element(index: int, axis: int, length: int) -> IndexError:
     return IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
 
 
-def _is_of_a_key(error: Exception) -> bool:
-    are_keys = [isinstance(one, Int64 | float | Text) for one in error.args]
-    return type(error) is KeyError and are_keys == [True]
-
-
 def as_told(part: Any) -> Any:
     """A part as a row gives it back: a string that was null is none."""
+    if isinstance(part, tuple):
+        return tuple(map(as_told, part))
     return None if isinstance(part, Text) and part.code == 0 else part
-
-
-def tell_lifted(error: Exception, status: int) -> None:
-    """Notes that compiled code knows the text of what Python raised before the operator ran."""
-    if status >= CLASSES:
-        error.__dict__["__ss_told"] = True
-
-
-def is_its_text(error: Exception) -> bool:
-    """Whether an exception was made of its text alone."""
-    return len(error.args) == 1 and type(error.args[0]) is str and str(error) == error.args[0]
 
 
 def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:

@@ -96,7 +96,8 @@ def form_of(
     written = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
     for at in errors:
         written[at] = originals[at]
-    return Form(text, column, len(names), compiled, tuple(errors), texts.made), written
+    status = texts.errors.status_of
+    return Form(text, column, len(names), compiled, tuple(errors), texts.made, status), written
 
 
 def _names_caught(node: ast.expr, caught: Collection[str]) -> list[ast.Name]:

@@ -322,7 +322,11 @@ class LiftedValues(ListLifting):
             if binding.at is None and is_simple and name not in self.of_name:
                 inlined: ast.expr = self.python(binding.value, made)
                 return inlined
-            return made.input(f"__ss_local_{name}", self.local(name))
+            read = made.input(f"__ss_local_{name}", self.local(name))
+            declared = None if binding.annotation is None else of.annotated(binding.annotation)
+            if declared is not None and of.required(declared) == FLOAT and binding.at is None:
+                read = ast.Call(ast.Name("__ss_float", ast.Load()), [read], [])
+            return read
         if name not in self.alone.locals:
             made.use(name)
         return node

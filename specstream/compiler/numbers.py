@@ -22,6 +22,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from specstream.columns.told_errors import in_python
+
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 UINT64_MAX = 2**64 - 1
@@ -46,10 +48,11 @@ def unsigned(value: int) -> "Uint64":
 
 def _shift_count(count: int) -> None:
     if not 0 <= count <= 63:
-        raise ValueError(
+        error = ValueError(
             f"a shift count must be from 0 to 63, got {int(count)}; "
             "test the count before shifting if it can be larger"
         )
+        raise error if count > 0 else in_python(error, ValueError("negative shift count"))
 
 
 class Int64(int):

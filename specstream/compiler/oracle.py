@@ -16,7 +16,8 @@ from specstream._native import ffi, lib
 from specstream.columns.derived import NO_TEXTS, Texts, computed_again, item_again, raise_again
 from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
-from specstream.compiler.error_texts import as_told, tell_lifted
+from specstream.columns.told_errors import record_of
+from specstream.compiler.error_texts import as_told
 from specstream.compiler.event_lists import oracle_list
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
@@ -212,10 +213,9 @@ class OracleBoosted:
             done = len(self._journal)
             try:
                 return one.oracle(view, *taken)
-            except BaseException as error:
+            except BaseException:
                 # An operation is done, or has changed nothing.
                 undo(self._journal, done)
-                error.__dict__["__ss_told"] = False
                 raise
 
         return operation
@@ -349,14 +349,9 @@ class OracleEvent(Draws):
             return computed_again(self._schema, self._arrays, row, self._strings, place.number)
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
-            try:
-                raise_again(
-                    *(self._schema, self._arrays, row, self._strings, place.number),
-                    self._own_texts,
-                )
-            except Exception as error:
-                tell_lifted(error, self._schema.derived[place.number].status(error))
-                raise
+            raise_again(
+                *(self._schema, self._arrays, row, self._strings, place.number), self._own_texts
+            )
         if place.part is None:
             return False
         if place.part.nullable and self._columns[first + place.values + 1][row]:
@@ -477,6 +472,8 @@ class OracleEmit:
         self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
+        # What the event's caught exceptions say, or the status of what that raises.
+        self.answers: list[tuple[str, int]] = []
         # Of a pipeline: how often each vertex ran, and how many rows it emitted.
         self.by_vertex: dict[str, tuple[int, int]] = {}
 
@@ -503,8 +500,16 @@ class OracleEmit:
         form = self._schema.forms[value.number] if isinstance(value, Formed) else None
         if form is None or not form.errors:
             return value
-        text = form.function(*map(as_told, value.parts))
         assert self._strings is not None
+        given = [record_of(value.parts[at], whole=False) or "" for at in form.errors]
+        try:
+            text = form.function(*map(as_told, value.parts))
+            text.encode()
+        except Exception as error:
+            assert form.status is not None
+            self.answers.append(("", form.status(error)))
+            raise
+        self.answers += [(one, 0) for one in given]
         return Text(self._strings.add(text), text)
 
 
@@ -626,6 +631,7 @@ class Oracle:
         if self._beside is not None:
             self._beside.begin_event()
         self._emit.row = row
+        self._emit.answers.clear()
         emitted = len(self._emit.rows)
         try:
             function(self._state, event, self._emit)
@@ -637,6 +643,12 @@ class Oracle:
                     self._beside.undo()
                 del self._emit.rows[emitted:]
             raise
+
+    @property
+    def answers(self) -> list[tuple[str, int]]:
+        """What the event that ran last has emitted of caught exceptions, in order: what each says
+        (:mod:`specstream.columns.told_errors`), or the status of what its text raises."""
+        return self._emit.answers
 
     @property
     def by_vertex(self) -> dict[str, tuple[int, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from specstream.columns.told_errors import in_python
 from specstream.compiler.numbers import (
     INT64_MAX,
     MATH_CONSTANTS,
@@ -229,7 +230,9 @@ def _of_arrays_too(function: Any) -> Callable[..., Any]:
 
 def _dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
-        raise ValueError(f"np.dot of {len(first)} and {len(second)} elements")
+        of, other = len(first), len(second)
+        python = f"shapes ({of},) and ({other},) not aligned: {of} (dim 0) != {other} (dim 0)"
+        raise in_python(ValueError(f"np.dot of {of} and {other} elements"), ValueError(python))
     products = [left * right for left, right in zip(first, second, strict=True)]
     total = products[0] if products else Int64(0) * first.zero * second.zero
     for product in products[1:]:

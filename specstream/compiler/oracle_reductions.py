@@ -12,11 +12,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from specstream.columns.told_errors import in_python
 from specstream.compiler.numbers import Int64
 
 __all__ = ["NAMES", "Reductions", "reduction"]
 
 NAMES = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
+
+
+def _of_nothing(what: str) -> Exception:
+    """What NumPy raises for an array without elements."""
+    try:
+        getattr(np.empty(0), what)()
+    except ValueError as error:
+        return error
+    raise AssertionError("it raises")
 
 
 class Reductions(ABC):
@@ -58,7 +70,8 @@ class Reductions(ABC):
     def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
         values = self._numbers(what)
         if not values:
-            raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
+            error = ValueError(f"{what} of an empty array; test len(x) > 0 first")
+            raise in_python(error, _of_nothing(what))
         best = 0
         for at, value in enumerate(values[1:], start=1):
             if values[best] == values[best] and (value != value or wins(value, values[best])):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from specstream.columns.told_errors import in_python
 from specstream.compiler import numbers
 from specstream.compiler.bools import OF_BOOLS
 from specstream.compiler.error_texts import no_element
@@ -106,8 +107,7 @@ class View(Reductions):
                 f"index {int(index)} is out of bounds for axis {axis} of state.{self._name}, "
                 f"which has length {length}"
             )
-            error.__dict__["__ss_told"] = no_element(int(index), axis, length)
-            raise error
+            raise in_python(error, no_element(int(index), axis, length))
         return int(at)
 
     def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -193,10 +193,11 @@ class View(Reductions):
         """The items of a list or tuple go to the last axis, one by one or one to all."""
         length = target._shape[-1]
         if len(items) not in (1, length):
-            raise ValueError(
+            error = ValueError(
                 f"could not broadcast {len(items)} items into elements of state.{self._name} of "
                 f"shape {target._shape}: a list has to have {length} items"
             )
+            raise in_python(error, _misfit((len(items),), target._shape))
         for number, at in enumerate(target._elements()):
             self._store(at, items[number % length if len(items) == length else 0])
 
@@ -302,11 +303,12 @@ class View(Reductions):
             length in (1, wanted) for length, wanted in zip(lengths, target._shape, strict=True)
         )
         if not fits:
-            raise ValueError(
+            error = ValueError(
                 f"could not broadcast elements of state.{self._name} of shape {self._shape} into "
                 f"those of state.{target._name} of shape {target._shape}: the lengths of each axis "
                 "must be equal, or 1"
             )
+            raise in_python(error, _misfit(self._shape, target._shape))
         repeated = tuple(
             stride if length == wanted else 0
             for length, stride, wanted in zip(lengths, strides, target._shape, strict=True)
@@ -327,6 +329,15 @@ class View(Reductions):
 
     def __bool__(self) -> bool:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+def _misfit(given: tuple[int, ...], wanted: tuple[int, ...]) -> Exception:
+    """What NumPy raises where an array does not fit another."""
+    try:
+        np.empty(wanted, bool)[...] = np.empty(given, bool)
+    except ValueError as error:
+        return error
+    raise AssertionError("it raises")
 
 
 class ByValue:

@@ -67,7 +67,8 @@ class Derived:
         is_batch: the function takes whole columns.
         function: makes the value, of the inputs.
         status: what compiled code raises in place of an exception.
-        tells: behind the array of what is raised there is one of its texts.
+        tells: behind the array of what is raised there is one of what that says
+            (:mod:`specstream.columns.told_errors`).
     """
 
     text: str
@@ -98,7 +99,7 @@ class Place:
         raised: number of the array that says where its function raised.
         part: which part; None: that nothing was raised is all that is asked.
         values: number of the array of the part's values; that of its nulls is the next.
-        tells: whether the array behind ``raised`` has the texts of what is raised.
+        tells: whether the array behind ``raised`` has what that says.
     """
 
     number: int

@@ -51,6 +51,7 @@ class Form:
         function: from the parts to the text.
         errors: which of the parts are caught exceptions.
         made: makes such a one again, of its status and what it is made of.
+        status: what compiled code raises where one cannot say its text.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Form:
     made: Callable[[int, Sequence[Any]], Exception] | None = field(
         default=None, compare=False, repr=False
     )
+    status: Callable[[Exception], int] | None = field(default=None, compare=False, repr=False)
 
     @property
     def words(self) -> int:

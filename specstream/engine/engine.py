@@ -22,6 +22,7 @@ from specstream.declarations.deprecated import by_old_name, renamed, takes_old_n
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
+from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
@@ -1030,7 +1031,7 @@ def _parts(
     lifetime = Lifetime(native, name)
     lifetime.serve(predictor)
     turn = Turn(native, lifetime, flight, name)
-    return Parts(
+    parts = Parts(
         options=options,
         predictor=predictor,
         longest=longest,
@@ -1042,3 +1043,6 @@ def _parts(
         turn=turn,
         hooks=hooks,
     )
+    if not operator.program.is_interpreted:
+        Answering(parts).set_in(parts)
+    return parts

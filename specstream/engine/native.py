@@ -180,6 +180,11 @@ class Native:
         self._context = context
         lib.ss_engine_set_hook(self.pointer, kinds, function, context)
 
+    def set_answering(self, context: Any) -> None:
+        """Has it ask Python, with ``context``, a handle, what compiled code does not know."""
+        self._answering = context  # kept here, as in set_hook
+        lib.ss_engine_set_answering(self.pointer, lib.ss_python_answering, context)
+
     def record(self, recorder: Any) -> None:
         """Has it note each run in a ``struct ss_recorder``, which the caller keeps alive."""
         lib.ss_engine_record(self.pointer, recorder)

@@ -21,7 +21,10 @@ from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["failed_event", "failed_timer", "failure_of", "timer_failure"]
+__all__ = [
+    *("failed_event", "failed_timer", "failure_of", "timer_failure"),
+    *("oracle_of_event", "oracle_of_timer"),
+]
 
 # What is kept of an event that its function has raised for, and what it raised.
 Kept = tuple[tuple[Failed, ...], Exception]
@@ -67,11 +70,20 @@ def _compiled_failure(
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
         return error
-    failure = SpecstreamError(
-        f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, and "
-        "Python does not; "
-        "the event is not applied. Please report the operator and the event"
-    )
+    asks = any(form.errors for form in operator.program.forms)
+    if asks and not parts.options.is_ordered:  # on a state that holds half of it
+        failure = SpecstreamError(
+            f"operator {parts.name!r}: event {_key(events, row, first)} emits the text of an "
+            f"exception that Python alone knows, and execution={parts.options.execution!r} cannot "
+            "ask for it, as it keeps no undo log: the state may hold half of the event. Make a new "
+            'engine, with execution="ordered"'
+        )
+    else:
+        failure = SpecstreamError(
+            f"operator {parts.name!r}: compiled code raised at event {_key(events, row, first)}, "
+            "and Python does not; the event is not applied. Please report the operator and the "
+            "event"
+        )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
     return failure
 
@@ -223,6 +235,27 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     except Exception as error:
         return error
     return None
+
+
+def oracle_of_event(parts: Parts, events: Events, row: int, first: int, key: int) -> Oracle:
+    """The oracle of the committed state, when it has run one event of these.
+
+    Args:
+        first: sequence number of the first of the events.
+        key: the event's row in the job.
+    """
+    sent = parts.code.sent(key if _is_early(parts) else None)
+    oracle = _oracle(parts, events, first, sent)
+    oracle.run(row)
+    return oracle
+
+
+def oracle_of_timer(parts: Parts, firing: Any) -> Oracle:
+    """Likewise what a timer runs that has fired, a ``struct ss_firing``."""
+    field, key = _fired(parts, firing)
+    oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, firing)))
+    oracle.fire_alone(field, firing.at, key, firing.time, firing.number)
+    return oracle
 
 
 def _oracle(parts: Parts, events: Events | None = None, first: int = 0, sent: Any = None) -> Oracle:

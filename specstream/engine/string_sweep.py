@@ -12,8 +12,9 @@ have logged. Words that only look like a code keep a string for nothing, which d
 
 The logs of other runs are no roots. What a compiled run has in hand comes from the state, from its
 event or from a constant; and it commits only if the state still is as it was read, or is so again.
-By then its string is there for another reason, or it cannot be so again. An interpreted run makes
-strings of its own, so those that were added since the oldest run in flight began stay.
+By then its string is there for another reason, or it cannot be so again. But an interpreted run makes
+strings of its own, and what Python answers to a compiled one may be another; so those that were
+added since the oldest run in flight began stay.
 
 A sweep is due when the strings that have come since the last one are as many as it has left, and an
 eighth of the words of the state: so the work for each string that has come is bounded, a table
@@ -141,10 +142,9 @@ class StringSweep:
         return words_in_use(self._parts.operator.layout, self._parts.committed.words)
 
     def _touched_since(self) -> int | None:
-        """The epoch in which the oldest run in flight began that may make strings; None: there is
-        no such run."""
+        """The epoch in which the oldest run in flight began; None: there is none."""
         parts = self._parts
-        if not parts.flight.is_open or not parts.operator.calls_python:
+        if not parts.flight.is_open:
             return None
         formed, before_first = parts.native.formed()
         if formed == before_first:

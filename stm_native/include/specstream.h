@@ -171,6 +171,15 @@ struct ss_run {
     uint64_t sent_room; /* rows for which there is memory */
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
     struct ss_ahead *ahead; /* what was looked up ahead, for each of them; likewise */
+    uint64_t answered; /* so many answers the event has had; see src/answers.c */
+    uint32_t asks;     /* it has left its event to have one */
+    uint32_t fires;    /* it is what a timer runs */
+};
+
+/* What somebody outside says to an event that asks: a word, or the status that it raises there. */
+struct ss_answer_word {
+    uint64_t word;
+    uint64_t status; /* 0: it raises nothing */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -418,6 +427,13 @@ void ss_engine_set_operation(struct ss_engine *engine, uint64_t number,
 void ss_engine_state_changed(struct ss_engine *engine);
 /* `kinds`: a sum of enum ss_hook_kind. Between jobs. */
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context);
+/* Called in a worker's thread that has the turn, for an event that has asked and is rolled back, or for a
+ * timer (`firing`; the row means nothing): returns how many answers there are for it, and sets `answers`, which
+ * stand until the next call; -1: there are none, and it has failed. */
+typedef int64_t (*ss_answering)(void *context, int64_t row, const struct ss_firing *firing,
+                                const struct ss_answer_word **answers);
+/* Between jobs. */
+void ss_engine_set_answering(struct ss_engine *engine, ss_answering answering, void *context);
 /* A worker's thread, by its number, as pthread_self gives it: only these call hooks. */
 uint64_t ss_engine_thread(const struct ss_engine *engine, uint64_t index);
 /* Waits for the job in flight, ends the threads and frees everything but the state. Nobody may use
@@ -658,6 +674,9 @@ void ss_undo_back(struct ss_run *run, uint64_t bytes);
 uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
 /* Where `kill` was found up: whether the run has to leave its event, with the verdict SS_KILLED. */
 uint32_t ss_poll(struct ss_run *run);
+/* What somebody outside says to the event, who is asked anew each time. NULL: nobody has said it; unless
+ * the event `can_do_without`, it has to be left at once, and runs again as the head, with the answers. */
+const struct ss_answer_word *ss_answer(struct ss_run *run, uint64_t can_do_without);
 /* Makes room for one emitted row; false: the run passed its limit. */
 bool ss_emit_grow(struct ss_run *run);
 

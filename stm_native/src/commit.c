@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+#include "answers.h"
 #include "boosting.h"
 #include "delta.h"
 #include "early.h"
@@ -63,6 +64,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
 
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    ss_forget_answers(engine);
     while (*first < last) {
         int64_t from = *first, end_of_range = last;
         /* Relaxed: the fence below orders them. */
@@ -109,8 +111,10 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             if (engine->early != NULL)
                 ss_timers_copy_clock(engine);
         }
-        if (run->verdict == SS_COMPLETED)
+        if (run->verdict == SS_COMPLETED) {
+            ss_forget_answers(engine);
             continue;
+        }
         if (run->verdict == SS_KILLED) {
             /* Relaxed: where the wish is not seen yet, the next turn of the loop looks behind
              * its fence. */
@@ -125,6 +129,8 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             continue;
         }
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
+        if (ss_find_answers(worker, *first, NULL))
+            continue;
         engine->failed = true;
         engine->no_memory = run->verdict == SS_NO_MEMORY;
         if (run->verdict == SS_FAULTED)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "arena.h"
 #include "boosting.h"
 #include "containers.h"
@@ -369,6 +370,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->row_edition++;
     engine->consumed = 0;
     engine->failed = false;
+    ss_forget_answers(engine);
     engine->fault = (struct ss_fault){0};
     engine->lock_fault = (struct ss_lock_fault){0};
     engine->no_memory = false;

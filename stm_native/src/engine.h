@@ -83,6 +83,13 @@ struct ss_engine {
         void *context;
     } hooks;
     struct {
+        ss_answering ask; /* NULL: nobody answers */
+        void *context;
+        const struct ss_answer_word *answers; /* with the turn, while `row` says that there are none */
+        uint64_t count;
+        _Atomic int64_t row; /* of the event that they are for; below 0: see src/answers.c */
+    } answering;
+    struct {
         ss_interpreter run;
         void *context;
     } interpreter; /* of an operator that is not compiled */

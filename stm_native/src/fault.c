@@ -181,6 +181,9 @@ int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first
     run->event = first;
     run->undo_top = run->undo_base;
     run->emit_mark = run->emit_top;
+    run->answered = 0;
+    run->asks = 0;
+    run->fires = variant == SS_TIMER;
     if (contain(worker, run_entry, &call))
         return call.next;
     assert(first <= run->event && run->event < last);

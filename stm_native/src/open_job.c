@@ -41,6 +41,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers.h"
 #include "boosting.h"
 #include "commit.h"
 #include "counter_prediction.h"
@@ -1199,10 +1200,19 @@ static bool finish_first(struct ss_worker *worker)
         early->fires_in_place = true;
         return true;
     }
+    if (first->raised && !first->of_time) {
+        pthread_mutex_unlock(&queue->mutex);
+        bool answered = ss_find_late_answers(engine, first->spans[0].first);
+        pthread_mutex_lock(&queue->mutex);
+        if (answered) {
+            divide(early, first); /* it runs again */
+            return true;
+        }
+    }
     while (count < early->applied && count < most &&
            is_decided(queue, ss_applied_at(early, count)) &&
-           !(count > 0 && ss_applied_at(early, count - 1)->raised) &&
-           !(ss_applied_at(early, count)->of_time && ss_applied_at(early, count)->raised))
+           !(count > 0 && (ss_applied_at(early, count - 1)->raised ||
+                           ss_applied_at(early, count)->raised)))
         count++;
     pthread_mutex_unlock(&queue->mutex);
     if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)) && !first->raised && !first->of_time &&
@@ -1213,6 +1223,7 @@ static bool finish_first(struct ss_worker *worker)
     }
     while (done < count && ss_applied_finish(worker, ss_applied_at(early, done)))
         done++;
+    ss_forget_answers(engine); /* they were for the first one */
     pthread_mutex_lock(&queue->mutex);
     early->applied -= done;
     for (uint64_t at = 0; at < done; at++) {

@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "early.h"
 #include "engine.h"
 #include "fault.h"
@@ -625,6 +626,28 @@ static void run_timer(struct ss_worker *worker)
     engine->row_words = row_words;
 }
 
+/* The same, and again with answers where it asks; the end of its undo log. */
+static const struct ss_undo *run_until_answered(struct ss_worker *worker)
+{
+    struct ss_run *run = &worker->run;
+    ss_forget_answers(worker->engine);
+    while (true) {
+        run_timer(worker);
+        const struct ss_undo *end = run->undo_top;
+        if (run->verdict != SS_COMPLETED) {
+            ss_undo_roll_back(run);
+            run->emit_top = run->emit_mark;
+        }
+        if (run->verdict != SS_RAISED ||
+            !ss_find_answers(worker, 0, &worker->engine->timers->firing)) {
+            ss_forget_answers(worker->engine);
+            return end;
+        }
+        tell_readers(worker, end);
+        ss_touched_settle(worker, true);
+    }
+}
+
 /* What it has emitted is of no event. */
 static void take_rows(struct ss_worker *worker)
 {
@@ -713,12 +736,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         return SS_FIRING_ENDED;
     }
     pop(timers);
-    run_timer(worker);
-    const struct ss_undo *end = run->undo_top;
-    if (run->verdict != SS_COMPLETED) {
-        ss_undo_roll_back(run);
-        run->emit_top = run->emit_mark;
-    }
+    const struct ss_undo *end = run_until_answered(worker);
     tell_readers(worker, end);
     if (run->verdict == SS_KILLED) {
         /* The job ends in its midst; or the flag was meant for a speculative run of this worker that is

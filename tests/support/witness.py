@@ -264,10 +264,10 @@ class Array(np.ndarray[Any, Any]):
     def std(self) -> float:  # type: ignore[override]
         return math.sqrt(self.var())
 
-    def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
+    def best(self, name: str, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
         values = self.elements()
         if not values:
-            raise ValueError("an empty array")
+            getattr(np.empty(0), name)()  # says it
         best = 0
         for at, value in enumerate(values):
             if values[best] == values[best] and (value != value or wins(value, values[best])):
@@ -275,16 +275,16 @@ class Array(np.ndarray[Any, Any]):
         return Int(best), values[best]
 
     def min(self) -> Any:  # type: ignore[override]
-        return self.best(lambda one, other: bool(one <= other))[1]
+        return self.best("min", lambda one, other: bool(one <= other))[1]
 
     def max(self) -> Any:  # type: ignore[override]
-        return self.best(lambda one, other: bool(one >= other))[1]
+        return self.best("max", lambda one, other: bool(one >= other))[1]
 
     def argmin(self) -> Any:  # type: ignore[override]
-        return self.best(lambda one, other: bool(one < other))[0]
+        return self.best("argmin", lambda one, other: bool(one < other))[0]
 
     def argmax(self) -> Any:  # type: ignore[override]
-        return self.best(lambda one, other: bool(one > other))[0]
+        return self.best("argmax", lambda one, other: bool(one > other))[0]
 
     def any(self) -> bool:  # type: ignore[override]
         return any(self.elements())
@@ -462,6 +462,8 @@ class Set(collections.abc.MutableSet[Any], Expiring):
         self.members.pop(asked(one), None)
 
     def pop(self) -> Any:
+        if not self.members:
+            set().pop()  # says it
         return self.members.popitem()[0]
 
     def clear(self) -> None:
