@@ -126,10 +126,18 @@ _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tupl
 class Joining:
     """Goes through one function, and makes floats of the literals that are meant to be some."""
 
-    def __init__(self, known: Known, tree: ast.FunctionDef, names: Any, given: Kinds) -> None:
+    def __init__(
+        self,
+        known: Known,
+        tree: ast.FunctionDef,
+        names: dict[str, Any],
+        given: Kinds,
+        written: dict[str, Any] | None = None,
+    ) -> None:
         self.known = known
         self.tree = tree
         self.values = names  # by name, what is not a local
+        self.written = written or {}  # the same before it was frozen: its ints are no floats yet
         self.webs = Webs(tree)
         self.kinds: dict[Hashable, Any] = {
             self.webs.of(node): given.get(name) for name, node in _parameters(tree.args).items()
@@ -260,7 +268,7 @@ class Joining:
                 web = self.webs.of(node)
                 if web is not None or node.id in self.webs.names:
                     return self.kinds.get(web)
-                return kind_of(self.values.get(node.id))
+                return kind_of(self.written.get(node.id)) or kind_of(self.values.get(node.id))
             case ast.UnaryOp():
                 return "bool" if isinstance(node.op, ast.Not) else self.kind(node.operand)
             case ast.BinOp():
@@ -383,8 +391,13 @@ class Joining:
             return "int"
         if name in _OF_ARGUMENTS:
             kinds = [self.kind(one) for one in node.args]
+            if name == "sum":
+                del kinds[1:]  # of no floats it is a float, whatever it begins with
+            kinds += [self.kind(one.value) for one in node.keywords if one.arg == "default"]
             if name in ("sorted", "list", "reversed", "tuple"):
                 return Items(self.item(kinds[0])) if kinds else Items(None)
+            if name == "fsum" or (name in ("sum", "prod") and self.has_float(node.args)):
+                return "float"
             found = None
             for kind in kinds:
                 found = joined(found, self.item(kind) if isinstance(kind, Items) else kind)
@@ -397,10 +410,15 @@ class Joining:
             return Items(Parts(("int", self.item(self.kind(node.args[0])))))
         if name == "zip":
             return Items(Parts(tuple(self.item(self.kind(one)) for one in node.args)))
-        if name == "dict":
-            return Items(None, "int")
-        if name == "set":
-            return Items(None)
+        if name in ("dict", "set"):
+            given = self.kind(node.args[0]) if node.args else None
+            item = self.item(given)
+            if name == "set":
+                return Items(item)
+            if isinstance(given, Items) and given.keys is not None:
+                return Items(given.of, given.keys)
+            is_pair = isinstance(item, Parts) and len(item.of) == 2
+            return Items(item.of[1], item.of[0] or "int") if is_pair else Items(None, "int")
         is_math = getattr(value, "__module__", "") == "math" or (
             isinstance(callee, ast.Attribute)
             and isinstance(callee.value, ast.Name)
@@ -408,6 +426,11 @@ class Joining:
         )
         is_float = is_math or name in ("float", "float64", "random", "normal")
         return "float" if is_float and not name.startswith("is") else None
+
+    def has_float(self, summed: list[ast.expr]) -> bool:
+        """Whether what is added up has a float in it, whatever else."""
+        written = [one.elts for one in summed if isinstance(one, ast.List | ast.Tuple)]
+        return any(self.kind(one) == "float" for part in written for one in part)
 
     def joined_default(self, node: ast.Call) -> Any:
         """What ``next`` gives, of a generator and a default."""

@@ -155,7 +155,9 @@ def kind_of(value: Any) -> Any:
 
 
 def _joined_kinds(values: Sequence[Any]) -> Any:
+    of_types = {type(value): value for value in values}
+    is_plain = of_types.keys() <= {int, float, bool, str}
     found = None
-    for value in values[:100]:
+    for value in of_types.values() if is_plain else values[:100]:
         found = joined(found, kind_of(value))
     return found

@@ -351,10 +351,12 @@ class _Analysis(Analysis):
             kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
             known.arguments[source.original] = kinds
         given = known.arguments.get(source.original, {})
-        joining = Joining(known, source.tree, check.resolved, given)
+        frozen = [name for name, one in check.resolved.items() if isinstance(one, Frozen | tuple)]
+        written = {name: look_up(source.original, name) for name in frozen}
+        joining = Joining(known, source.tree, check.resolved, given, written)
         joining.run()
         while tell_calls_apart(joining, check):
-            joining = Joining(known, source.tree, check.resolved, given)
+            joining = Joining(known, source.tree, check.resolved, given, written)
             joining.run()
         check_either(joining, check.refuse)
         joining.apply()
