@@ -9,16 +9,96 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from specstream.compiler.number_kinds import clash, joined
 from specstream.compiler.scopes import version_name
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 
 if TYPE_CHECKING:
     from specstream.compiler.check import Check
-    from specstream.compiler.joining import Joining, Kinds
+    from specstream.compiler.joining import Joining
 
-__all__ = ["tell_calls_apart"]
+__all__ = ["Kinds", "Known", "tell_calls_apart"]
+
+Kinds = dict[str, Any]
+
+
+@dataclass
+class Version:
+    """A helper, for calls that give it ints and floats in the same places.
+
+    Attributes:
+        kinds: of what it is given, by parameter.
+        function: that is compiled for them; None: not called so far.
+    """
+
+    kinds: Kinds
+    function: types.FunctionType | None = None
+
+
+@dataclass
+class Known:
+    """What an operator knows before it is compiled.
+
+    Attributes:
+        arguments: kinds of what a function is given, by parameter.
+        open: functions on the way to the present one.
+        versions: of each helper.
+        returned: kinds of results, by helper and what it is given.
+        names: how many names were made up.
+    """
+
+    event: Schema
+    layout: Layout
+    parse: Callable[[types.FunctionType], ast.FunctionDef]
+    arguments: dict[types.FunctionType, Kinds] = field(default_factory=dict)
+    open: list[types.FunctionType] = field(default_factory=list)
+    versions: dict[types.FunctionType, list[Version]] = field(default_factory=dict)
+    returned: dict[Any, Any] = field(default_factory=dict)
+    names: int = 0
+
+    def version(self, function: types.FunctionType, given: Kinds) -> Version:
+        """The one for a call."""
+        versions = self.versions.setdefault(function, [])
+        for one in versions:
+            if not any(clash(one.kinds.get(name), kind) for name, kind in given.items()):
+                break
+        else:
+            one = Version({})
+            versions.append(one)
+        for name, kind in given.items():
+            one.kinds[name] = joined(one.kinds.get(name), kind)
+        return one
+
+    def function(
+        self, original: types.FunctionType, given: Kinds
+    ) -> tuple[types.FunctionType, int]:
+        """What is compiled for a call, and its number among the versions."""
+        version, versions = self.version(original, given), self.versions[original]
+        if version.function is None:
+            is_first = all(one.function is None for one in versions)
+            version.function = original if is_first else _copied(original)
+            self.arguments[version.function] = version.kinds
+        return version.function, versions.index(version) + 1
+
+
+def _copied(function: types.FunctionType) -> types.FunctionType:
+    """A function of its own that does the same."""
+    made = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    made.__dict__.update(function.__dict__)
+    return made
 
 
 def tell_calls_apart(joining: Joining, check: Check) -> bool:
@@ -98,8 +178,8 @@ def _binds(definition: ast.FunctionDef | ast.Lambda, name: str) -> bool:
 def _place(tree: ast.AST, definition: ast.AST) -> tuple[list[ast.stmt], int]:
     """The block, and the statement of it, that define a function."""
     for node in ast.walk(tree):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
             for at, one in enumerate(block if isinstance(block, list) else ()):
                 if one is definition or getattr(one, "value", None) is definition:
                     return block, at

@@ -20,6 +20,10 @@ __all__ = ["check_either"]
 
 Refuse = Callable[[ast.AST, str, str], NoReturn]
 
+_WAY_OUT = (
+    "write the int that it may be as a float where it comes from, such as 0.0 for 0, and float(x) "
+    "for an int x"
+)
 _TEXTS = ("str", "repr", "ascii", "format")
 _EXACT = ("int", "round", "floor", "ceil", "trunc", "int64", "uint64", "divmod")
 
@@ -32,17 +36,16 @@ def check_either(joining: Joining, refuse: Refuse) -> None:
                 refuse(
                     value,
                     f"the text of {ast.unparse(value)} is asked for, which is a float, and in "
-                    "Python an int where it is that of a literal: '0.0' would be '0'",
-                    "write the literal as a float where it comes from, such as 0.0 for 0",
+                    "Python may be an int, whose text is '0' and not '0.0'",
+                    _WAY_OUT,
                 )
         for value in _exactly(node, joining):
             if joining.kind(value) == WIDE:
                 refuse(
                     value,
                     f"all digits of {ast.unparse(value)} are asked for, which is a float, and in "
-                    "Python an int where an int meets the int of a literal in it",
-                    "write the literal as a float where it comes from, such as 0.0 for 0, or keep "
-                    "the ints under a name of their own",
+                    "Python may be an int, which has more of them",
+                    _WAY_OUT,
                 )
 
 

@@ -308,12 +308,12 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
                 continue
             if (name := self.filled_by(one)) is not None:
                 rest = range(at + 1, len(body))
-                end = next((e for e in rest if name in bound_names(body[e])), len(body))
+                given = next((e for e in rest if name in bound_names(body[e])), len(body))
                 begun = super().statements(body[: at + 1])
                 self.tested.add(name)
-                begun += self.statements(body[at + 1 : end])
+                begun += self.statements(body[at + 1 : given])
                 self.tested.remove(name)
-                return begun + self.statements(body[end:])
+                return begun + self.statements(body[given:])
             if not leaves(one.body):
                 continue
             ends = range(len(body), at + 1, -1)

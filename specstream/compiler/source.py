@@ -37,8 +37,8 @@ from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.inputs import Events, flatten
-from specstream.compiler.joining import Joining, Known
-from specstream.compiler.joining_calls import tell_calls_apart
+from specstream.compiler.joining import Joining
+from specstream.compiler.joining_calls import Known, tell_calls_apart
 from specstream.compiler.joining_texts import check_either
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups

@@ -157,11 +157,11 @@ class Writer:
         if what < 0.55:
             shown = rng.choice(
                 (
-                    "{%s} {state.n}",
-                    "{%s}",
-                    "{%s:.2f} {state.n}",
-                    "{%s!r} {state.x}",
-                    "{%s:>8}{state.on}",
+                    "{ %s} {state.n}",
+                    "{ %s}",
+                    "{ %s:.2f} {state.n}",
+                    "{ %s!r} {state.x}",
+                    "{ %s:>8}{state.on}",
                 )
             )
             self.put(
