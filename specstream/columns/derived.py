@@ -442,9 +442,10 @@ def computed_again(
     row: int,
     strings: StringTable,
     number: int,
+    texts: Texts = NO_TEXTS,
 ) -> Any:
     """What the function of a derived value gives for an event, which no column holds."""
-    found = _again(schema, columns, row, strings, number)
+    found = _again(schema, columns, row, strings, number, texts)
     if isinstance(found, Raised):
         raise found.error
     return found

@@ -29,9 +29,15 @@ _DOUBLE = struct.Struct("<d")
 
 
 class EmittedForm(ast.Tuple):
-    """The parts of a formatted string in a call of emit; ``number`` is that of the form."""
+    """The parts of a formatted string in a call of emit.
+
+    Attributes:
+        number: that of the form.
+        shown: how each of the parts is shown, as it is written.
+    """
 
     number: int
+    shown: list[ast.FormattedValue]
 
 
 class CaughtName(ast.Name):

@@ -16,56 +16,28 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeGuard
 
-import numpy as np
-
-from specstream.compiler.frozen import FrozenArray, FrozenDict, FrozenList
-from specstream.declarations.containers import Container, Shape, record_shape
+from specstream.compiler.joining_calls import Kinds, Known
+from specstream.compiler.number_kinds import (
+    EITHER,
+    WIDE,
+    Fields,
+    Items,
+    Parts,
+    held_by,
+    is_either,
+    is_float,
+    joined,
+    kind_of,
+)
+from specstream.compiler.webs import Webs
+from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
-from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.errors import CompileError
 
-__all__ = ["Joining", "Known"]
-
-
-@dataclass(frozen=True)
-class Items:
-    """What a list, an array, or the values of a dict are."""
-
-    of: Any
-    keys: Any = None
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the parts of a tuple are."""
-
-    of: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Fields:
-    """A record: the kinds of its fields by their names."""
-
-    of: Shape
-
-    def kind(self, name: str) -> Any:
-        parts = dict(zip(self.of.names, self.of.parts, strict=True))
-        return parts[name].number if name in parts else None
-
-
-@dataclass
-class Known:
-    """What an operator knows before it is compiled; kinds of arguments by function."""
-
-    event: Schema
-    layout: Layout
-    parse: Callable[[types.FunctionType], ast.FunctionDef]
-    arguments: dict[types.FunctionType, dict[str, Any]]
-    open: list[types.FunctionType]
+__all__ = ["Joining"]
 
 
 _INTS: tuple[str, ...] = (
@@ -86,32 +58,24 @@ _TAKING_ONE = ("pop", "popleft", "peek", "pushpop", "replace")
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
 
-def joined(one: Any, other: Any) -> Any:
-    """The kind of what is one here and the other there."""
-    if one is None or other is None or one == other:
-        return other if one is None else one
-    if "float" in (one, other):
-        return "float"
-    if isinstance(one, Items) and isinstance(other, Items):
-        return Items(joined(one.of, other.of), joined(one.keys, other.keys))
-    if isinstance(one, Parts) and isinstance(other, Parts) and len(one.of) == len(other.of):
-        return Parts(tuple(map(joined, one.of, other.of)))
-    return one
-
-
 class Joining:
     """Goes through one function, and makes floats of the literals that are meant to be some."""
 
     def __init__(
-        self, known: Known, tree: ast.FunctionDef, function: types.FunctionType, names: Any
+        self,
+        known: Known,
+        tree: ast.FunctionDef,
+        names: dict[str, Any],
+        given: Kinds,
+        written: dict[str, Any] | None = None,
     ) -> None:
         self.known = known
         self.tree = tree
         self.values = names  # by name, what is not a local
-        self.kinds: dict[str, Any] = {
-            name: kind
-            for name, kind in known.arguments.get(function, {}).items()
-            if kind != "mixed"
+        self.written = written or {}  # the same before it was frozen: its ints are no floats yet
+        self.webs = Webs(tree)
+        self.kinds: dict[Hashable, Any] = {
+            self.webs.of(node): given.get(name) for name, node in _parameters(tree.args).items()
         }
         self.functions: dict[str, ast.FunctionDef | ast.Lambda] = {}
         self.returned: dict[ast.AST, list[ast.expr]] = {}
@@ -120,7 +84,7 @@ class Joining:
     def run(self) -> Any:
         """Learns kinds until nothing is new; gives that of the result."""
         self.find_functions()
-        for _ in range(4):
+        for _ in range(8):
             before = dict(self.kinds), dict(self.returns)
             for node in ast.walk(self.tree):
                 self.learn(node)
@@ -132,8 +96,7 @@ class Joining:
         return self.returns.get(self.tree)
 
     def apply(self) -> None:
-        """Makes floats of literals, in the tree."""
-        self.run()
+        """Makes floats of literals, in the tree; :meth:`run` comes before it."""
         for node in ast.walk(self.tree):
             self.convert_in(node)
         for owner, values in self.returned.items():
@@ -170,41 +133,49 @@ class Joining:
                 assert node.value is not None
                 self.bind(node.target, self.kind(node.value))
             case ast.AugAssign():
-                load = _as_load(node.target)
-                self.bind(node.target, self.operation(node.op, load, node.value))
+                if isinstance(node.target, ast.Name):
+                    begun = self.kinds.get(self.webs.before(node.target))
+                    kind = self.operation(node.op, begun, self.kind(node.value), node.value)
+                else:
+                    kind = self.operation(
+                        node.op, self.kind(node.target), self.kind(node.value), node.value
+                    )
+                self.bind(node.target, kind)
             case ast.For() | ast.comprehension():
                 self.bind(node.target, self.item(self.kind(node.iter)))
             case ast.Call(func=ast.Attribute(value=ast.Name())):
                 assert isinstance(node.func, ast.Attribute)
                 assert isinstance(node.func.value, ast.Name)
                 if node.func.attr in ("append", "add", "insert", "setdefault") and node.args:
-                    self.hold(node.func.value.id, self.kind(node.args[-1]))
+                    self.hold(node.func.value, self.kind(node.args[-1]))
             case ast.Call(func=ast.Name()):
                 assert isinstance(node.func, ast.Name)
                 inner = self.functions.get(node.func.id)
                 if inner is None:
                     self.kind(node)  # which keeps what a helper is given
                 else:
-                    self.kinds |= {
-                        name: joined(self.kinds.get(name), kind)
-                        for name, kind in self.given(inner.args, node).items()
-                    }
+                    parameters = _parameters(inner.args)
+                    for name, kind in self.given(inner.args, node).items():
+                        web = self.webs.of(parameters[name])
+                        self.kinds[web] = joined(self.kinds.get(web), kind)
 
     def bind(self, target: ast.expr, kind: Any) -> None:
         if isinstance(target, ast.Name):
-            self.kinds[target.id] = joined(self.kinds.get(target.id), kind)
+            web = self.webs.of(target)
+            self.kinds[web] = joined(self.kinds.get(web), kind)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            self.hold(target.value.id, kind)
+            self.hold(target.value, kind)
         elif isinstance(target, ast.Tuple | ast.List):
             for at, part in enumerate(target.elts):
                 of = kind.of if isinstance(kind, Parts) else ()
                 self.bind(part, of[at] if at < len(of) else self.item(kind))
 
-    def hold(self, name: str, kind: Any) -> None:
+    def hold(self, name: ast.Name, kind: Any) -> None:
         """Something is put into a local list or dict."""
-        before = self.kinds.get(name)
-        if isinstance(before, Items):
-            self.kinds[name] = Items(joined(before.of, kind), before.keys)
+        web = self.webs.of(name)
+        before = self.kinds.get(web)
+        if isinstance(before, Items) and not before.is_declared:
+            self.kinds[web] = Items(joined(before.of, kind), before.keys)
 
     @staticmethod
     def item(kind: Any) -> Any:
@@ -220,21 +191,24 @@ class Joining:
     def given(self, arguments: ast.arguments, call: ast.Call) -> dict[str, Any]:
         names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
         pairs = [*zip(names, call.args, strict=False)]
-        pairs += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
+        known = _parameters(arguments)
+        pairs += [(one.arg, one.value) for one in call.keywords if one.arg in known]
         return {name: self.kind(value) for name, value in pairs}
 
     def kind(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant():
-                return _kind_of(node.value)
+                return kind_of(node.value)
             case ast.Name():
-                if node.id in self.kinds:
-                    return self.kinds[node.id]
-                return _kind_of(self.values.get(node.id))
+                web = self.webs.of(node)
+                if web is not None or node.id in self.webs.names:
+                    return self.kinds.get(web)
+                return kind_of(self.written.get(node.id)) or kind_of(self.values.get(node.id))
             case ast.UnaryOp():
                 return "bool" if isinstance(node.op, ast.Not) else self.kind(node.operand)
             case ast.BinOp():
-                return self.operation(node.op, node.left, node.right)
+                left, right = self.kind(node.left), self.kind(node.right)
+                return self.operation(node.op, left, right, node.left, node.right)
             case ast.BoolOp():
                 return self.all_of(node.values)
             case ast.IfExp():
@@ -268,17 +242,20 @@ class Joining:
             found = joined(found, self.kind(value))
         return found
 
-    def operation(self, op: ast.operator, left: ast.expr, right: ast.expr) -> Any:
-        one, other = self.kind(left), self.kind(right)
+    def operation(self, op: ast.operator, one: Any, other: Any, *operands: ast.expr) -> Any:
         if isinstance(one, Items | Parts) or isinstance(other, Items | Parts):
             whole = one if isinstance(one, Items | Parts) else other
             return joined(one, other) if isinstance(op, ast.Add) else whole
         if isinstance(op, ast.Div) or "float" in (one, other):
             return "float"
+        if is_either(one) or is_either(other):
+            is_int = "int" in (one, other) or "uint" in (one, other)
+            is_literal = any(isinstance(operand, ast.Constant) for operand in operands)
+            return WIDE if WIDE in (one, other) or (is_int and not is_literal) else EITHER
         return "int" if one is not None and other is not None else None
 
     def attribute(self, node: ast.Attribute) -> Any:
-        owner = self.kinds.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        owner = self.kind(node.value)
         if owner == "event":
             return self.known.event.kind(node.attr)
         if owner == "state":
@@ -286,18 +263,17 @@ class Joining:
             if field is None or field.space == "locks":
                 return None
             if field.container is not None:
-                return _held(field.container)
+                return held_by(field.container)
             kind: Any = {"uint": "int"}.get(field.kind, field.kind)
             if field.record is not None:
                 kind = Fields(field.record)
             for _ in field.shape[1:] if field.record is not None else field.shape:
-                kind = Items(kind)
+                kind = Items(kind, None, True)
             return kind
-        of = self.kind(node.value)
-        if isinstance(of, Fields):
-            return of.kind(node.attr)
-        if isinstance(node.value, ast.Name) and node.value.id not in self.kinds:
-            return _kind_of(getattr(self.values.get(node.value.id), node.attr, None))
+        if isinstance(owner, Fields):
+            return owner.kind(node.attr)
+        if isinstance(node.value, ast.Name) and node.value.id not in self.webs.names:
+            return kind_of(getattr(self.values.get(node.value.id), node.attr, None))
         return None
 
     def subscript(self, node: ast.Subscript) -> Any:
@@ -323,16 +299,19 @@ class Joining:
         if name in self.functions:
             return self.returns.get(self.functions[name])
         value = self.values.get(name) if isinstance(callee, ast.Name) else None
-        if isinstance(value, types.FunctionType) and not str(value.__module__).startswith(
-            "specstream"
-        ):
+        if self.is_helper(value):
             return self.helper(value, node)
         if isinstance(value, type) and is_record(value):
             return Fields(record_shape(value))
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)
             if isinstance(owner, Items):
-                if name in ("get", "setdefault", "min", "max", "sum", *_TAKING_ONE):
+                has_default = name in ("get", "setdefault") or (
+                    name == "pop" and owner.keys is not None
+                )
+                if has_default and not (name == "setdefault" and owner.is_declared):
+                    return joined(owner.of, self.all_of(node.args[1:]))
+                if name in ("setdefault", "min", "max", "sum", *_TAKING_ONE):
                     return owner.of
                 if name in ("copy", "tolist", "values", "keys"):
                     return Items(owner.keys if name == "keys" else owner.of)
@@ -347,8 +326,13 @@ class Joining:
             return "int"
         if name in _OF_ARGUMENTS:
             kinds = [self.kind(one) for one in node.args]
+            if name == "sum":
+                del kinds[1:]  # of no floats it is a float, whatever it begins with
+            kinds += [self.kind(one.value) for one in node.keywords if one.arg == "default"]
             if name in ("sorted", "list", "reversed", "tuple"):
                 return Items(self.item(kinds[0])) if kinds else Items(None)
+            if name == "fsum" or (name in ("sum", "prod") and self.has_float(node.args)):
+                return "float"
             found = None
             for kind in kinds:
                 found = joined(found, self.item(kind) if isinstance(kind, Items) else kind)
@@ -361,10 +345,15 @@ class Joining:
             return Items(Parts(("int", self.item(self.kind(node.args[0])))))
         if name == "zip":
             return Items(Parts(tuple(self.item(self.kind(one)) for one in node.args)))
-        if name == "dict":
-            return Items(None, "int")
-        if name == "set":
-            return Items(None)
+        if name in ("dict", "set"):
+            given = self.kind(node.args[0]) if node.args else None
+            item = self.item(given)
+            if name == "set":
+                return Items(item)
+            if isinstance(given, Items) and given.keys is not None:
+                return Items(given.of, given.keys)
+            is_pair = isinstance(item, Parts) and len(item.of) == 2
+            return Items(item.of[1], item.of[0] or "int") if is_pair else Items(None, "int")
         is_math = getattr(value, "__module__", "") == "math" or (
             isinstance(callee, ast.Attribute)
             and isinstance(callee.value, ast.Name)
@@ -373,27 +362,44 @@ class Joining:
         is_float = is_math or name in ("float", "float64", "random", "normal")
         return "float" if is_float and not name.startswith("is") else None
 
+    def has_float(self, summed: list[ast.expr]) -> bool:
+        """Whether what is added up has a float in it, whatever else."""
+        written = [one.elts for one in summed if isinstance(one, ast.List | ast.Tuple)]
+        return any(self.kind(one) == "float" for part in written for one in part)
+
     def joined_default(self, node: ast.Call) -> Any:
         """What ``next`` gives, of a generator and a default."""
         return joined(self.item(self.kind(node.args[0])), self.all_of(node.args[1:]))
+
+    @staticmethod
+    def is_helper(value: Any) -> TypeGuard[types.FunctionType]:
+        """Whether a value is a function of the user's."""
+        is_function = isinstance(value, types.FunctionType)
+        return is_function and not str(value.__module__).startswith("specstream")
+
+    def parsed(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """The tree of a helper; None: it is refused where it is compiled."""
+        try:
+            return self.known.parse(function)
+        except CompileError:
+            return None
 
     def helper(self, function: types.FunctionType, call: ast.Call) -> Any:
         """What a function of the user's returns; what it is given is kept for it."""
         if function in self.known.open or len(self.known.open) > 8:
             return None
-        try:
-            tree = self.known.parse(function)
-        except Exception:
-            return None  # it is refused where it is compiled
-        known = self.known.arguments.setdefault(function, {})
-        for name, kind in self.given(tree.args, call).items():
-            # Compiled for each; what is a float in one call and an int in another stays open.
-            known[name] = kind if known.get(name) in (None, kind) else "mixed"
-        names = {**function.__globals__, **_closed_over(function)}
-        self.known.open.append(function)
-        found = Joining(self.known, tree, function, names).run()
-        self.known.open.pop()
-        return found
+        tree = self.parsed(function)
+        if tree is None:
+            return None
+        given = self.given(tree.args, call)
+        asked = function, tuple(given.items())
+        if asked not in self.known.returned:
+            self.known.version(function, given)
+            names = {**function.__globals__, **_closed_over(function)}
+            self.known.open.append(function)
+            self.known.returned[asked] = Joining(self.known, tree, names, given).run()
+            self.known.open.pop()
+        return self.known.returned[asked]
 
     # ---- making floats ----
 
@@ -415,36 +421,37 @@ class Joining:
     def begin_sum(self, node: ast.Call) -> None:
         """The sum of no floats is 0.0, as compiled code has it, and not an int."""
         is_sum = isinstance(node.func, ast.Name) and node.func.id == "sum"
-        if not is_sum or "sum" in self.kinds or len(node.args) != 1 or node.keywords:
+        if not is_sum or "sum" in self.webs.names or len(node.args) != 1 or node.keywords:
             return
         (summed,) = node.args
-        made = summed.id in self.made() if isinstance(summed, ast.Name) else _makes(summed)
-        if made and self.item(self.kind(summed)) == "float":
+        is_name = isinstance(summed, ast.Name)
+        made = self.webs.of(summed) in self.made() if is_name else _makes(summed)
+        if made and is_float(self.item(self.kind(summed))):
             node.args.append(ast.copy_location(ast.Constant(0.0), node))
 
-    def made(self) -> set[str]:
+    def made(self) -> set[Hashable]:
         """Names of lists, dicts and sets that the function makes."""
-        found: set[str] = set()
+        found: set[Hashable] = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and _makes(node.value):
-                found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+                found |= {self.webs.of(one) for one in node.targets if isinstance(one, ast.Name)}
             elif (
                 isinstance(node, ast.AnnAssign | ast.NamedExpr)
                 and isinstance(node.target, ast.Name)
                 and node.value is not None
                 and _makes(node.value)
             ):
-                found.add(node.target.id)
+                found.add(self.webs.of(node.target))
         return found
 
     def convert_for(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
-            self.convert(value, self.kinds.get(target.id))
+            self.convert(value, self.kinds.get(self.webs.of(target)))
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, part in zip(target.elts, value.elts, strict=False):
                 self.convert_for(one, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            held = self.kinds.get(target.value.id)
+            held = self.kind(target.value)
             self.convert(value, held.of if isinstance(held, Items) else None)
 
     def convert_arguments(self, node: ast.Call) -> None:
@@ -460,7 +467,7 @@ class Joining:
             for one in node.args[1:]:
                 self.convert(one, self.kind(node))
         elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
-            held = self.kinds.get(callee.value.id) or _kind_of(self.values.get(callee.value.id))
+            held = self.kind(callee.value)
             puts = ("append", "add", "insert", "setdefault", "get", "pop")
             if isinstance(held, Items) and callee.attr in puts and node.args:
                 of_keys = held.keys is not None and len(node.args) < 2
@@ -482,7 +489,7 @@ class Joining:
                 self.convert(node.operand, kind)
             case ast.Constant():
                 value: Any = node.value
-                if kind == "float" and type(value) is int and abs(value) <= 2**53:
+                if is_float(kind) and type(value) is int and abs(value) <= 2**53:
                     node.value = float(value)
             case ast.Tuple() if isinstance(kind, Parts) and len(kind.of) == len(node.elts):
                 for part, of in zip(node.elts, kind.of, strict=True):
@@ -503,19 +510,6 @@ class Joining:
                         self.convert(side, kind)
 
 
-def _held(of: Container) -> Items:
-    """What a container of the state holds."""
-    keys, values = (_of_shape(shape) if shape.parts else None for shape in (of.key, of.value))
-    return Items(keys) if of.kind == "set" else Items(values, keys)
-
-
-def _of_shape(shape: Shape) -> Any:
-    if shape.record is not None:
-        return Fields(shape)
-    kinds = tuple(part.number for part in shape.parts)
-    return Parts(kinds) if shape.is_tuple else kinds[0]
-
-
 def _makes(node: ast.expr) -> bool:
     """Whether an expression is a list, dict, set or generator of the function's own."""
     if isinstance(node, ast.BinOp):
@@ -527,13 +521,8 @@ def _makes(node: ast.expr) -> bool:
     return isinstance(node, (ast.List, ast.Set, ast.Dict, *comprehensions))
 
 
-def _as_load(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.Name(target.id, ast.Load())
-    if isinstance(target, ast.Subscript):
-        return ast.Subscript(target.value, target.slice, ast.Load())
-    assert isinstance(target, ast.Attribute)
-    return ast.Attribute(target.value, target.attr, ast.Load())
+def _parameters(arguments: ast.arguments) -> dict[str, ast.arg]:
+    return {one.arg: one for one in ast.walk(arguments) if isinstance(one, ast.arg)}
 
 
 def _closed_over(function: types.FunctionType) -> dict[str, Any]:
@@ -543,41 +532,4 @@ def _closed_over(function: types.FunctionType) -> dict[str, Any]:
             found[name] = cell.cell_contents
         except ValueError:
             continue
-    return found
-
-
-def _kind_of(value: Any) -> Any:
-    """The kind of a constant."""
-    if isinstance(value, bool | np.bool_):
-        return "bool"
-    if isinstance(value, float | np.floating):
-        return "float"
-    if isinstance(value, int | np.integer):
-        return "int"
-    if isinstance(value, str):
-        return "str"
-    if isinstance(value, FrozenArray):
-        return _kind_of(value.array)
-    if isinstance(value, FrozenDict):
-        return _kind_of(dict(value.items[:100]))
-    if isinstance(value, FrozenList):
-        return Items(_joined_kinds(value))
-    if isinstance(value, tuple):
-        return Parts(tuple(map(_kind_of, value)))
-    if isinstance(value, np.ndarray):
-        kind: Any = "float" if value.dtype.kind == "f" else "int"
-        for _ in value.shape:
-            kind = Items(kind)
-        return kind
-    if isinstance(value, list | set | frozenset):
-        return Items(_joined_kinds(list(value)))
-    if isinstance(value, dict):
-        return Items(_joined_kinds(list(value.values())), _joined_kinds(list(value)) or "int")
-    return None
-
-
-def _joined_kinds(values: Sequence[Any]) -> Any:
-    found = None
-    for value in values[:100]:
-        found = joined(found, _kind_of(value))
     return found

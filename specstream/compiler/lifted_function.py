@@ -564,6 +564,7 @@ class LiftedFunction(LiftingRefusals):
         self.lifting.forms.append(form)
         made = EmittedForm([self.rewritten(part) for part in parts], ast.Load())
         made.number = len(self.lifting.forms) - 1
+        made.shown = [one for one in node.values if isinstance(one, ast.FormattedValue)]
         placed: ast.expr = ast.copy_location(made, node)
         return placed
 

@@ -346,7 +346,9 @@ class OracleEvent(Draws):
         first, row = len(RESERVED_COLUMNS), self._row
         if not self._schema.derived[place.number].is_seen:
             assert self._strings is not None
-            return computed_again(self._schema, self._arrays, row, self._strings, place.number)
+            return computed_again(
+                *(self._schema, self._arrays, row, self._strings, place.number), self._own_texts
+            )
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
             raise_again(

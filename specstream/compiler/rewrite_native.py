@@ -37,6 +37,7 @@ from specstream.compiler.rewrite import (
 from specstream.compiler.rewrite_calls import CallRewriter, native_constant
 from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.row_assignment import assigned
+from specstream.compiler.scopes import bound_names
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
 from specstream.compiler.unpacking import taken_apart, unpacked
@@ -299,9 +300,20 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         return self.core(conversions.slice_bound, bound, at=bound)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Behind ``if x is None: return`` x is there, as in an else, until it is given again."""
+        """Behind ``if x is None: return`` x is there, as in an else, until it is given again, and
+        behind ``if x is None: x = 0``."""
         for at, one in enumerate(body):
-            if not isinstance(one, ast.If) or one.orelse or not leaves(one.body):
+            if not isinstance(one, ast.If) or one.orelse:
+                continue
+            if (name := self.filled_by(one)) is not None:
+                rest = range(at + 1, len(body))
+                given = next((e for e in rest if name in bound_names(body[e])), len(body))
+                begun = super().statements(body[: at + 1])
+                self.tested.add(name)
+                begun += self.statements(body[at + 1 : given])
+                self.tested.remove(name)
+                return begun + self.statements(body[given:])
+            if not leaves(one.body):
                 continue
             ends = range(len(body), at + 1, -1)
             end = next((e for e in ends if self.known_by(one.test, body[at + 1 : e], False)), None)

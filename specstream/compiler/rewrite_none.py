@@ -75,6 +75,18 @@ class MaybeNone(NativeParts):
         given = {name for statement in body for name in bound_names(statement)} if found else set()
         return found - given - self.there - self.tested
 
+    def filled_by(self, node: ast.If) -> str | None:
+        """The name that is something else behind ``if x is None: x = 0``."""
+        tested, last = is_none_test(node.test), node.body[-1]
+        if not isinstance(tested, ast.Name) or not isinstance(last, ast.Assign):
+            return None
+        is_negated = isinstance(node.test.ops[0], ast.IsNot | ast.NotEq)  # type: ignore[attr-defined]
+        is_given = [one.id for one in last.targets if isinstance(one, ast.Name)] == [tested.id]
+        known = tested.id in self.there | self.tested
+        if is_negated or known or not is_given or self.may_be_none(last.value):
+            return None
+        return tested.id if _is_something(last.value) else None
+
     def may_give_none(self, callee: str) -> bool:
         """Whether a function may return None, as far as its text tells."""
         value = self.check.resolved.get(callee)
@@ -152,6 +164,24 @@ def _is_looked_up(value: ast.expr) -> bool:
         return False
     default = value.args[1:]
     return value.func.attr in ("get", "pop") and all(map(is_none, default))
+
+
+def _is_something(value: ast.expr) -> bool:
+    """Whether an expression that may not give None as far as its text tells certainly gives
+    something."""
+    if isinstance(value, ast.IfExp):
+        return _is_something(value.body) and _is_something(value.orelse)
+    if isinstance(value, ast.BoolOp):
+        return all(map(_is_something, value.values))
+    if isinstance(value, ast.Call):
+        is_builtin = isinstance(value.func, ast.Name) and value.func.id in _OF_NUMBERS
+        return is_builtin and not value.keywords
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute)
+    return isinstance(value, ast.Constant | ast.BinOp | ast.UnaryOp | ast.Attribute)
+
+
+_OF_NUMBERS = ("int", "float", "bool", "len", "abs", "round", "min", "max", "sum")
 
 
 def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any) -> bool:

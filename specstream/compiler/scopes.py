@@ -23,12 +23,14 @@ __all__ = [
     "own_names",
     "repeated",
     "separate",
+    "version_name",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 _NUMBERED = re.compile(r"__ss_(?=\w*·0)|·\d+")
+_VERSION = re.compile(r"·v\d+")
 # Where a node keeps a name as a string, and binds it.
 _STRINGS: dict[type[ast.AST], str] = {
     ast.arg: "arg",
@@ -46,15 +48,20 @@ def own_name(name: str) -> str:
     >>> own_name("total·2")
     'total'
     """
-    return _NUMBERED.sub("", name)
+    return _VERSION.sub("", _NUMBERED.sub("", name))
+
+
+def version_name(name: str, number: int) -> str:
+    """The name of a function that is there several times in one scope, which the oracle keeps."""
+    return f"{name}·v{number}"
 
 
 def own_names(tree: ast.AST) -> None:
-    """Gives a tree the user's names back."""
+    """Gives a tree the user's names back, but for versions of functions."""
     for node in ast.walk(tree):
         field = _name_field(node)
         if field is not None and getattr(node, field) is not None:
-            setattr(node, field, own_name(getattr(node, field)))
+            setattr(node, field, _NUMBERED.sub("", getattr(node, field)))
 
 
 def bound_names(tree: ast.AST) -> set[str]:

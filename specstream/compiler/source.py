@@ -37,7 +37,9 @@ from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.inputs import Events, flatten
-from specstream.compiler.joining import Joining, Known
+from specstream.compiler.joining import Joining
+from specstream.compiler.joining_calls import Known, tell_calls_apart
+from specstream.compiler.joining_texts import check_either
 from specstream.compiler.kept_codes import keeps_codes
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
@@ -270,7 +272,7 @@ class _Analysis(Analysis):
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
-        self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
+        self.known = Known(event, layout, lambda one: self.parse(one).tree)
         self.of_operator: types.FunctionType | None = None
         self.next_site = place.first_site
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
@@ -395,7 +397,16 @@ class _Analysis(Analysis):
         if len(self.open) == 1 and not known.arguments.get(source.original):
             kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
             known.arguments[source.original] = kinds
-        Joining(known, source.tree, source.original, check.resolved).apply()
+        given = known.arguments.get(source.original, {})
+        frozen = [name for name, one in check.resolved.items() if isinstance(one, Frozen | tuple)]
+        written = {name: look_up(source.original, name) for name in frozen}
+        joining = Joining(known, source.tree, check.resolved, given, written)
+        joining.run()
+        while tell_calls_apart(joining, check):
+            joining = Joining(known, source.tree, check.resolved, given, written)
+            joining.run()
+        check_either(joining, check.refuse)
+        joining.apply()
 
     def kinds_of(self, original: types.FunctionType) -> dict[str, Any]:
         return self.known.arguments.get(original, {})

@@ -65,6 +65,10 @@ __all__ = [
 NOWHERE = I64(-1)
 INT = storage_of(int, "a time")
 _VOID = ir.VoidType()
+_MAY_BE_NONE = (
+    "gets what may be None where it stands; use it in an if x is not None: block, or behind if x "
+    "is None: return or x = 0, or write int(x), which raises TypeError of None"
+)
 
 
 def _tested(given: types.Type) -> types.Type:
@@ -77,7 +81,7 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     """The type as which a value is kept; refuses what would lose something or has another form."""
     given = _tested(given)
     if may_be_none(given):
-        raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
+        raise refuse(f"{what} {_MAY_BE_NONE}")
     is_tuple = isinstance(given, types.BaseTuple)
     if is_tuple != shape.is_tuple or (
         not is_tuple and isinstance(given, TextType) != shape.has_text
@@ -95,8 +99,10 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
             f"{what} is declared {shape} and gets {given}; give a tuple of {len(shape.parts)}"
         )
     for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
-        is_text = part.number == "str"
         named = f"part {place} of {what}"
+        if may_be_none(_tested(one)):
+            raise refuse(f"{named} {_MAY_BE_NONE}")
+        is_text = part.number == "str"
         check_kind(_tested(one), part.number, named, part.name, keeps_strings=is_text)
     return shape_type(shape)
 

@@ -12,8 +12,8 @@ have logged. Words that only look like a code keep a string for nothing, which d
 
 The logs of other runs are no roots. What a compiled run has in hand comes from the state, from its
 event or from a constant; and it commits only if the state still is as it was read, or is so again.
-By then its string is there for another reason, or it cannot be so again. But an interpreted run makes
-strings of its own, and what Python answers to a compiled one may be another; so those that were
+By then its string is there for another reason, or it cannot be so again. But interpreted
+runs make strings of their own, and so does what Python answers to compiled ones; so those that were
 added since the oldest run in flight began stay.
 
 A sweep is due when the strings that have come since the last one are as many as it has left, and an

@@ -194,6 +194,14 @@ def test_float32_rounds_when_it_is_stored() -> None:
     assert result.output["x"].to_pylist() == [float(np.float32(0.1)), math.inf]
 
 
+def negated_literal(state, event, emit):
+    emit(math.copysign(1.0, -max(0, event.x)))
+
+
+def test_the_int_of_a_literal_among_floats_is_one() -> None:
+    differs(negated_literal, {"x": [-2.5]}, -1.0)
+
+
 def sums_up(state, event, emit):
     state.f[0] = 1e100
     state.f[1] = 1.0
