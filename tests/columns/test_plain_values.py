@@ -79,7 +79,7 @@ class Made(str, enum.Enum):  # noqa: UP042
 
     def __new__(cls, text: str, number: int) -> Made:
         one = str.__new__(cls, text)
-        one._value_ = number  # type: ignore[assignment]
+        one._value_ = number
         return one
 
     A = ("a", 1)
@@ -99,9 +99,11 @@ class Frozen:
 FROZEN = Frozen(Loud("frozen"), Odd(3), Off(1.5))
 NAMED = namedtuple("NAMED", "name count")(Loud("named"), Odd(4))
 TUPLE = (Loud("tuple"), Odd(5), Off(2.5))
-LIST, SET, DICT = [Odd(1), Odd(2)], {Loud("one")}, {Side.SELL: Level.LOW}
+LIST, SET = [Odd(1), Odd(2)], {Loud("one")}
+DICT: dict[str, int] = {Side.SELL: Level.LOW}
 KEY, COUNT, RATE, BITS = Loud("k"), Odd(4), Off(0.5), Bits.A | Bits.B
 TAG, QUARTER = Loud("tag"), Off(0.25)
+SIDE: Any = Loud("side")
 NUMPY_TEXT, NUMPY_FLOAT = np.str_("n"), np.float64(1.5)
 
 
@@ -304,7 +306,8 @@ PLAIN = {"s": "a", "x": 5, "f": 1.5, "p": decimal.Decimal("1.25"), "t": TIME.val
 
 def read(of: pa.Table) -> list[Any]:
     at = of.schema.get_field_index("t")
-    return of.set_column(at, "t", of["t"].cast(pa.int64())).select(list(PLAIN)).to_pylist()
+    found = of.set_column(at, "t", of["t"].cast(pa.int64())).select(list(PLAIN))
+    return list(found.to_pylist())
 
 
 def test_columns_rows_and_sources() -> None:
@@ -377,5 +380,5 @@ def test_options_and_declarations() -> None:
         state.last = Order(size=Odd(event.x))
         emit(state.last.side, state.last.size)
 
-    with ss.Engine(last, threads=Odd(2), rejected_rows=Loud("side")) as engine:
+    with ss.Engine(last, threads=Odd(2), rejected_rows=SIDE) as engine:
         assert engine.process({"x": [7]}).to_pylist() == [{"s": "buy", "i": 7}]
