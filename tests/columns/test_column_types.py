@@ -232,7 +232,7 @@ def odd_columns() -> dict[str, Any]:
 
 @pytest.mark.parametrize("policy", ["error", "side"])
 def test_what_arrow_cannot_read_names_the_column(policy: Any) -> None:
-    ops: list[tuple[Any, dict[str, str]]] = [
+    ops: list[tuple[Any, dict[str, Any]]] = [
         (echo({"x": of}, {}), {}) for of in (*KINDS.values(), *nullable(KINDS).values())
     ]
     ops += [(echo({}, {}), {"source": "x"}), (echo({}, {}), {"order_by": "x"})]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import enum
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -97,7 +96,14 @@ class Frozen:
 
 
 FROZEN = Frozen(Loud("frozen"), Odd(3), Off(1.5))
-NAMED = namedtuple("NAMED", "name count")(Loud("named"), Odd(4))
+
+
+class Named(NamedTuple):
+    name: str
+    size: int
+
+
+NAMED = Named(Loud("named"), Odd(4))
 TUPLE = (Loud("tuple"), Odd(5), Off(2.5))
 LIST, SET = [Odd(1), Odd(2)], {Loud("one")}
 DICT: dict[str, int] = {Side.SELL: Level.LOW}
@@ -161,7 +167,7 @@ def constants(state, event, emit, *, rate=QUARTER, tag=TAG):
     emit(tag, 0, rate)
     emit(Settings.name, Settings.count, Settings.rate)
     emit(FROZEN.name, FROZEN.count, FROZEN.rate)
-    emit(NAMED.name, NAMED.count, 0.0)
+    emit(NAMED.name, NAMED.size, 0.0)
     emit(TUPLE[0], TUPLE[1], TUPLE[2])
     emit("in" if event.s in SET else "out", LIST[event.x], 0.0)
     emit(Made.A, DICT["sell"], 0.0)
