@@ -543,8 +543,8 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
         zeros = np.zeros(table.num_rows, np.int64)
         return _Read(zeros, zeros, None, np.empty(0, np.uint8))
     array = _get(table, name, what)
-    if not len(array):
-        array = pa.array([], pa.int64())
+    if pa.types.is_null(array.type) and not len(array):
+        array = array.cast(pa.int64())
     number, text = Column("int", pa.int64()), Column("str", pa.string())
     with reading(what, name, array.type):
         if accepts(number, array.type):

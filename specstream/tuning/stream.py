@@ -137,7 +137,8 @@ def _first(directory: Path, columns: Iterable[str], most: int) -> tuple[pa.Table
     found = pyarrow.dataset.dataset(directory, format="parquet")
     files = sorted(found.files, key=lambda name: (Path(name).stat().st_mtime_ns, name))
     names = list(dict.fromkeys(columns))
-    tables, rows, left = [], 0, most
+    tables: list[pa.Table] = []
+    rows, left = 0, most
     # Each file by its own schema: that of the first would round and cut what others have.
     for file in files:
         one = pyarrow.dataset.dataset(file, format="parquet")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -150,15 +149,10 @@ def test_dictionaries_of_chunks_that_do_not_unite() -> None:
     op = echo({"s": ss.nullable(str)}, {"s": ss.nullable(str)})
     for name, table in in_chunks().items():
         expected = table["s"].to_pylist()
-        ways: list[Callable[[ss.Engine], Any]] = [
-            lambda engine, of=table: engine.process(of),
-            lambda engine, of=table: engine.process(
-                pa.RecordBatchReader.from_batches(of.schema, of.to_batches())
-            ),
-        ]
-        for way in ways:
+        reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+        for given in (table, reader):
             with ss.Engine(op, threads=2) as engine:
-                assert way(engine)["s"].to_pylist() == expected, name
+                assert engine.process(given)["s"].to_pylist() == expected, name
         assert op.run_sequential(table).output["s"].to_pylist() == expected, name
         with ss.Engine(op, sources=["a"]) as engine:
             times = pa.array(range(table.num_rows))
@@ -238,7 +232,9 @@ def odd_columns() -> dict[str, Any]:
 
 @pytest.mark.parametrize("policy", ["error", "side"])
 def test_what_arrow_cannot_read_names_the_column(policy: Any) -> None:
-    ops = [(echo({"x": of}, {}), {}) for of in (*KINDS.values(), *nullable(KINDS).values())]
+    ops: list[tuple[Any, dict[str, Any]]] = [
+        (echo({"x": of}, {}), {}) for of in (*KINDS.values(), *nullable(KINDS).values())
+    ]
     ops += [(echo({}, {}), {"source": "x"}), (echo({}, {}), {"order_by": "x"})]
     for op, options in ops:
         with ss.Engine(op, threads=1, rejected_rows=policy, keys=True) as engine:

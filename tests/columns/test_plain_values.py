@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import enum
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -79,7 +78,7 @@ class Made(str, enum.Enum):  # noqa: UP042
 
     def __new__(cls, text: str, number: int) -> Made:
         one = str.__new__(cls, text)
-        one._value_ = number  # type: ignore[assignment]
+        one._value_ = number
         return one
 
     A = ("a", 1)
@@ -97,11 +96,20 @@ class Frozen:
 
 
 FROZEN = Frozen(Loud("frozen"), Odd(3), Off(1.5))
-NAMED = namedtuple("NAMED", "name count")(Loud("named"), Odd(4))
+
+
+class Named(NamedTuple):
+    name: str
+    size: int
+
+
+NAMED = Named(Loud("named"), Odd(4))
 TUPLE = (Loud("tuple"), Odd(5), Off(2.5))
-LIST, SET, DICT = [Odd(1), Odd(2)], {Loud("one")}, {Side.SELL: Level.LOW}
+LIST, SET = [Odd(1), Odd(2)], {Loud("one")}
+DICT: dict[str, int] = {Side.SELL: Level.LOW}
 KEY, COUNT, RATE, BITS = Loud("k"), Odd(4), Off(0.5), Bits.A | Bits.B
 TAG, QUARTER = Loud("tag"), Off(0.25)
+SIDE: Any = Loud("side")
 NUMPY_TEXT, NUMPY_FLOAT = np.str_("n"), np.float64(1.5)
 
 
@@ -159,7 +167,7 @@ def constants(state, event, emit, *, rate=QUARTER, tag=TAG):
     emit(tag, 0, rate)
     emit(Settings.name, Settings.count, Settings.rate)
     emit(FROZEN.name, FROZEN.count, FROZEN.rate)
-    emit(NAMED.name, NAMED.count, 0.0)
+    emit(NAMED.name, NAMED.size, 0.0)
     emit(TUPLE[0], TUPLE[1], TUPLE[2])
     emit("in" if event.s in SET else "out", LIST[event.x], 0.0)
     emit(Made.A, DICT["sell"], 0.0)
@@ -304,7 +312,8 @@ PLAIN = {"s": "a", "x": 5, "f": 1.5, "p": decimal.Decimal("1.25"), "t": TIME.val
 
 def read(of: pa.Table) -> list[Any]:
     at = of.schema.get_field_index("t")
-    return of.set_column(at, "t", of["t"].cast(pa.int64())).select(list(PLAIN)).to_pylist()
+    found = of.set_column(at, "t", of["t"].cast(pa.int64())).select(list(PLAIN))
+    return list(found.to_pylist())
 
 
 def test_columns_rows_and_sources() -> None:
@@ -377,5 +386,5 @@ def test_options_and_declarations() -> None:
         state.last = Order(size=Odd(event.x))
         emit(state.last.side, state.last.size)
 
-    with ss.Engine(last, threads=Odd(2), rejected_rows=Loud("side")) as engine:
+    with ss.Engine(last, threads=Odd(2), rejected_rows=SIDE) as engine:
         assert engine.process({"x": [7]}).to_pylist() == [{"s": "buy", "i": 7}]
