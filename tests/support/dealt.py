@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import contents
 import numpy as np
 import pyarrow as pa
@@ -35,10 +37,10 @@ def dealt(table: pa.Table, dice: int) -> tuple[pa.Table, list[Piece]]:
     return sent.take(pa.array(order, pa.int64())), pieces
 
 
-def of_sources(operator: ss.Operator, pieces: list[Piece], **options: object) -> Result:
+def of_sources(operator: ss.Operator, pieces: list[Piece], **options: Any) -> Result:
     """What an engine makes of these pieces, none of which is final before all are there."""
     parts, raised = [], []
-    with ss.Engine(operator, sources=SOURCES, **options) as engine:  # type: ignore[arg-type]
+    with ss.Engine(operator, sources=SOURCES, **options) as engine:
         for name, piece in pieces:
             engine.submit(piece, order_by="time", source=name)
         for name in SOURCES:
@@ -55,7 +57,7 @@ def of_sources(operator: ss.Operator, pieces: list[Piece], **options: object) ->
 
 
 def assert_same_of_many_sources(
-    operator: ss.Operator, table: pa.Table, order_by: str | None, **options: object
+    operator: ss.Operator, table: pa.Table, order_by: str | None, **options: Any
 ) -> None:
     """Events of several sources come to what one run over the merged table comes to.
 
