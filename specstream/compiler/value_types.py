@@ -174,7 +174,11 @@ def counted(of: Type) -> tuple[Any, ...]:
 def computed(of: Type, *parts: Type) -> Type:
     """The type of a number that is made of others."""
     column = next((one.counts for one in parts if one.counts is not None), None)
-    return of if column is None or of not in (INT, FLOAT) else replace(of, counts=column, is_computed=True)
+    return (
+        of
+        if column is None or of not in (INT, FLOAT)
+        else replace(of, counts=column, is_computed=True)
+    )
 
 
 def _join(one: Type, other: Type) -> Type:
