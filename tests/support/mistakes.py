@@ -774,7 +774,8 @@ MISTAKES = {
         "    emit(at, column[1])",
         "a star in a call of zip",
         "for i in range(len(rows[0])) goes through columns",
-        "rows = [[event.x, 1.0], [2.0, 3.0]]\nfor i in range(len(rows[0])):\n    emit(i, rows[1][i])",
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
+        "for i in range(len(rows[0])):\n    emit(i, rows[1][i])",
         [(0, 2.0), (1, 3.0), (0, 2.0), (1, 3.0)],
     ),
     "rows turned into columns in a generator": Mistake(
