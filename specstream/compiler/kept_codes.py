@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
@@ -33,14 +34,23 @@ def keeps_codes(trees: Iterable[ast.FunctionDef], layout: Layout, event: Schema)
     )
 
 
-def may_be_code(node: ast.expr) -> bool:
-    """Whether a value may be one that was kept: what is computed is none."""
+def may_be_code(node: ast.expr, event: Schema, layout: Layout) -> bool:
+    """Whether a value may be one that was kept: what is computed, or of the event, is none.
+
+    Args:
+        node: the value.
+        event: the columns of the event.
+        layout: of the state.
+    """
     if isinstance(node, ast.IfExp):
-        return may_be_code(node.body) or may_be_code(node.orelse)
+        return any(may_be_code(one, event, layout) for one in (node.body, node.orelse))
     if isinstance(node, ast.BoolOp):
-        return any(map(may_be_code, node.values))
+        return any(may_be_code(one, event, layout) for one in node.values)
     if isinstance(node, ast.Call):
         return not (isinstance(node.func, ast.Name) and node.func.id in _NUMBERS)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        is_column = node.attr in event.names and layout.field(node.attr) is None
+        return not is_column and numbers_of(node.attr) is None
     return not isinstance(node, ast.Constant | ast.BinOp | ast.UnaryOp | ast.Compare)
 
 

@@ -62,7 +62,7 @@ class _WithoutTypes(ast.NodeTransformer):
         is_type = isinstance(node.cls, ast.Name) and node.cls.id in _TYPES
         if not is_type or len(node.patterns) > 1 or node.kwd_attrs:
             return node
-        return self.visit(node.patterns[0]) if node.patterns else ast.MatchAs()  # type: ignore[no-any-return]
+        return self.visit(node.patterns[0]) if node.patterns else ast.MatchAs()
 
     def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
         if node.pattern is None:

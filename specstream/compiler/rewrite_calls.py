@@ -374,7 +374,9 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     def is_code(self, name: str, value: ast.expr) -> bool:
         """Whether a column of strings may get the code that an int field keeps of one."""
         column = dict(self.analysis.emits)[name]
-        if column.kind != "str" or not self.analysis.keeps_codes or not may_be_code(value):
+        if column.kind != "str" or not self.analysis.keeps_codes:
+            return False
+        if not may_be_code(value, self.analysis.event, self.analysis.layout):
             return False
         if is_kept(value, self.source.tree, self.analysis.layout):
             warnings.warn_explicit(

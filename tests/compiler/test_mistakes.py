@@ -64,7 +64,10 @@ def test_a_mistake_is_told_with_its_line_and_what_to_write(name: str, tmp_path: 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_what_to_write_instead_is_an_operator(name: str, tmp_path: Path) -> None:
     operator = operator_of(MISTAKES[name].right, "mended", tmp_path)
-    assert_identical(run_engine(operator, TABLE, horizon=0), run_oracle(operator, TABLE))
+    found, wanted = run_engine(operator, TABLE, horizon=0), MISTAKES[name].gives
+    assert_identical(found, run_oracle(operator, TABLE))
+    if wanted is not None:
+        assert [tuple(row.values()) for row in found.output.to_pylist()] == wanted
 
 
 @pytest.mark.parametrize(

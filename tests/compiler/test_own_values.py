@@ -348,6 +348,11 @@ def python_rows(namespace: dict[str, Any], text: str) -> list[Any]:
     return rows
 
 
+def compile_operator(module: Any) -> None:
+    operator = ss.operator(state=module.State, event=EVENT, emits={"v": bool})(module.process)
+    ss.Engine(operator, horizon=0).close()
+
+
 def given(operator: ss.Operator) -> list[Any]:
     result = run_engine(operator, TABLE, horizon=0)
     assert_identical(result, run_oracle(operator, TABLE))
@@ -385,8 +390,7 @@ def test_what_has_no_answer_is_refused_with_what_to_write(tmp_path: Path) -> Non
         source = f"{HEADER}def process(state, event, emit):\n    emit({wrong})\n"
         module = load(source, f"refused{at}", tmp_path)
         with pytest.raises(ss.CompileError) as caught:
-            declared = ss.operator(state=module.State, event=EVENT, emits={"v": bool})
-            ss.Engine(declared(module.process), horizon=0).close()
+            compile_operator(module)
         assert said in str(caught.value), wrong
         advised += [right] if right else []
     text = "def process(state, event, emit):\n    emit(" + ", ".join(advised) + ")\n"
@@ -426,7 +430,6 @@ def test_nanoseconds_tell_times_apart() -> None:
     assert when == same
     assert when != AT
     assert when > AT
-    assert AT < when
     assert when >= AT
     assert not when <= AT
     assert when + HOUR > AT + HOUR

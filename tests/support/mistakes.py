@@ -22,6 +22,7 @@ import random
 import statistics
 import time
 import uuid
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,16 @@ class Account:
 
 
 ACCOUNT = Account()
+
+
+class Alert(NamedTuple):
+    level: str
+    value: float
+
+
+class Point(ss.Record):
+    x: float
+    y: float
 
 
 class State(ss.State):
@@ -65,12 +76,14 @@ class Mistake:
         problem: what the message says is wrong.
         way_out: what it says to write.
         right: lines that do the same, or as near as operators come to it.
+        gives: the rows that these emit, by what Python does; None: nobody has said.
     """
 
     wrong: str
     problem: str
     way_out: str
     right: str
+    gives: list[tuple[int, float | None]] | None = None
 
 
 def module(text: str) -> str:
@@ -755,5 +768,112 @@ MISTAKES = {
         "what a list, dict or set holds is not known here",
         "like x: list[float] = []",
         "prices: list[int] = []\nstate.total = max(prices, default=3)",
+    ),
+    "rows turned into columns": Mistake(
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\nfor at, column in enumerate(zip(*rows)):  # <-\n"
+        "    emit(at, column[1])",
+        "a star in a call of zip",
+        "for i in range(len(rows[0])) goes through columns",
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
+        "for i in range(len(rows[0])):\n    emit(i, rows[1][i])",
+        [(0, 2.0), (1, 3.0), (0, 2.0), (1, 3.0)],
+    ),
+    "rows turned into columns in a generator": Mistake(
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
+        "emit(0, max(a * b for a, b in zip(*rows, strict=True)))  # <-",
+        "a star in a call of zip",
+        "for i in range(len(rows[0])) goes through columns",
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
+        "emit(0, max(rows[0][i] * rows[1][i] for i in range(len(rows[0]))))",
+        [(0, 5.0), (0, 3.0)],
+    ),
+    "a star of a list that is mapped": Mistake(
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\nemit(0, max(map(max, *rows)))  # <-",
+        "a star in a call of map",
+        "with for i in range(len(rows[0])) through the columns",
+        "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
+        "emit(0, max(max(rows[0][i], rows[1][i]) for i in range(len(rows[0]))))",
+        [(0, 3.0), (0, 3.0)],
+    ),
+    "a pattern of str": Mistake(
+        "match (event.name, event.key):\n    case (str() as w, k) if k > 0:  # <-\n"
+        "        emit(k)\n    case _:\n        emit(-1)",
+        "str() is a pattern of a class, which cannot be compiled",
+        "write case [w, k] if k > 0: types are fixed",
+        "match (event.name, event.key):\n    case [w, k] if k > 0:\n        emit(k)\n"
+        "    case _:\n        emit(-1)",
+        [(3, None), (-1, None)],
+    ),
+    "a pattern of a record": Mistake(
+        "p = Point(event.x, 1.0)\nmatch p:\n    case Point(x=2.5):  # <-\n        emit(1)\n"
+        "    case _:\n        emit(2)",
+        "Point(x=2.5) is a pattern of a class",
+        "test what it has: if p.x == 2.5: ...",
+        "p = Point(event.x, 1.0)\nif p.x == 2.5:\n    emit(1)\nelse:\n    emit(2)",
+        [(1, None), (2, None)],
+    ),
+    "the rest of a dict in a pattern": Mistake(
+        "d = {1: event.key, 2: 5}\nmatch d:\n    case {1: k, **rest} if len(rest) > 0:  # <-\n"
+        "        emit(k + rest[2])\n    case _:\n        emit(-1)",
+        "{1: k, **rest} is a pattern of a dict",
+        "for **rest, {k: v for k, v in d.items() if k != 1}",
+        "d = {1: event.key, 2: 5}\nrest = {k: v for k, v in d.items() if k != 1}\n"
+        "if 1 in d and len(rest) > 0:\n    emit(d[1] + rest[2])\nelse:\n    emit(-1)",
+        [(8, None), (5, None)],
+    ),
+    "a named tuple made of the state": Mistake(
+        "a = Alert('high', event.x - state.price)  # <-\nemit(1, a.value)",
+        "'Alert' is a named tuple",
+        "write a plain tuple, (level, value), whose first part is x[0]",
+        "a = ('high', event.x - state.price)\nemit(1, a[1])",
+        [(1, 2.5), (1, 1.0)],
+    ),
+    "a text that is another one on one way": Mistake(
+        "s = event.name\nif event.on:\n    s = s + '!'  # <-\nemit(len(s))",
+        "'s' is assigned in two places",
+        "give each its own name, like t = s.lower() if event.x else s",
+        "s = event.name\nt = s + '!' if event.on else s\nemit(len(t))",
+        [(4, None), (0, None)],
+    ),
+    "a text that a loop makes": Mistake(
+        "s = ''\nfor c in event.name:\n    if c.isalpha():\n        s += c  # <-\nemit(len(s))",
+        "'s' is assigned in two places",
+        "make it in a plain function at module level, s = f(event.x)",
+        "def letters(text):\n    s = ''\n    for c in text:\n        if c.isalpha():\n"
+        "            s += c\n    return s\n\n\n" + START + "    s = letters(event.name)\n"
+        "    emit(len(s))\n",
+        [(3, None), (0, None)],
+    ),
+    "a function inside of texts": Mistake(
+        "def clean(t):\n    return len(t.strip())  # <-\nemit(clean(event.name))",
+        "'t' is an argument of 'clean', a function inside of 'process'",
+        "define it at module level, def clean(t): ...",
+        "def clean(t):\n    return len(t.strip())\n\n\n" + START + "    emit(clean(event.name))\n",
+        [(3, None), (0, None)],
+    ),
+    "a list of texts that is joined, and raised": Mistake(
+        "names = [event.name, 'x']\nif event.key < 0:\n    raise ValueError(names)\n"
+        "emit(len(', '.join(names)))  # <-",
+        "needs the texts of 'names', a list that is made while the event runs",
+        "write the list there, like ', '.join([event.x, event.y])",
+        "if event.key < 0:\n    raise ValueError([event.name, 'x'])\n"
+        "emit(len(', '.join([event.name, 'x'])))",
+        [(6, None), (3, None)],
+    ),
+    "a list of texts that is filled, and joined": Mistake(
+        "names = []\nif event.on:\n    names.append(event.name)\nemit(len(', '.join(names)))  # <-",
+        "needs the texts of 'names', a list that is made while the event runs",
+        "make the text in a plain function at module level, text = f(event.x, event.y)",
+        "def named(on, name):\n    names = []\n    if on:\n        names.append(name)\n"
+        "    return ', '.join(names)\n\n\n"
+        + START
+        + "    text = named(event.on, event.name)\n    emit(len(text))\n",
+        [(3, None), (0, None)],
+    ),
+    "a name given inside of what Python computes": Mistake(
+        "if (text := event.name.strip()).startswith('a'):\n    state.label = text  # <-",
+        "'text' is assigned inside of what Python computes",
+        "assign it in a statement of its own before: text = ...",
+        "text = event.name.strip()\nif text.startswith('a'):\n    state.label = text",
     ),
 }
