@@ -215,7 +215,8 @@ def read_events(
             table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
-    columns, texts = [], {}
+    columns: list[npt.NDArray[Any]] = []
+    texts: dict[str, ColumnTexts] = {}
     literals = {} if enters_all else dict(schema.unentered)
     for name, read in zip(schema.names, arrays, strict=True):
         if name in literals:

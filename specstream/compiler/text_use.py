@@ -309,7 +309,7 @@ class _Function:
                 use.needs_code = True
             else:
                 self.match(pattern.patterns[at], use)
-        elif not (isinstance(pattern, ast.MatchAs) and pattern.name is pattern.pattern is None):
+        elif not isinstance(pattern, ast.MatchAs) or (pattern.name or pattern.pattern) is not None:
             use.needs_code = True
 
     # ---- calls ----

@@ -6,11 +6,21 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from unentered_columns import FEES, HARMLESS, NULLABLE, entering, harmless, harmless_table
+from unentered_columns import (
+    ENTERED,
+    FEES,
+    HARMLESS,
+    NULLABLE,
+    column,
+    entering,
+    harmless,
+    harmless_table,
+)
 
 import specstream as ss
 from specstream.columns.unentered import ColumnTexts, numbers_of, other_number
@@ -28,10 +38,17 @@ def test_columns_that_meet_literals_alone_are_not_entered() -> None:
 
 def test_columns_that_meet_anything_else_are_entered() -> None:
     assert entering.program.unentered == ()
+    rng = random.Random(6)
+    table = pa.table({"i": [0, 1] * 30, **{name: column(rng, 60, False, 0) for name in ENTERED}})
+    with ss.Engine(entering) as engine:
+        expected = entering.run_sequential(table)
+        assert engine.process(table) == expected.output
+        assert engine.state.bits == expected.state.bits
+        assert dict(engine.state.texts) == dict(expected.state.texts)
 
 
 @pytest.mark.parametrize("errors", ["side", "raise"])
-def test_an_engine_that_does_not_enter_them_gives_what_the_oracle_gives(errors) -> None:
+def test_an_engine_that_does_not_enter_them_gives_what_the_oracle_gives(errors: Any) -> None:
     rng = random.Random(1)
     with ss.Engine(harmless, errors=errors, threads=2, horizon=4, chunk=3) as engine:
         known = len(engine.parts.committed.strings)
@@ -76,7 +93,7 @@ def test_rows_in_another_order_and_rejected_rows() -> None:
     table = table.append_column("t", pa.array(rng.choices(range(50), k=300)))
     holes = pa.array([None if at % 7 == 3 else "BUY" for at in range(300)])
     table = table.set_column(table.column_names.index("h_eq"), "h_eq", holes)
-    options = {"order_by": "t", "source": "h_unread"}
+    options: dict[str, Any] = {"order_by": "t", "source": "h_unread"}
     expected = harmless.run_sequential(
         table, errors="side", rejected_rows="side", keys=True, **options
     )
@@ -122,7 +139,7 @@ def test_hooks_are_told_the_texts() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 40, 300])
-def test_literals_are_found_by_their_bytes(count) -> None:
+def test_literals_are_found_by_their_bytes(count: int) -> None:
     rng = random.Random(count)
     letters = ["a", "b", "é"]
     literals = tuple(

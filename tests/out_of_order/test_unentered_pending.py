@@ -54,7 +54,7 @@ def joined(tables: list[pa.Table | None]) -> pa.Table:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_submitted_events_are_those_of_one_table(seed) -> None:
+def test_submitted_events_are_those_of_one_table(seed: int) -> None:
     """In tables and one by one, with snapshots and ways back in between."""
     rng = random.Random(seed)
     options: dict[str, Any] = {
@@ -103,7 +103,7 @@ def test_submitted_events_are_those_of_one_table(seed) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_tentative_events_are_those_that_they_become(seed) -> None:
+def test_tentative_events_are_those_that_they_become(seed: int) -> None:
     rng = random.Random(seed)
     rows = as_strings(arrivals(rng, 0, 60)).to_pylist()
     other = as_strings(arrivals(rng, 0, 60)).to_pylist()
@@ -149,7 +149,7 @@ def test_tentative_events_are_those_that_they_become(seed) -> None:
 
 def waiting(entered: bool) -> tuple[bytes, pa.Table]:
     """A snapshot of an engine with events that wait, and these."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"i": at, "a": a, "b": b, "c": c, "d": d}
         for at, (a, b, c, d) in enumerate(
             [
@@ -174,7 +174,9 @@ def waiting(entered: bool) -> tuple[bytes, pa.Table]:
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("after", [False, True])
-def test_an_operator_that_was_changed_goes_on_with_events_that_waited(before, after) -> None:
+def test_an_operator_that_was_changed_goes_on_with_events_that_waited(
+    before: bool, after: bool
+) -> None:
     """Whether a column was entered, and is to be."""
     snapshot, rows = waiting(before)
     operator = changed(after)
@@ -222,7 +224,7 @@ def test_what_is_no_utf8_cannot_wait() -> None:
 
 
 @pytest.mark.parametrize("entered", [False, True])
-def test_batches_with_a_watermark_are_replayed(entered, tmp_path: Path) -> None:
+def test_batches_with_a_watermark_are_replayed(entered: bool, tmp_path: Path) -> None:
     """Events wait from one batch to the next, in the checkpoint's files as well."""
     rng = random.Random(7)
 

@@ -240,7 +240,7 @@ def harmless_table(rng: random.Random, count: int, new: int = 0) -> pa.Table:
     return pa.table(columns)
 
 
-def changed(entered: bool):
+def changed(entered: bool) -> ss.Operator:
     """The same operator before and after it enters its columns."""
 
     @ss.operator(
