@@ -16,7 +16,7 @@ from numba.extending import intrinsic, models, register_model
 
 from specstream.compiler.error_classes import CLASSES
 from specstream.compiler.error_texts import RECORDED
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import BIT, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.landing import STATUS, raise_known
 from specstream.compiler.memory import Run
@@ -118,12 +118,16 @@ def _kind(of: types.Type) -> Any:
     return _SCALARS.get(scalar_kind(of) or "")
 
 
-def words_of(run: Run, of: CaughtType, value: Value) -> list[Value]:
-    """What a row has of a caught exception; where its text is not known here, the event asks."""
+def words_of(run: Run, of: CaughtType, value: Value, asks: bool) -> list[Value]:
+    """What a row has of a caught exception; where its text is not known here, the event asks.
+
+    Args:
+        asks: it does so in any case, as what is made of the exception may raise.
+    """
     builder = run.builder
     parts = cgutils.create_struct_proxy(of)(run.context, builder, value=value)
     words = [getattr(parts, f"word_{at}") for at in range(ERROR_WORDS)]
-    is_known = builder.icmp_unsigned(">=", words[0], I64(CLASSES))
+    is_known = BIT(0) if asks else builder.icmp_unsigned(">=", words[0], I64(CLASSES))
     answer = run.call("ss_answer", POINTER, run.pointer, builder.zext(is_known, I64))
     is_answered = cgutils.is_not_null(builder, answer)
     run.leave_if(builder.not_(builder.or_(is_known, is_answered)))

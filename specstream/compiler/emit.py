@@ -207,10 +207,11 @@ def _store_forms(
             number, places = forms[name]
             kinds = tuple(_part_kind(values[place][0]) for place in places)
             stored.append(I64(head_of(number, kinds)))
-            for place, kind in zip(places, kinds, strict=True):
+            asking = schema.forms[number].asking
+            for part, (place, kind) in enumerate(zip(places, kinds, strict=True)):
                 given, value = values[place]
                 if kind == "error":
-                    stored += words_of(run, given, value)
+                    stored += words_of(run, given, value, part in asking)
                     continue
                 value = run.context.cast(builder, value, given, NUMBA_KINDS[kind])
                 stored.append(run.to_bits(cast(Number, kind), value))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -179,7 +180,7 @@ class ErrorTexts:
         """The site of a raise statement, and the parts of its exception; 0: nobody knows it."""
         parts = list(parts_of(call, set()))
         names = {node.id for part in parts for node in ast.walk(part.value) if _is_name(node)}
-        if len(parts) > MOST_TOLD or names & caught:
+        if len(parts) > MOST_TOLD or names & caught or _says_it_itself(error):
             return 0, []
         made = copy.deepcopy(call) if isinstance(call, ast.Call) else ast.Call(call, [], [])
         made.func = ast.Name("__ss_class", ast.Load())
@@ -238,6 +239,12 @@ class ErrorTexts:
         if type(error) is KeyError:
             return KeyError(*map(as_told, error.args))
         return python_error(error)
+
+
+def _says_it_itself(error: type[Exception]) -> bool:
+    """Whether a class has a text that code of the user's makes, which may raise."""
+    methods = [getattr(error, name) for name in ("__str__", "__repr__", "__format__")]
+    return any(isinstance(one, types.FunctionType) for one in methods)
 
 
 def no_element(index: int, axis: int, length: int) -> IndexError:

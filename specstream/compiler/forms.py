@@ -66,6 +66,7 @@ def form_of(
     made = copy.deepcopy(node)
     names: list[str] = []
     errors: list[int] = []
+    asking: set[int] = set()
     originals: list[ast.expr] = []
     for value in made.values:
         if not isinstance(value, ast.FormattedValue):
@@ -83,6 +84,8 @@ def form_of(
         part = ast.copy_location(ast.Name(names[-1], ast.Load()), node)
         used = _names_caught(value.value, caught)
         if used:
+            if any(isinstance(one, ast.Subscript) for one in ast.walk(value.value)):
+                asking.add(len(originals))
             errors.append(len(originals))
             originals.append(ast.copy_location(CaughtName(used[0].id, ast.Load()), used[0]))
             value.value = _Renamed(used[0].id, part).visit(value.value)
@@ -103,7 +106,10 @@ def form_of(
     for at in errors:
         written[at] = originals[at]
     status = texts.errors.status_of
-    return Form(text, column, len(names), compiled, tuple(errors), texts.made, status), written
+    form = Form(
+        text, column, len(names), compiled, tuple(errors), frozenset(asking), texts.made, status
+    )
+    return form, written
 
 
 def _names_caught(node: ast.expr, caught: Collection[str]) -> list[ast.Name]:

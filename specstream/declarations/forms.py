@@ -7,6 +7,7 @@ such strings: which of the program's forms it is and of which kinds its parts ar
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,7 @@ class Form:
         count: number of its parts.
         function: from the parts to the text.
         errors: which of the parts are caught exceptions.
+        asking: which of them what is made of it may raise for, like error.args[1].
         made: makes such a one again, of its status and what it is made of.
         status: what compiled code raises where one cannot say its text.
     """
@@ -59,6 +61,7 @@ class Form:
     count: int
     function: Callable[..., str] = field(compare=False, repr=False)
     errors: tuple[int, ...] = ()
+    asking: frozenset[int] = frozenset()
     made: Callable[[int, Sequence[Any]], Exception] | None = field(
         default=None, compare=False, repr=False
     )
@@ -79,7 +82,8 @@ class Form:
         Raises:
             ValueError: one has not.
         """
-        self.function(*(_SAMPLES[kind] for kind in kinds))
+        with contextlib.suppress(*([IndexError] if self.asking else [])):  # a sample has few args
+            self.function(*(_SAMPLES[kind] for kind in kinds))
 
 
 def head_of(number: int, kinds: tuple[str, ...]) -> int:

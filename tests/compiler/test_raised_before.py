@@ -225,3 +225,39 @@ def test_a_name_that_is_annotated_float_has_a_float_for_all_who_read_it() -> Non
     assert declared_float.run_sequential(table).output["text"].to_pylist() == [*said, "2.5"]
     with ss.Engine(declared_float) as engine:
         assert engine.process(table)["text"].to_pylist() == [*said, "2.5"]
+
+
+class OfItself(Exception):
+    def __str__(self):
+        return f"{self.args[1]} of {self.args[0]}"
+
+
+@ss.operator(state=S, event={"s": str}, emits={"text": str})
+def of_too_few_arguments(state, event, emit):
+    state.n += 1
+    try:
+        if event.s == "one":
+            raise OfItself(state.n)
+        if event.s == "two":
+            raise OfItself(state.n, "b")
+        state.n //= len(event.s)
+    except OfItself as error:
+        emit(str(error))
+    except ZeroDivisionError as error:
+        emit(f"{error.args[0]} {error.args[1]}")
+
+
+def test_what_is_made_of_an_exception_may_raise() -> None:
+    table = pa.table({"s": ["two", "one", "", "two"]})
+    failed = [
+        {"s": "one", "error": "IndexError", "message": "tuple index out of range"},
+        {"s": "", "error": "IndexError", "message": "tuple index out of range"},
+    ]
+    found = of_too_few_arguments.run_sequential(table, errors="side").output["text"].to_pylist()
+    assert found == ["b of 1", "b of 2"]
+    for options in ({"threads": 1, "horizon": 0}, {"threads": 2, "horizon": 8}):
+        with ss.Engine(of_too_few_arguments, errors="side", **options) as engine:  # type: ignore[arg-type]
+            assert engine.process(table)["text"].to_pylist() == found
+            aside = engine.failed_events()
+            assert aside is not None
+            assert aside.select(["s", "error", "message"]).to_pylist() == failed
