@@ -31,6 +31,7 @@ from specstream.compiler.number_kinds import (
     is_float,
     joined,
     kind_of,
+    raised,
 )
 from specstream.compiler.webs import Webs
 from specstream.declarations.containers import record_shape
@@ -80,6 +81,7 @@ class Joining:
         self.functions: dict[str, ast.FunctionDef | ast.Lambda] = {}
         self.returned: dict[ast.AST, list[ast.expr]] = {}
         self.returns: dict[ast.AST, Any] = {}
+        self.is_applied = False
 
     def run(self) -> Any:
         """Learns kinds until nothing is new; gives that of the result."""
@@ -91,12 +93,17 @@ class Joining:
             for owner, values in self.returned.items():
                 for value in values:
                     self.returns[owner] = joined(self.returns.get(owner), self.kind(value))
+            self.convert_all()  # what names give to floats are floats before
             if before == (self.kinds, self.returns):
                 break
         return self.returns.get(self.tree)
 
     def apply(self) -> None:
         """Makes floats of literals, in the tree; :meth:`run` comes before it."""
+        self.is_applied = True
+        self.convert_all()
+
+    def convert_all(self) -> None:
         for node in ast.walk(self.tree):
             self.convert_in(node)
         for owner, values in self.returned.items():
@@ -441,7 +448,8 @@ class Joining:
                 if not isinstance(getattr(node, "ctx", None), ast.Store):
                     self.convert(node, self.kind(node))
             case ast.Call():
-                self.begin_sum(node)
+                if self.is_applied:
+                    self.begin_sum(node)
                 self.convert_arguments(node)
 
     def begin_sum(self, node: ast.Call) -> None:
@@ -513,7 +521,11 @@ class Joining:
                 self.convert(node.value, kind)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
                 self.convert(node.operand, kind)
-            case ast.Constant():
+            case ast.Name():
+                web = self.webs.of(node)
+                if web is not None and web in self.kinds:
+                    self.kinds[web] = raised(self.kinds[web], kind)
+            case ast.Constant() if self.is_applied:
                 value: Any = node.value
                 if is_float(kind) and type(value) is int and abs(value) <= 2**53:
                     node.value = float(value)
@@ -532,7 +544,7 @@ class Joining:
                 self.convert(node.value, kind.of)
             case ast.BinOp(op=ast.Mult() | ast.Add()) if isinstance(kind, Items):
                 for side in (node.left, node.right):
-                    if isinstance(side, ast.List | ast.BinOp):
+                    if isinstance(side, ast.List | ast.BinOp | ast.Name):
                         self.convert(side, kind)
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "is_float",
     "joined",
     "kind_of",
+    "raised",
 ]
 
 LITERAL = "literal"
@@ -112,6 +113,15 @@ def joined(one: Any, other: Any) -> Any:
     if isinstance(one, Parts) and isinstance(other, Parts) and len(one.of) == len(other.of):
         return Parts(tuple(map(joined, one.of, other.of)))
     return one
+
+
+def raised(one: Any, wanted: Any) -> Any:
+    """A kind whose literals go where floats are wanted."""
+    if isinstance(one, Items) and isinstance(wanted, Items) and not one.is_declared:
+        return Items(raised(one.of, wanted.of), one.keys)
+    if isinstance(one, Parts) and isinstance(wanted, Parts) and len(one.of) == len(wanted.of):
+        return Parts(tuple(map(raised, one.of, wanted.of)))
+    return EITHER if one == LITERAL and is_float(wanted) else one
 
 
 def clash(one: Any, other: Any) -> bool:
