@@ -21,16 +21,17 @@ from typing import Any, TypeGuard
 
 from specstream.compiler.joining_calls import Kinds, Known
 from specstream.compiler.number_kinds import (
-    EITHER,
-    WIDE,
+    LITERAL,
     Fields,
     Items,
     Parts,
+    clash,
+    computed,
     held_by,
-    is_either,
     is_float,
     joined,
     kind_of,
+    raised,
 )
 from specstream.compiler.webs import Webs
 from specstream.declarations.containers import record_shape
@@ -42,7 +43,6 @@ __all__ = ["Joining"]
 
 _INTS: tuple[str, ...] = (
     "int",
-    "len",
     "round",
     "floor",
     "ceil",
@@ -53,7 +53,8 @@ _INTS: tuple[str, ...] = (
     "comb",
     "perm",
 )
-_INTS += ("factorial", "int64", "uint64", "integer", "bit_count", "bit_length", "index", "count")
+_INTS += ("factorial", "int64", "uint64", "integer")
+_COUNTS = ("len", "bit_count", "bit_length", "index", "count")
 _TAKING_ONE = ("pop", "popleft", "peek", "pushpop", "replace")
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
@@ -80,6 +81,7 @@ class Joining:
         self.functions: dict[str, ast.FunctionDef | ast.Lambda] = {}
         self.returned: dict[ast.AST, list[ast.expr]] = {}
         self.returns: dict[ast.AST, Any] = {}
+        self.is_applied = False
 
     def run(self) -> Any:
         """Learns kinds until nothing is new; gives that of the result."""
@@ -91,12 +93,17 @@ class Joining:
             for owner, values in self.returned.items():
                 for value in values:
                     self.returns[owner] = joined(self.returns.get(owner), self.kind(value))
+            self.convert_all()  # what names give to floats are floats before
             if before == (self.kinds, self.returns):
                 break
         return self.returns.get(self.tree)
 
     def apply(self) -> None:
         """Makes floats of literals, in the tree; :meth:`run` comes before it."""
+        self.is_applied = True
+        self.convert_all()
+
+    def convert_all(self) -> None:
         for node in ast.walk(self.tree):
             self.convert_in(node)
         for owner, values in self.returned.items():
@@ -135,11 +142,9 @@ class Joining:
             case ast.AugAssign():
                 if isinstance(node.target, ast.Name):
                     begun = self.kinds.get(self.webs.before(node.target))
-                    kind = self.operation(node.op, begun, self.kind(node.value), node.value)
                 else:
-                    kind = self.operation(
-                        node.op, self.kind(node.target), self.kind(node.value), node.value
-                    )
+                    begun = self.kind(node.target)
+                kind = self.operation(node.op, begun, self.kind(node.value))
                 self.bind(node.target, kind)
             case ast.For() | ast.comprehension():
                 self.bind(node.target, self.item(self.kind(node.iter)))
@@ -153,11 +158,34 @@ class Joining:
                 inner = self.functions.get(node.func.id)
                 if inner is None:
                     self.kind(node)  # which keeps what a helper is given
+                    self.given_back(node, node.func.id)
                 else:
                     parameters = _parameters(inner.args)
                     for name, kind in self.given(inner.args, node).items():
                         web = self.webs.of(parameters[name])
                         self.kinds[web] = joined(self.kinds.get(web), kind)
+                    held = {
+                        name: self.kinds.get(self.webs.of(one)) for name, one in parameters.items()
+                    }
+                    self.take_back(inner.args, node, held)
+
+    def given_back(self, call: ast.Call, name: str) -> None:
+        """What a helper has put into the lists that it was given."""
+        value = self.values.get(name)
+        if name not in self.webs.names and self.is_helper(value):
+            tree = self.parsed(value)
+            if tree is not None:
+                asked = value, tuple(self.given(tree.args, call).items())
+                self.take_back(tree.args, call, self.known.held.get(asked, {}))
+
+    def take_back(self, arguments: ast.arguments, call: ast.Call, held: Kinds) -> None:
+        for name, value in self.pairs(arguments, call):
+            kind = held.get(name)
+            if isinstance(value, ast.Name) and isinstance(kind, Items):
+                web = self.webs.of(value)
+                before = self.kinds.get(web)
+                if isinstance(before, Items) and not (before.is_declared or clash(before, kind)):
+                    self.kinds[web] = joined(before, kind)
 
     def bind(self, target: ast.expr, kind: Any) -> None:
         if isinstance(target, ast.Name):
@@ -188,12 +216,16 @@ class Joining:
             return found
         return None
 
-    def given(self, arguments: ast.arguments, call: ast.Call) -> dict[str, Any]:
+    @staticmethod
+    def pairs(arguments: ast.arguments, call: ast.Call) -> list[tuple[str, ast.expr]]:
+        """Parameters, and what a call gives to each."""
         names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-        pairs = [*zip(names, call.args, strict=False)]
         known = _parameters(arguments)
-        pairs += [(one.arg, one.value) for one in call.keywords if one.arg in known]
-        return {name: self.kind(value) for name, value in pairs}
+        named = [(one.arg, one.value) for one in call.keywords if one.arg in known]
+        return [*zip(names, call.args, strict=False), *((str(one), value) for one, value in named)]
+
+    def given(self, arguments: ast.arguments, call: ast.Call) -> Kinds:
+        return {name: self.kind(value) for name, value in self.pairs(arguments, call)}
 
     def kind(self, node: ast.expr) -> Any:
         match node:
@@ -207,8 +239,7 @@ class Joining:
             case ast.UnaryOp():
                 return "bool" if isinstance(node.op, ast.Not) else self.kind(node.operand)
             case ast.BinOp():
-                left, right = self.kind(node.left), self.kind(node.right)
-                return self.operation(node.op, left, right, node.left, node.right)
+                return self.operation(node.op, self.kind(node.left), self.kind(node.right))
             case ast.BoolOp():
                 return self.all_of(node.values)
             case ast.IfExp():
@@ -242,17 +273,12 @@ class Joining:
             found = joined(found, self.kind(value))
         return found
 
-    def operation(self, op: ast.operator, one: Any, other: Any, *operands: ast.expr) -> Any:
+    @staticmethod
+    def operation(op: ast.operator, one: Any, other: Any) -> Any:
         if isinstance(one, Items | Parts) or isinstance(other, Items | Parts):
             whole = one if isinstance(one, Items | Parts) else other
             return joined(one, other) if isinstance(op, ast.Add) else whole
-        if isinstance(op, ast.Div) or "float" in (one, other):
-            return "float"
-        if is_either(one) or is_either(other):
-            is_int = "int" in (one, other) or "uint" in (one, other)
-            is_literal = any(isinstance(operand, ast.Constant) for operand in operands)
-            return WIDE if WIDE in (one, other) or (is_int and not is_literal) else EITHER
-        return "int" if one is not None and other is not None else None
+        return computed(op, one, other)
 
     def attribute(self, node: ast.Attribute) -> Any:
         owner = self.kind(node.value)
@@ -322,6 +348,8 @@ class Joining:
         name = getattr(value, "__name__", name)
         if name == "round" and len(node.args) == 2:
             return self.kind(node.args[0])
+        if name in _COUNTS:
+            return LITERAL
         if name in _INTS:
             return "int"
         if name in _OF_ARGUMENTS:
@@ -338,11 +366,11 @@ class Joining:
                 found = joined(found, self.item(kind) if isinstance(kind, Items) else kind)
             return found
         if name in ("range",):
-            return Items("int")
+            return Items(self.all_of(node.args) or "int")
         if name == "next" and node.args:
             return self.joined_default(node)
         if name == "enumerate" and node.args:
-            return Items(Parts(("int", self.item(self.kind(node.args[0])))))
+            return Items(Parts((LITERAL, self.item(self.kind(node.args[0])))))
         if name == "zip":
             return Items(Parts(tuple(self.item(self.kind(one)) for one in node.args)))
         if name in ("dict", "set"):
@@ -397,7 +425,12 @@ class Joining:
             self.known.version(function, given)
             names = {**function.__globals__, **_closed_over(function)}
             self.known.open.append(function)
-            self.known.returned[asked] = Joining(self.known, tree, names, given).run()
+            inside = Joining(self.known, tree, names, given)
+            self.known.returned[asked] = inside.run()
+            parameters = _parameters(tree.args).items()
+            self.known.held[asked] = {
+                name: inside.kinds.get(inside.webs.of(one)) for name, one in parameters
+            }
             self.known.open.pop()
         return self.known.returned[asked]
 
@@ -415,7 +448,8 @@ class Joining:
                 if not isinstance(getattr(node, "ctx", None), ast.Store):
                     self.convert(node, self.kind(node))
             case ast.Call():
-                self.begin_sum(node)
+                if self.is_applied:
+                    self.begin_sum(node)
                 self.convert_arguments(node)
 
     def begin_sum(self, node: ast.Call) -> None:
@@ -487,7 +521,11 @@ class Joining:
                 self.convert(node.value, kind)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
                 self.convert(node.operand, kind)
-            case ast.Constant():
+            case ast.Name():
+                web = self.webs.of(node)
+                if web is not None and web in self.kinds:
+                    self.kinds[web] = raised(self.kinds[web], kind)
+            case ast.Constant() if self.is_applied:
                 value: Any = node.value
                 if is_float(kind) and type(value) is int and abs(value) <= 2**53:
                     node.value = float(value)
@@ -506,7 +544,7 @@ class Joining:
                 self.convert(node.value, kind.of)
             case ast.BinOp(op=ast.Mult() | ast.Add()) if isinstance(kind, Items):
                 for side in (node.left, node.right):
-                    if isinstance(side, ast.List | ast.BinOp):
+                    if isinstance(side, ast.List | ast.BinOp | ast.Name):
                         self.convert(side, kind)
 
 

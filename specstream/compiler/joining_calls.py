@@ -49,6 +49,7 @@ class Known:
         open: functions on the way to the present one.
         versions: of each helper.
         returned: kinds of results, by helper and what it is given.
+        held: likewise, of what it was given when it has run: it may have put something into a list.
         names: how many names were made up.
     """
 
@@ -59,6 +60,7 @@ class Known:
     open: list[types.FunctionType] = field(default_factory=list)
     versions: dict[types.FunctionType, list[Version]] = field(default_factory=dict)
     returned: dict[Any, Any] = field(default_factory=dict)
+    held: dict[Any, Kinds] = field(default_factory=dict)
     names: int = 0
 
     def version(self, function: types.FunctionType, given: Kinds) -> Version:
@@ -79,11 +81,12 @@ class Known:
     ) -> tuple[types.FunctionType, int]:
         """What is compiled for a call, and its number among the versions."""
         version, versions = self.version(original, given), self.versions[original]
-        if version.function is None:
+        function = version.function
+        if function is None:
             is_first = all(one.function is None for one in versions)
-            version.function = original if is_first else _copied(original)
-            self.arguments[version.function] = version.kinds
-        return version.function, versions.index(version) + 1
+            function = version.function = original if is_first else _copied(original)
+            self.arguments[function] = version.kinds
+        return function, versions.index(version) + 1
 
 
 def _copied(function: types.FunctionType) -> types.FunctionType:
@@ -179,8 +182,9 @@ def _place(tree: ast.AST, definition: ast.AST) -> tuple[list[ast.stmt], int]:
     """The block, and the statement of it, that define a function."""
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            for at, one in enumerate(block if isinstance(block, list) else ()):
+            found = getattr(node, name, None)
+            block: list[ast.stmt] = found if isinstance(found, list) else []
+            for at, one in enumerate(block):
                 if one is definition or getattr(one, "value", None) is definition:
                     return block, at
     raise AssertionError("a function that is defined nowhere")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from specstream.compiler.forms import EmittedForm
-from specstream.compiler.number_kinds import WIDE, holds_either, is_either
+from specstream.compiler.number_kinds import EITHER, WIDE, holds_either
 
 if TYPE_CHECKING:
     from specstream.compiler.joining import Joining
@@ -92,14 +92,9 @@ def _exactly(node: ast.AST, joining: Joining) -> list[ast.expr]:
             return [node.value]
         case ast.Compare():
             sides = [node.left, *node.comparators]
-            is_number = [isinstance(one, ast.Constant) for one in sides]
-            others = [joining.kind(one) for one in sides]
-            is_int = any(
-                not literal and (kind in ("int", "uint") or is_either(kind))
-                for literal, kind in zip(is_number, others, strict=True)
-                if kind != WIDE
-            )
-            return sides if is_int or others.count(WIDE) > 1 else []
+            kinds = [joining.kind(one) for one in sides]
+            is_wide = any(kind in ("int", "uint", EITHER) for kind in kinds)
+            return sides if is_wide or kinds.count(WIDE) > 1 else []
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _EXACT:
             return node.args[:1]
     return []

@@ -1,11 +1,12 @@
 """Kinds of values where int literals may become floats: of numbers, and of what holds some.
 
-"int", "uint", "float", "bool", "str", :data:`EITHER` and :data:`WIDE`; of a list, array, dict or
-tuple, what it holds; None is what is not known.
+"int", "uint", "float", "bool", "str", :data:`LITERAL`, :data:`EITHER` and :data:`WIDE`; of a list,
+array, dict or tuple, what it holds; None is what is not known.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,24 +18,30 @@ from specstream.declarations.containers import Container, Shape
 
 __all__ = [
     "EITHER",
+    "LITERAL",
     "WIDE",
     "Fields",
     "Items",
     "Parts",
     "clash",
+    "computed",
     "held_by",
     "holds_either",
     "is_either",
     "is_float",
     "joined",
     "kind_of",
+    "raised",
 ]
 
+LITERAL = "literal"
+"""An int that a float has all digits of: a literal, or a count."""
 EITHER = "either"
 """A float in compiled code and the oracle, and in Python perhaps the int of a literal."""
 WIDE = "wide"
 """The same, where an int that is no literal met it: Python may have digits that a float has not."""
-_INTS = ("int", "uint")
+_WIDE = ("int", "uint", WIDE)
+_INTS = ("int", "uint", LITERAL)
 
 
 @dataclass(frozen=True)
@@ -78,21 +85,43 @@ def is_float(kind: Any) -> bool:
     return kind == "float" or is_either(kind)
 
 
+def computed(op: ast.operator, one: Any, other: Any) -> Any:
+    """The kind of what an operator makes of two numbers."""
+    if isinstance(op, ast.Div) or "float" in (one, other):
+        return "float"
+    if is_either(one) or is_either(other):
+        return WIDE if one in _WIDE or other in _WIDE else EITHER
+    if one == other == LITERAL and isinstance(op, ast.Add | ast.Sub):
+        return LITERAL
+    return "int" if one is not None and other is not None else None
+
+
 def joined(one: Any, other: Any) -> Any:
     """The kind of what is one here and the other there."""
     if one is None or other is None or one == other:
         return other if one is None else one
     if is_float(one) or is_float(other):
-        if WIDE in (one, other):
+        if one in _WIDE or other in _WIDE:
             return WIDE
-        is_int = any(kind in _INTS or kind == EITHER for kind in (one, other))
+        is_int = any(kind in (LITERAL, EITHER) for kind in (one, other))
         return EITHER if is_int else "float"
+    if one == LITERAL and other in _INTS:
+        return other
     if isinstance(one, Items) and isinstance(other, Items):
         is_declared = one.is_declared and other.is_declared
         return Items(joined(one.of, other.of), joined(one.keys, other.keys), is_declared)
     if isinstance(one, Parts) and isinstance(other, Parts) and len(one.of) == len(other.of):
         return Parts(tuple(map(joined, one.of, other.of)))
     return one
+
+
+def raised(one: Any, wanted: Any) -> Any:
+    """A kind whose literals go where floats are wanted."""
+    if isinstance(one, Items) and isinstance(wanted, Items) and not one.is_declared:
+        return Items(raised(one.of, wanted.of), one.keys)
+    if isinstance(one, Parts) and isinstance(wanted, Parts) and len(one.of) == len(wanted.of):
+        return Parts(tuple(map(raised, one.of, wanted.of)))
+    return EITHER if one == LITERAL and is_float(wanted) else one
 
 
 def clash(one: Any, other: Any) -> bool:
@@ -131,7 +160,7 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return "float"
     if isinstance(value, int | np.integer):
-        return "int"
+        return LITERAL if abs(int(value)) <= 2**53 else "int"
     if isinstance(value, str):
         return "str"
     if isinstance(value, FrozenArray):

@@ -245,6 +245,25 @@ def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef, given:
         tree.body.insert(0, ast.fix_missing_locations(ast.copy_location(value, tree)))
 
 
+def _write_out_chains(tree: ast.AST) -> None:
+    """``a = b = 0`` as two statements: each name has a number of its own."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            for at in range(len(block) - 1, -1, -1) if isinstance(block, list) else ():
+                assert isinstance(block, list)
+                one = block[at]
+                is_chain = isinstance(one, ast.Assign) and len(one.targets) > 1
+                if is_chain and isinstance(one.value, ast.Constant):
+                    value = one.value.value
+                    block[at : at + 1] = [
+                        ast.copy_location(
+                            ast.Assign([to], ast.copy_location(ast.Constant(value), one.value)), one
+                        )
+                        for to in one.targets
+                    ]
+
+
 class _Analysis(Analysis):
     def __init__(
         self,
@@ -511,6 +530,7 @@ class _Analysis(Analysis):
             flatten(tree, names, self.inputs, self.event, refuse)
         spelled = self.respell(original, tree)
         separate(tree)
+        _write_out_chains(tree)
         source = FunctionSource(original, tree, original.__code__.co_filename, parameters, text)
         source.spelled = named | spelled
         return source
