@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "string_memory.h"
 #include "string_table.h"
 
 enum { LEAST_SLOTS = 64, AHEAD = 16 };
@@ -64,10 +65,22 @@ struct ss_string_index *ss_string_index_new(uint64_t strings)
     uint64_t slots = LEAST_SLOTS;
     while (slots / 8 * 5 < strings)
         slots *= 2;
-    struct ss_string_index *index = calloc(1, sizeof *index + slots * sizeof *index->slots);
+    struct ss_string_index *index = malloc(sizeof *index);
+    if (index == NULL)
+        return NULL;
+    *index = (struct ss_string_index){
+        .mask = slots - 1, .slots = ss_string_memory(slots * sizeof *index->slots, true)};
+    if (index->slots != NULL)
+        return index;
+    free(index);
+    return NULL;
+}
+
+void ss_string_index_free(struct ss_string_index *index)
+{
     if (index != NULL)
-        index->mask = slots - 1;
-    return index;
+        free(index->slots);
+    free(index);
 }
 
 uint64_t ss_string_index_bytes(const struct ss_string_index *index)
@@ -144,6 +157,6 @@ bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, ui
     /* Sequentially consistent: a reader that the wait misses comes later than this. */
     atomic_store_explicit(place, larger, memory_order_seq_cst);
     ss_strings_wait(table);
-    free(index);
+    ss_string_index_free(index);
     return true;
 }
