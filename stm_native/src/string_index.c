@@ -16,7 +16,7 @@
 #include "string_memory.h"
 #include "string_table.h"
 
-enum { LEAST_SLOTS = 64, AHEAD = 16 };
+enum { LEAST_SLOTS = 64, AHEAD = 16, MOST_GROWTH = 6 };
 
 static uint64_t hash_of(const struct ss_string_table *table, const struct ss_string *string,
                         enum ss_string_key key)
@@ -139,13 +139,17 @@ void ss_string_put_all(const struct ss_string_table *table, struct ss_string_ind
 }
 
 bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, uint64_t more,
-                       uint64_t limit)
+                       uint64_t likely, uint64_t limit)
 {
     _Atomic(struct ss_string_index *) *place = key == SS_BY_TEXT ? &table->by_text : &table->by_code;
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(place, memory_order_relaxed);
     if (index->filled + more <= (index->mask + 1) / 8 * 5)
         return true;
+    /* What is likely need not come true: the index does not become larger by it than some times. */
+    uint64_t most = MOST_GROWTH * index->filled;
+    likely = likely < most ? likely : most;
+    more = likely > more ? likely : more;
     struct ss_string_index *larger = ss_string_index_new(index->filled + more);
     if (larger == NULL)
         return false;

@@ -69,9 +69,9 @@ void ss_string_take_out(struct ss_string_index *index, uint64_t hash,
 /* All strings of a table below a number go into an index, which has room. */
 void ss_string_put_all(const struct ss_string_table *table, struct ss_string_index *index,
                        enum ss_string_key key, uint64_t limit);
-/* With the mutex: room for so many more. The index of strings below `limit` is replaced if it has none.
- * False: no memory. */
+/* With the mutex: room for so many more. The index of strings below `limit` is replaced if it has none, with
+ * one for those that are likely to come as well, if these are not too many. False: no memory. */
 bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, uint64_t more,
-                       uint64_t limit);
+                       uint64_t likely, uint64_t limit);
 
 #endif

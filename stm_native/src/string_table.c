@@ -198,6 +198,7 @@ struct batch {
     uint64_t chunks;  /* of the table, when it began */
     uint64_t used;    /* of the last of them */
     uint64_t coded;   /* strings with lower numbers are in the index by code */
+    uint64_t likely;  /* strings that are new in the rest of the column, if it is like the last piece */
     uint64_t piece;   /* rows for which there is memory */
     struct row *rows; /* of a piece, those that were not known when it began */
     uint64_t unknown;
@@ -231,7 +232,7 @@ static struct ss_octets octets_of(const struct ss_string *string)
 static int32_t enter(struct batch *batch, struct row *row)
 {
     struct ss_string_table *table = batch->table;
-    if (!ss_string_reserve(table, SS_BY_TEXT, 1, table->next))
+    if (!ss_string_reserve(table, SS_BY_TEXT, 1, batch->likely, table->next))
         return SS_STRINGS_NO_MEMORY;
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(&table->by_text, memory_order_relaxed);
@@ -327,7 +328,7 @@ static int32_t encode(struct batch *batch)
     uint64_t made = batch->made_count;
     struct ss_string_table *table = batch->table;
     ss_hash_texts(batch->texts, made, table->threads, batch->codes);
-    if (!ss_string_reserve(table, SS_BY_CODE, made, batch->coded))
+    if (!ss_string_reserve(table, SS_BY_CODE, made, made + batch->likely, batch->coded))
         return SS_STRINGS_NO_MEMORY;
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(&table->by_code, memory_order_relaxed);
@@ -429,6 +430,8 @@ static int32_t add_columns(struct batch *batch, const struct ss_string_column *c
                 for (uint64_t i = 0; i < batch->unknown && status == SS_STRINGS_DONE; i++)
                     status = enter(batch, &batch->rows[i]);
             }
+            batch->likely = batch->made_count * (uint64_t)(column->count - end) /
+                            (uint64_t)(end - begin);
             if (status == SS_STRINGS_DONE)
                 status = encode(batch);
             if (status != SS_STRINGS_DONE)
