@@ -54,7 +54,7 @@ help:
 	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
-	@echo "make bench   compile times; speculation against plain, locks and pure Python"
+	@echo "make bench   compile times; codes of strings; speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax; and from an event's arrival to its row, with and without Spark"
 	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
@@ -211,6 +211,7 @@ wheel: $(VENV)/release/bin/twine
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.compile_time
+	$(BIN)/python -m bench.strings
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
 

@@ -232,9 +232,12 @@ class StringTable:
                 self._recent = {}
 
     def take_dropped(self) -> Numbers:
-        """The codes that sweeps have dropped since this was asked last."""
+        """The codes that sweeps have dropped since this was asked last, each once.
+
+        A string that has come again since is among them.
+        """
         dropped, self._dropped = self._dropped, []
-        return np.concatenate([np.empty(0, np.int64), *dropped])
+        return np.unique(np.concatenate([np.empty(0, np.int64), *dropped]))
 
     @property
     def mark(self) -> int:

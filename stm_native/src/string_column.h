@@ -1,6 +1,8 @@
-/* The strings of a column as Arrow lays it out (Arrow Columnar Format, "Variable-size Binary" and its
- * views): bit 0 of the validity is that of element 0; a view of up to twelve bytes holds them itself, and
- * that of others the number of a buffer and the offset therein. */
+/* The strings of a column as Arrow lays it out.
+ *
+ * Arrow Columnar Format, "Variable-size Binary" and its views: bit 0 of the validity is that of element 0; a
+ * view of up to twelve bytes holds them itself, and that of others the number of a buffer and the offset
+ * therein. */
 #ifndef SPECSTREAM_STRING_COLUMN_H
 #define SPECSTREAM_STRING_COLUMN_H
 

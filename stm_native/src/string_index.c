@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "string_memory.h"
 #include "string_table.h"
 
-enum { LEAST_SLOTS = 64, AHEAD = 16 };
+enum { LEAST_SLOTS = 64, AHEAD = 16, MOST_GROWTH = 6 };
 
 static uint64_t hash_of(const struct ss_string_table *table, const struct ss_string *string,
                         enum ss_string_key key)
@@ -64,10 +65,22 @@ struct ss_string_index *ss_string_index_new(uint64_t strings)
     uint64_t slots = LEAST_SLOTS;
     while (slots / 8 * 5 < strings)
         slots *= 2;
-    struct ss_string_index *index = calloc(1, sizeof *index + slots * sizeof *index->slots);
+    struct ss_string_index *index = malloc(sizeof *index);
+    if (index == NULL)
+        return NULL;
+    *index = (struct ss_string_index){
+        .mask = slots - 1, .slots = ss_string_memory(slots * sizeof *index->slots, true)};
+    if (index->slots != NULL)
+        return index;
+    free(index);
+    return NULL;
+}
+
+void ss_string_index_free(struct ss_string_index *index)
+{
     if (index != NULL)
-        index->mask = slots - 1;
-    return index;
+        free(index->slots);
+    free(index);
 }
 
 uint64_t ss_string_index_bytes(const struct ss_string_index *index)
@@ -126,13 +139,17 @@ void ss_string_put_all(const struct ss_string_table *table, struct ss_string_ind
 }
 
 bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, uint64_t more,
-                       uint64_t limit)
+                       uint64_t likely, uint64_t limit)
 {
     _Atomic(struct ss_string_index *) *place = key == SS_BY_TEXT ? &table->by_text : &table->by_code;
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(place, memory_order_relaxed);
     if (index->filled + more <= (index->mask + 1) / 8 * 5)
         return true;
+    /* What is likely need not come true: the index does not become larger by it than some times. */
+    uint64_t most = MOST_GROWTH * index->filled;
+    likely = likely < most ? likely : most;
+    more = likely > more ? likely : more;
     struct ss_string_index *larger = ss_string_index_new(index->filled + more);
     if (larger == NULL)
         return false;
@@ -144,6 +161,6 @@ bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, ui
     /* Sequentially consistent: a reader that the wait misses comes later than this. */
     atomic_store_explicit(place, larger, memory_order_seq_cst);
     ss_strings_wait(table);
-    free(index);
+    ss_string_index_free(index);
     return true;
 }

@@ -12,7 +12,7 @@ struct ss_string_index {
     uint64_t mask;   /* slots, less by one */
     uint64_t filled; /* of them; the writer's */
     /* Upper sixteen bits of the hash, and the string's address. 0: empty. */
-    _Atomic uint64_t slots[];
+    _Atomic uint64_t *slots;
 };
 
 enum ss_string_key { SS_BY_TEXT = 0, SS_BY_CODE = 1 };
@@ -38,6 +38,16 @@ static inline void ss_string_prefetch(const struct ss_string_index *index, uint6
     __builtin_prefetch((const void *)&index->slots[hash & index->mask]);
 }
 
+/* The string to which the first slot leads, if any. */
+static inline void ss_string_prefetch_found(const struct ss_string_index *index, uint64_t hash)
+{
+    /* Relaxed: it is only asked for. */
+    uint64_t slot = atomic_load_explicit(&index->slots[hash & index->mask], memory_order_relaxed);
+    /* Not at the address 0, whose page the processor would look for in vain. */
+    if (slot != 0)
+        __builtin_prefetch(ss_slot_string(slot));
+}
+
 /* The string with this code, or NULL; for readers and the writer. Those with this number and above are not
  * there. */
 struct ss_string *ss_string_by_code(const struct ss_string_table *table,
@@ -49,6 +59,7 @@ struct ss_string *ss_string_by_text(const struct ss_string_index *index, const u
 
 /* An empty index for so many strings; NULL: no memory. */
 struct ss_string_index *ss_string_index_new(uint64_t strings);
+void ss_string_index_free(struct ss_string_index *index);
 uint64_t ss_string_index_bytes(const struct ss_string_index *index);
 /* Whoever has the mutex puts a string into an index in which it is not, and which has room. */
 void ss_string_put(struct ss_string_index *index, uint64_t hash, struct ss_string *string);
@@ -58,9 +69,9 @@ void ss_string_take_out(struct ss_string_index *index, uint64_t hash,
 /* All strings of a table below a number go into an index, which has room. */
 void ss_string_put_all(const struct ss_string_table *table, struct ss_string_index *index,
                        enum ss_string_key key, uint64_t limit);
-/* With the mutex: room for so many more. The index of strings below `limit` is replaced if it has none.
- * False: no memory. */
+/* With the mutex: room for so many more. The index of strings below `limit` is replaced if it has none, with
+ * one for those that are likely to come as well, if these are not too many. False: no memory. */
 bool ss_string_reserve(struct ss_string_table *table, enum ss_string_key key, uint64_t more,
-                       uint64_t limit);
+                       uint64_t likely, uint64_t limit);
 
 #endif

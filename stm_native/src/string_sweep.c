@@ -11,6 +11,7 @@
 
 #include "specstream_strings.h"
 #include "string_index.h"
+#include "string_memory.h"
 #include "string_table.h"
 
 /* Smaller chunks are always copied together, or a table that hardly grows would have one for each sweep. */
@@ -151,7 +152,7 @@ static bool evacuate(struct sweeping *sweeping, uint64_t first, uint64_t last)
         into.room += table->chunks[i].left;
     if (into.room == 0)
         return true;
-    into.strings = malloc(into.room);
+    into.strings = ss_string_memory(into.room, false);
     if (into.strings == NULL)
         return false;
     for (uint64_t i = first; i < last; i++)
@@ -197,8 +198,8 @@ static void discard(struct sweeping *sweeping)
         if (sweeping->chunks[i].changes)
             free(sweeping->chunks[i].strings);
     free(sweeping->chunks);
-    free(sweeping->by_text);
-    free(sweeping->by_code);
+    ss_string_index_free(sweeping->by_text);
+    ss_string_index_free(sweeping->by_code);
     free(sweeping->codes);
 }
 
@@ -245,8 +246,8 @@ static void replace(struct sweeping *sweeping)
     sweeping->by_code =
         atomic_exchange_explicit(&table->by_code, sweeping->by_code, memory_order_seq_cst);
     ss_strings_wait(table);
-    free(sweeping->by_text);
-    free(sweeping->by_code);
+    ss_string_index_free(sweeping->by_text);
+    ss_string_index_free(sweeping->by_code);
     for (uint64_t i = 0; i < count; i++)
         if (chunks[i].changes)
             free(chunks[i].strings);

@@ -30,12 +30,13 @@
 #include "string_column.h"
 #include "string_hashing.h"
 #include "string_index.h"
+#include "string_memory.h"
 #include "string_texts.h"
 #include "utf8.h"
 
 /* Rows that are looked up together, and those of them whose memory is asked for ahead. */
-enum { PIECE = 32768, AHEAD = 32 };
-enum { LEAST_CHUNK = 4096, MOST_CHUNK = 1048576 };
+enum { PIECE = 8192, AHEAD = 32 };
+enum { LEAST_CHUNK = 4096, MOST_CHUNK = 2097152 };
 
 /* ---- the table ---- */
 
@@ -47,8 +48,8 @@ struct ss_string_table *ss_strings_open(const uint64_t *secret, uint64_t threads
     memset(table, 0, sizeof *table);
     struct ss_string_index *by_text = ss_string_index_new(0), *by_code = ss_string_index_new(0);
     if (by_text == NULL || by_code == NULL || pthread_mutex_init(&table->writer, NULL) != 0) {
-        free(by_text);
-        free(by_code);
+        ss_string_index_free(by_text);
+        ss_string_index_free(by_code);
         free(table);
         return NULL;
     }
@@ -68,8 +69,8 @@ void ss_strings_close(struct ss_string_table *table)
         free(table->chunks[i].strings);
     free(table->chunks);
     /* Relaxed: nobody else is there. */
-    free(atomic_load_explicit(&table->by_text, memory_order_relaxed));
-    free(atomic_load_explicit(&table->by_code, memory_order_relaxed));
+    ss_string_index_free(atomic_load_explicit(&table->by_text, memory_order_relaxed));
+    ss_string_index_free(atomic_load_explicit(&table->by_code, memory_order_relaxed));
     pthread_mutex_destroy(&table->writer);
     free(table);
 }
@@ -133,7 +134,7 @@ struct ss_chunk *ss_strings_new_chunk(struct ss_string_table *table, uint64_t ro
         table->chunks = chunks;
         table->chunk_room = more;
     }
-    uint8_t *strings = malloc(room);
+    uint8_t *strings = ss_string_memory(room, false);
     if (strings == NULL)
         return NULL;
     struct ss_chunk *chunk = &table->chunks[table->chunk_count++];
@@ -211,9 +212,12 @@ struct batch {
     uint64_t chunks;  /* of the table, when it began */
     uint64_t used;    /* of the last of them */
     uint64_t coded;   /* strings with lower numbers are in the index by code */
+    uint64_t likely;  /* strings that are new in the rest of the column, if it is like the last piece */
     uint64_t piece;   /* rows for which there is memory */
-    struct row *rows; /* not known without the mutex */
-    struct ss_string **made;
+    struct row *rows; /* of a piece, those that were not known when it began */
+    uint64_t unknown;
+    struct ss_string **made; /* the strings that they brought */
+    uint64_t made_count;
     struct ss_octets *texts;
     uint64_t *codes;
 };
@@ -238,96 +242,109 @@ static struct ss_octets octets_of(const struct ss_string *string)
     return (struct ss_octets){string->bytes, ss_string_length(string)};
 }
 
-/* Codes of the rows that are known; the others' are noted. How many these are. */
-static uint64_t look_up(struct batch *batch, const struct ss_string_column *column, int64_t begin,
-                        int64_t end, int64_t *codes)
+/* The string of a row that no reader knows: another row's, or one of `made`, which have no codes yet. */
+static int32_t enter(struct batch *batch, struct row *row)
 {
     struct ss_string_table *table = batch->table;
-    uint64_t phase = ss_strings_enter(table), unknown = 0;
-    uint8_t now = now_of(table);
-    /* Acquire: strings below the limit are complete. So are those of the batch so far. */
-    uint64_t limit = batch->writes ? table->next
-                                   : atomic_load_explicit(&table->limit, memory_order_acquire);
-    /* Sequentially consistent: see ss_strings_enter. */
-    struct ss_string_index *index = atomic_load_explicit(&table->by_text, memory_order_seq_cst);
-    struct ss_octets texts[AHEAD];
-    uint64_t hashes[AHEAD];
-    for (int64_t from = begin; from < end; from += AHEAD) {
-        int64_t count = end - from < AHEAD ? end - from : AHEAD;
-        for (int64_t i = 0; i < count; i++) {
-            if (ss_column_is_null(column, from + i))
-                continue;
-            texts[i] = ss_column_text(column, from + i);
-            hashes[i] = ss_siphash(table->secret, texts[i].bytes, texts[i].length);
-            ss_string_prefetch(index, hashes[i]);
-        }
-        for (int64_t i = 0; i < count; i++) {
-            if (ss_column_is_null(column, from + i))
-                continue;
-            /* Relaxed: it is only asked for. */
-            uint64_t slot = atomic_load_explicit(&index->slots[hashes[i] & index->mask],
-                                                 memory_order_relaxed);
-            __builtin_prefetch(ss_slot_string(slot));
-        }
-        for (int64_t i = 0; i < count; i++) {
-            int64_t row = from + i;
-            if (ss_column_is_null(column, row)) {
-                codes[row] = 0;
-                continue;
-            }
-            struct ss_string *found =
-                ss_string_by_text(index, texts[i].bytes, texts[i].length, hashes[i], limit);
-            if (found == NULL)
-                batch->rows[unknown++] = (struct row){texts[i], hashes[i], row, NULL};
-            else {
-                codes[row] = (int64_t)found->code;
-                touch(found, now);
-                if (batch->marks)
-                    /* Relaxed: the sweep looks at it with the mutex, which this batch has. */
-                    atomic_store_explicit(&found->mark, table->epoch, memory_order_relaxed);
-            }
-        }
-    }
-    ss_strings_leave(table, phase);
-    return unknown;
+    if (!ss_string_reserve(table, SS_BY_TEXT, 1, batch->likely, table->next))
+        return SS_STRINGS_NO_MEMORY;
+    /* Relaxed: only the writer replaces it. */
+    struct ss_string_index *index = atomic_load_explicit(&table->by_text, memory_order_relaxed);
+    row->string =
+        ss_string_by_text(index, row->text.bytes, row->text.length, row->hash, table->next);
+    if (row->string != NULL)
+        return SS_STRINGS_DONE;
+    if (!ss_is_utf8(row->text.bytes, row->text.length))
+        return tell(batch, SS_STRINGS_NO_UTF8, row->text, (struct ss_octets){NULL, 0});
+    row->string = append(table, row->text, row->hash);
+    if (row->string == NULL)
+        return SS_STRINGS_NO_MEMORY;
+    ss_string_put(index, row->hash, row->string);
+    batch->texts[batch->made_count] = octets_of(row->string);
+    batch->made[batch->made_count++] = row->string;
+    return SS_STRINGS_DONE;
 }
 
-/* Each row's string is there, or is one of `made`; those have no codes yet. */
-static int32_t enter(struct batch *batch, uint64_t count, uint64_t *made)
+/* The codes of some rows that are known; the others' are noted, and with the mutex entered. */
+static void look_up(struct batch *batch, const struct ss_string_index *index, uint64_t limit,
+                       const struct ss_string_column *column, int64_t from, int64_t count,
+                       int64_t *codes)
+{
+    struct ss_octets texts[AHEAD];
+    uint64_t hashes[AHEAD];
+    uint8_t now = now_of(batch->table);
+    for (int64_t i = 0; i < count; i++) {
+        if (ss_column_is_null(column, from + i))
+            continue;
+        texts[i] = ss_column_text(column, from + i);
+        hashes[i] = ss_siphash(batch->table->secret, texts[i].bytes, texts[i].length);
+        ss_string_prefetch(index, hashes[i]);
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (!ss_column_is_null(column, from + i))
+            ss_string_prefetch_found(index, hashes[i]);
+    for (int64_t i = 0; i < count; i++) {
+        if (ss_column_is_null(column, from + i)) {
+            codes[from + i] = 0;
+            continue;
+        }
+        struct ss_string *found =
+            ss_string_by_text(index, texts[i].bytes, texts[i].length, hashes[i], limit);
+        if (found == NULL) {
+            batch->rows[batch->unknown++] = (struct row){texts[i], hashes[i], from + i, NULL};
+            continue;
+        }
+        codes[from + i] = (int64_t)found->code;
+        touch(found, now);
+        if (batch->marks)
+            /* Relaxed: the sweep looks at it with the mutex, which this batch has. */
+            atomic_store_explicit(&found->mark, batch->table->epoch, memory_order_relaxed);
+    }
+}
+
+/* The same of a piece of a column, by whoever has the mutex, */
+static int32_t look_up_and_enter(struct batch *batch, const struct ss_string_column *column,
+                                 int64_t begin, int64_t end, int64_t *codes)
 {
     struct ss_string_table *table = batch->table;
-    *made = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        struct row *row = &batch->rows[i];
-        if (!ss_string_reserve(table, SS_BY_TEXT, 1, table->next))
-            return SS_STRINGS_NO_MEMORY;
+    uint64_t limit = table->next; /* of its own strings, those of earlier pieces have their codes */
+    for (int64_t from = begin; from < end; from += AHEAD) {
         /* Relaxed: only the writer replaces it. */
         struct ss_string_index *index =
             atomic_load_explicit(&table->by_text, memory_order_relaxed);
-        if (i + AHEAD < count)
-            ss_string_prefetch(index, batch->rows[i + AHEAD].hash);
-        row->string = ss_string_by_text(index, row->text.bytes, row->text.length, row->hash,
-                                        table->next);
-        if (row->string != NULL)
-            continue;
-        if (!ss_is_utf8(row->text.bytes, row->text.length))
-            return tell(batch, SS_STRINGS_NO_UTF8, row->text, (struct ss_octets){NULL, 0});
-        row->string = append(table, row->text, row->hash);
-        if (row->string == NULL)
-            return SS_STRINGS_NO_MEMORY;
-        ss_string_put(index, row->hash, row->string);
-        batch->texts[*made] = octets_of(row->string);
-        batch->made[(*made)++] = row->string;
+        uint64_t before = batch->unknown;
+        look_up(batch, index, limit, column, from, end - from < AHEAD ? end - from : AHEAD, codes);
+        for (uint64_t i = before; i < batch->unknown; i++) {
+            int32_t status = enter(batch, &batch->rows[i]);
+            if (status != SS_STRINGS_DONE)
+                return status;
+        }
     }
     return SS_STRINGS_DONE;
 }
 
-/* The new strings get their codes, and are found by them. */
-static int32_t encode(struct batch *batch, uint64_t made)
+/* and by a reader. */
+static void look_up_only(struct batch *batch, const struct ss_string_column *column, int64_t begin,
+                         int64_t end, int64_t *codes)
 {
     struct ss_string_table *table = batch->table;
+    uint64_t phase = ss_strings_enter(table);
+    /* Acquire: strings below the limit are complete. */
+    uint64_t limit = atomic_load_explicit(&table->limit, memory_order_acquire);
+    /* Sequentially consistent: see ss_strings_enter. */
+    struct ss_string_index *index = atomic_load_explicit(&table->by_text, memory_order_seq_cst);
+    for (int64_t from = begin; from < end; from += AHEAD)
+        look_up(batch, index, limit, column, from, end - from < AHEAD ? end - from : AHEAD, codes);
+    ss_strings_leave(table, phase);
+}
+
+/* The new strings get their codes, and are found by them. */
+static int32_t encode(struct batch *batch)
+{
+    uint64_t made = batch->made_count;
+    struct ss_string_table *table = batch->table;
     ss_hash_texts(batch->texts, made, table->threads, batch->codes);
-    if (!ss_string_reserve(table, SS_BY_CODE, made, batch->coded))
+    if (!ss_string_reserve(table, SS_BY_CODE, made, made + batch->likely, batch->coded))
         return SS_STRINGS_NO_MEMORY;
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(&table->by_code, memory_order_relaxed);
@@ -415,20 +432,27 @@ static int32_t add_columns(struct batch *batch, const struct ss_string_column *c
         for (int64_t begin = 0; begin < column->count; begin += (int64_t)batch->piece) {
             int64_t end = begin + (int64_t)batch->piece;
             end = end < column->count ? end : column->count;
-            uint64_t made, unknown = look_up(batch, column, begin, end, codes);
-            if (unknown == 0)
-                continue;
-            if (!batch->writes) {
+            int32_t status = SS_STRINGS_DONE;
+            batch->unknown = batch->made_count = 0;
+            if (batch->writes)
+                status = look_up_and_enter(batch, column, begin, end, codes);
+            else {
+                look_up_only(batch, column, begin, end, codes);
+                if (batch->unknown == 0)
+                    continue;
                 begin_writing(batch);
                 if (sweep_has_begun(batch, seen))
                     return -1;
+                for (uint64_t i = 0; i < batch->unknown && status == SS_STRINGS_DONE; i++)
+                    status = enter(batch, &batch->rows[i]);
             }
-            int32_t status = enter(batch, unknown, &made);
+            batch->likely = batch->made_count * (uint64_t)(column->count - end) /
+                            (uint64_t)(end - begin);
             if (status == SS_STRINGS_DONE)
-                status = encode(batch, made);
+                status = encode(batch);
             if (status != SS_STRINGS_DONE)
                 return status;
-            for (uint64_t i = 0; i < unknown; i++)
+            for (uint64_t i = 0; i < batch->unknown; i++)
                 codes[batch->rows[i].at] = (int64_t)batch->rows[i].string->code;
         }
         codes += column->count;

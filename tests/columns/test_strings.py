@@ -162,6 +162,199 @@ def collect(state, event, emit):
     state.n += 1
     state.names.add(event.name)
     emit(event.name)
+LAYOUTS = [pa.string(), pa.large_string(), pa.string_view()]
+NULLABLE = st.lists(st.one_of(st.none(), st.text(max_size=16)), max_size=40)
+
+
+@given(NULLABLE, st.sampled_from(LAYOUTS), st.integers(0, 9), st.integers(0, 40), st.booleans())
+def test_every_layout_gives_the_codes_of_its_texts(
+    texts: list[str | None], of: pa.DataType, begin: int, length: int, encode: bool
+) -> None:
+    """Slices, nulls, views, dictionaries with and without unused values, several chunks."""
+    array = pa.array(texts, of)
+    if encode:
+        array = array.cast(pa.large_string()).dictionary_encode()
+    part, held = array.slice(begin, length), texts[begin : begin + length]
+    for given_ in (part, pa.chunked_array([part, array, part.slice(1)], array.type)):
+        expected = held if given_ is part else [*held, *texts, *held[1:]]
+        table = StringTable(["first"])
+        codes = table.add_all(given_)
+        assert codes.tolist() == [0 if one is None else string_code(one) for one in expected]
+        distinct = dict.fromkeys(["first", *(one for one in expected if one is not None)])
+        if encode:  # those of a dictionary come in its order
+            assert sorted(table.strings()) == sorted(distinct)
+        else:
+            assert table.strings() == list(distinct)
+        assert table.texts(codes).to_pylist() == expected
+        assert table.add_all(given_).tolist() == codes.tolist()
+
+
+@pytest.mark.parametrize("of", LAYOUTS)
+def test_what_is_no_utf8_is_refused_with_all_that_came_with_it(of: pa.DataType) -> None:
+    wrong = [b"ok", "längere Texte als zwölf Zeichen".encode() + b"\xed\xa0\x80", b"also ok"]
+    binary = [pa.binary(), pa.large_binary(), pa.binary_view()][LAYOUTS.index(of)]
+    table = StringTable(["first"])
+    with pytest.raises(ss.InputError, match=r"^string b'l\\xc3.*\\x80' is no UTF-8 text"):
+        table.add_all(pa.array(wrong, binary).view(of))
+    assert table.strings() == ["first"]
+
+
+class Model:
+    """A table as a dict of the texts' numbers."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.next = 0
+
+    def add(self, text: str) -> None:
+        if text not in self.numbers:
+            self.numbers[text] = self.next
+            self.next += 1
+
+    def since(self, number: int) -> list[str]:
+        return [text for text, of in self.numbers.items() if of >= number]
+
+
+def check_against(table: StringTable, model: Model, mark: int, texts: list[str]) -> None:
+    assert len(table) == len(model.numbers)
+    assert table.mark == model.next
+    assert table.strings() == list(model.numbers)
+    assert table.since(mark).to_pylist() == model.since(mark)
+    codes = np.array([string_code(text) for text in texts], np.int64)
+    assert table.texts(codes).to_pylist() == [
+        text if text in model.numbers else None for text in texts
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sweeps_leave_what_is_referred_to(seed: int) -> None:
+    dice = random.Random(seed)
+    table, model = StringTable(), Model()
+    table.track_drops = seed % 2 == 0
+    every = [f"{number:0{5 + number % 60}}" for number in range(4000)]
+    dropped: set[int] = set()
+    kept, before = table.to_arrow(), list[str]()
+    for _ in range(30):
+        some = [dice.choice(every) for _ in range(dice.randrange(900))]
+        half = len(some) // 2
+        table.add_all(pa.chunked_array([some[:half], some[half:]], pa.string()))
+        for text in some:
+            model.add(text)
+        alone = dice.choice(every)
+        assert table.add(alone) == string_code(alone)
+        model.add(alone)
+        mark = dice.randrange(model.next)
+        check_against(table, model, mark, dice.sample(every, 50))
+        assert kept.to_pylist() == before
+        if dice.random() < 0.6:
+            share = dice.choice([0, 0.02, 0.5, 1])
+            left = [text for text in model.numbers if dice.random() < share]
+            words = [string_code(text) for text in left]
+            words += [dice.getrandbits(63) for _ in range(100)] + [0, 1, -1]
+            dice.shuffle(words)
+            gone = set(model.numbers) - set(left)
+            referred = [np.array(words[::2], np.int64), np.array(words[1::2], np.int64)]
+            assert table.sweep(iter(referred)) == len(gone)
+            model.numbers = {text: of for text, of in model.numbers.items() if text not in gone}
+            dropped |= {string_code(text) for text in gone}
+            check_against(table, model, mark, dice.sample(every, 50))
+            if dice.random() < 0.5:
+                told = table.take_dropped().tolist()
+                assert sorted(told) == (sorted(dropped) if table.track_drops else [])
+                dropped.clear()
+        kept, before = table.to_arrow(), list(model.numbers)
+
+
+def test_a_sweep_that_fails_drops_nothing_and_the_next_one_drops() -> None:
+    table = StringTable(["a", "b", "c"])
+
+    def referred():
+        yield np.array([string_code("a")])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.sweep(referred())
+    assert table.strings() == ["a", "b", "c"]
+    assert table.sweep([np.array([string_code("b")])]) == 2
+    assert table.strings() == ["b"]
+
+
+def test_what_is_met_or_added_while_a_sweep_runs_stays() -> None:
+    table = StringTable(["a", "b", "c", "d"])
+
+    def referred():
+        table.add("a")
+        table.add_all(pa.array(["b", "new"]))
+        yield np.array([string_code("c")])
+        table.add("newer")
+
+    assert table.sweep(referred()) == 1
+    assert table.strings() == ["a", "b", "c", "new", "newer"]
+    assert table.sweep([]) == 5
+    # Not from what the table had at hand before.
+    assert table.text(table.add("a")) == "a"
+    assert table.mark == 7
+
+
+def test_memory_goes_with_what_is_left() -> None:
+    """Whatever is left lies anywhere; and a table that stays small does not grow by sweeps."""
+    table = StringTable()
+    least = table.memory
+    codes = table.add_all(large([f"order-{number:014}" for number in range(300_000)]))
+    full = table.memory
+    assert full > 300_000 * (20 + 32)
+    for step in (2, 16, 1024):
+        assert table.sweep([codes[::step]]) > 0
+        # Chunks half full at least, and slots of two indexes.
+        assert table.memory < least + 2 * len(table) * (56 + 2 * 26) + 8192
+    assert table.sweep([]) == len(codes[::1024])
+    assert table.memory <= least
+    for number in range(300):
+        table.add_all(large([f"{number}-{row}" for row in range(100)]))
+        table.sweep([np.array([string_code(f"{one}-0") for one in range(number + 1)])])
+    assert len(table) == 300
+    assert table.memory < least + 2 * 300 * (40 + 2 * 26) + 8192
+
+
+def test_threads_add_look_up_and_sweep_at_the_same_time() -> None:
+    table = StringTable()
+    kept = table.add_all(large([f"kept {number}" for number in range(500)]))
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def add(name: str) -> None:
+        try:
+            for begin in range(0, 20_000, 400):
+                texts = [f"{name} {number}" for number in range(begin, begin + 400)]
+                assert table.add_all(pa.array(texts)).tolist() == [*map(string_code, texts)]
+                assert table.add("both") == string_code("both")
+        except BaseException as error:
+            wrong.append(error)
+
+    def read() -> None:
+        of = {"kept", "x", "y", "both"}
+        while not done.is_set():
+            if table.texts(kept).to_pylist() != [f"kept {number}" for number in range(500)]:
+                wrong.append("a text that was referred to")
+            wrong.extend(text for text in table.strings() if text.split()[0] not in of)
+
+    def sweep() -> None:
+        while not done.is_set():
+            table.sweep([kept])
+
+    adders = [threading.Thread(target=add, args=(name,)) for name in "xy"]
+    others = [threading.Thread(target=read), threading.Thread(target=sweep)]
+    for thread in (*adders, *others):
+        thread.start()
+    for thread in adders:
+        thread.join()
+    done.set()
+    for thread in others:
+        thread.join()
+    assert wrong == []
+    table.sweep([kept])
+    assert table.strings() == [f"kept {number}" for number in range(500)]
+    assert table.mark >= 40_500
 
 
 def run_distinct(count: int, batches: int) -> None:
