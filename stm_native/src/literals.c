@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "blake2b.h"
 #include "specstream_literals.h"
 #include "specstream_strings.h"
 #include "string_column.h"
