@@ -27,7 +27,7 @@ def refused_pattern(case: ast.match_case, subject: ast.expr) -> tuple[ast.AST, s
 
 def _of_dict(pattern: ast.MatchMapping, subject: str) -> tuple[str, str]:
     key = ast.unparse(pattern.keys[0]) if pattern.keys else "key"
-    of = subject if subject.isidentifier() else "d"
+    of = subject if subject.replace(".", "").isidentifier() else "d"
     way_out = f"ask the dict itself: if {key} in {of}: value = {of}[{key}], or {of}.get({key})"
     if pattern.rest is not None:
         tests = " and ".join(f"k != {ast.unparse(one)}" for one in pattern.keys)
@@ -38,7 +38,7 @@ def _of_dict(pattern: ast.MatchMapping, subject: str) -> tuple[str, str]:
 def _of_class(pattern: ast.MatchClass, case: ast.match_case, subject: str) -> tuple[str, str]:
     problem = f"{ast.unparse(pattern)} is a pattern of a class, which cannot be compiled"
     if not (isinstance(pattern.cls, ast.Name) and pattern.cls.id in _TYPES):
-        of = subject if subject.isidentifier() else "x"
+        of = subject if subject.replace(".", "").isidentifier() else "x"
         names = pattern.kwd_attrs or ["field"]
         values = [
             ast.unparse(one.value)

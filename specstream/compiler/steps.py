@@ -61,6 +61,7 @@ def made_of_event(
             values.setdefault(target, []).append(value)
     made = {name for name, found in values.items() if bindings.get(name) == len(found)}
     made -= parameters
+    made -= {name for name in made if any(isinstance(one, ast.Lambda) for one in values[name])}
     unknown = (local | parameters) - set(events)
     before = None
     while before != made:

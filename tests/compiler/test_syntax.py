@@ -535,7 +535,7 @@ class C: pass -> a class cannot be compiled; keep data in state fields
 yield 1 -> yield cannot be compiled; emit\(...\) gives out rows
 emit(i @ i) -> the @ operator cannot be compiled; write the loops out
 match i:|        case {"a": 1}: pass -> line 43: .* is a pattern of a dict, which
-match i:|        case int(): pass -> line 43: a pattern of a class cannot be compiled
+match i:|        case int(): pass -> line 43: .* is a pattern of a class, which cannot
 match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no
 match i, 1:|        case (1, 2, 3): pass -> line 43: a pattern of 3 parts never fits a tuple of 2; l
 match i, 1:|        case (1, *rest): pass -> line 43: a star with a name.*write \*_
