@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ def _least(
         progress(f"strings: {what}, round {number + 1}")
         strings = table()
         encode.append(_seconds(column.dictionary_encode))
-        codes.append(_seconds(lambda strings=strings: strings.add_all(column)))
+        codes.append(_seconds(partial(strings.add_all, column)))
     return min(codes) / len(column) * 1e9, min(encode) / len(column) * 1e9
 
 
