@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
+from specstream.columns import compute as pc
 from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
 
@@ -137,6 +138,9 @@ class StringTable:
         places, values = [], []
         for array in arrays:
             count = len(array.dictionary)
+            bounds = pc.min_max(array.indices).as_py()
+            if bounds["max"] is not None and not 0 <= bounds["min"] <= bounds["max"] < count:
+                raise IndexError(f"an index beyond a dictionary of {count} values")
             at = array.indices.cast(pa.int64()).fill_null(count).to_numpy(zero_copy_only=False)
             used = np.zeros(count + 1, np.bool_)
             used[at] = True
