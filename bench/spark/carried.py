@@ -39,7 +39,7 @@ class Carried:
         words = np.frombuffer(state, np.int64, offset=_SEQUENCE.size)
         (sequence,) = _SEQUENCE.unpack_from(state)
         content = StateContent(self.engine.operator.layout, words)
-        self.engine.rollback(Savepoint(content, sequence, 0))
+        self.engine.rollback(Savepoint(content, sequence, self._empty.strings))
 
     def run(self, rows: Any) -> pa.Table:
         """Runs some rows."""

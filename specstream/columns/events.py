@@ -220,6 +220,7 @@ def read_events(
     literals = {} if enters_all else dict(schema.unentered)
     for name, read in zip(schema.names, arrays, strict=True):
         if name in literals:
+            assert read.texts is not None
             with reading(what, name, read.texts.type):
                 columns.append(numbers_of(read.texts, literals[name]))
             texts[name] = ColumnTexts(read.texts)

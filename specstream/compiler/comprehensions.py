@@ -236,12 +236,6 @@ class Comprehensions(NestedFunctions, LocalContainers):
         return loop
 
     @abstractmethod
-    def by_columns(
-        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
-    ) -> ast.expr:
-        """What a loop goes through, where that is ``zip(*rows)``."""
-
-    @abstractmethod
     def name_starred(self, node: ast.Call) -> None:
         """Each value of what has a star in a call, by itself."""
 

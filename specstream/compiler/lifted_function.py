@@ -446,13 +446,14 @@ class LiftedFunction(LiftingRefusals):
 
     def in_place(self, node: ast.expr) -> ast.expr:
         """What is no value of its own, with its parts rewritten."""
-        made: Any = copy.copy(node)
-        if isinstance(node, ast.FormattedValue):
-            made.value = self.rewritten(node.value)
-            if node.format_spec is not None:
-                made.format_spec = self.with_parts(copy.copy(node.format_spec))
+        made = copy.copy(node)
+        if isinstance(made, ast.FormattedValue):
+            made.value = self.rewritten(made.value)
+            if made.format_spec is not None:
+                made.format_spec = self.in_place(made.format_spec)
             return made
-        return self.with_parts(made)
+        parts: ast.expr = self.with_parts(made)
+        return parts
 
     def is_emit(self, callee: ast.expr) -> bool:
         return isinstance(callee, ast.Name) and callee.id in self.source.parameters

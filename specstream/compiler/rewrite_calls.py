@@ -416,8 +416,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         if callee.attr not in event.METHODS:
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
                 source = self.source
-                first, name = source.tree.lineno, source.original.__name__
-                named = why_not_of_event(source.text, first, name, node.lineno)
+                first, inside = source.tree.lineno, source.original.__name__
+                named = why_not_of_event(source.text, first, inside, node.lineno)
                 self.check.refuse(node, *(named or refusal(callee.attr)))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from specstream.compiler.rewrite import Rewriter
@@ -50,6 +51,12 @@ class NativeParts(Rewriter, ABC):
     @abstractmethod
     def as_generator(self, node: ast.expr) -> ast.expr:
         """``map(f, xs)`` and ``filter(f, xs)`` as the generators that they are."""
+
+    @abstractmethod
+    def by_columns(
+        self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
+    ) -> ast.expr:
+        """What a loop goes through, where that is ``zip(*rows)``."""
 
     @abstractmethod
     def condition(self, node: ast.expr) -> ast.expr:

@@ -32,13 +32,14 @@ from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.array_use import computes_arrays
 from specstream.compiler.bindings import look_up
+from specstream.compiler.call_versions import tell_calls_apart
 from specstream.compiler.check import Check
 from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.inputs import Events, flatten
 from specstream.compiler.joining import Joining
-from specstream.compiler.joining_calls import Known, tell_calls_apart
+from specstream.compiler.joining_calls import Known
 from specstream.compiler.joining_texts import check_either
 from specstream.compiler.kept_codes import keeps_codes
 from specstream.compiler.lifting import Lifting

@@ -237,8 +237,8 @@ def of_class(cls: type) -> Type:
     return Type("object", tuple(of_hint(hints.get(name, Any)) for name in names), cls)
 
 
-def hints_of(cls: type) -> dict[str, Any]:
-    """The annotations of a class; none where they name what is not there."""
+def hints_of(cls: type | types.FunctionType) -> dict[str, Any]:
+    """The annotations of a class or a function; none where they name what is not there."""
     try:
         return typing.get_type_hints(cls)
     except Exception:

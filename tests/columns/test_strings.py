@@ -162,6 +162,8 @@ def collect(state, event, emit):
     state.n += 1
     state.names.add(event.name)
     emit(event.name)
+
+
 LAYOUTS = [pa.string(), pa.large_string(), pa.string_view()]
 NULLABLE = st.lists(st.one_of(st.none(), st.text(max_size=16)), max_size=40)
 

@@ -356,7 +356,7 @@ def compile_operator(module: Any) -> None:
 def given(operator: ss.Operator) -> list[Any]:
     result = run_engine(operator, TABLE, horizon=0)
     assert_identical(result, run_oracle(operator, TABLE))
-    return result.output.to_pylist()
+    return list(result.output.to_pylist())
 
 
 @pytest.mark.parametrize("part", range(3))

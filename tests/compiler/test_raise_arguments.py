@@ -270,7 +270,7 @@ def told_by_python(state, event, emit):
     if x == 14:
         raise ValueError(list(map(str.upper, name)), [c for c in name if c in "lp"], 2**70)
     if x == 15:
-        raise ValueError("a" + 1)
+        raise ValueError("a" + 1)  # type: ignore[operator]
     if x == 16:
         raise ValueError(json.loads("{"))
     if x == 17:
