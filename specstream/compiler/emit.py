@@ -137,11 +137,12 @@ def _checked(emit: Any, names: Any, values: Any) -> tuple[Any, list[str], Any]:
         if name not in columns:
             continue
         column = columns[name]
-        if value != types.none:
-            given_kind = scalar_kind(present(value))
-        if column.kind == "str" and given_kind == "int64" and name not in kept:
+        if value == types.none:
+            continue
+        found = scalar_kind(present(value))
+        if column.kind == "str" and found == "int64" and name not in kept:
             raise refuse(
-                f"emitted column {name!r} is declared {column} and gets {given_kind}; write str(x)"
+                f"emitted column {name!r} is declared {column} and gets {found}; write str(x)"
             )
         check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
     return given, order, forms

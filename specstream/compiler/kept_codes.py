@@ -55,19 +55,25 @@ def may_be_code(node: ast.expr, event: Schema, layout: Layout) -> bool:
 
 
 def is_kept(node: ast.expr, tree: ast.FunctionDef, layout: Layout) -> bool:
-    """Whether a value is read where an operator keeps ints."""
-    return _field_of(node, tree, layout) is not None
+    """Whether a value is read where an operator keeps ints, and no strings beside them."""
+    field = _field_of(node, tree, layout)
+    return field is not None and "str" not in _numbers_in(layout, field)
 
 
 def _has_ints(layout: Layout, name: str) -> bool:
+    return "int" in _numbers_in(layout, name)
+
+
+def _numbers_in(layout: Layout, name: str) -> set[str]:
+    """What a field holds: numbers of some kinds, strings; nothing where there is no such field."""
     field = layout.field(name)
     if field is None or field.space == "locks":
-        return False
+        return set()
     parts = [part for shape in (field.record,) if shape is not None for part in shape.parts]
     if field.container is not None:
         shapes = (field.container.key, field.container.value)
         parts += [part for shape in shapes if shape is not None for part in shape.parts]
-    return any(part.number == "int" for part in parts) or (not parts and field.kind == "int")
+    return {part.number for part in parts} if parts else {str(field.kind)}
 
 
 def _stores(tree: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:

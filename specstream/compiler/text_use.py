@@ -361,6 +361,7 @@ class _Function:
     def in_Subscript(self, around: ast.Subscript, node: ast.expr, use: _Use) -> None:
         if node is around.slice and isinstance(around.ctx, ast.Load):
             self.looked_up(around.value, use)
+            self.said(use)  # by the KeyError
         else:
             use.needs_code = True
 
