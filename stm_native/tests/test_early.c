@@ -663,6 +663,38 @@ static const uint64_t *told_row(const uint64_t *rows, uint64_t n)
 }
 
 /* With the turn: takes what is told, and compares. */
+static bool is_among(uint64_t word, const uint64_t *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (words[i] == word)
+            return true;
+    return false;
+}
+
+/* What a word was after any of the applied events may come back, and so may the rows of those that are not
+ * final: who looks through both images and what is logged meets all of it. */
+static void check_early_words(struct ss_key final)
+{
+    enum { MOST = 1 << 16 };
+    static uint64_t words[MOST];
+    struct ss_early *early = stage.engine->early;
+    uint64_t count = ss_engine_early_words(stage.engine, words, MOST);
+    const uint64_t *image = ss_engine_early_image(stage.engine);
+    CHECK(image == stage.engine->state && count <= MOST);
+    const struct model *model = run_model(true, final);
+    uint64_t first = model->row_count;
+    for (uint64_t i = 0; i < early->applied; i++) {
+        model = run_model(true, ss_applied_at(early, i)->last);
+        for (uint64_t word = 0; word < PLAIN; word++)
+            CHECK(is_among(model->words[word], words, count) ||
+                  is_among(model->words[word], stage.state, PLAIN) ||
+                  is_among(model->words[word], image, PLAIN));
+        for (uint64_t row = first; row < model->row_count; row++)
+            for (uint64_t at = 0; at < ROW_WORDS; at++)
+                CHECK(is_among(model->rows[row][at], words, count));
+    }
+}
+
 static void take_told(void)
 {
     struct ss_outcome outcome = ss_engine_outcome(stage.engine);
@@ -699,6 +731,7 @@ static void take_told(void)
         CHECK(stage.told.count == model->row_count - final_rows);
         for (uint64_t i = final_rows; i < model->row_count; i++)
             CHECK(holds_row(&stage.told, model->rows[i]));
+        check_early_words(told.has_final ? told.final_to : (struct ss_key){INT64_MIN, 0, 0});
     }
 }
 
