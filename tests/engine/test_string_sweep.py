@@ -391,5 +391,6 @@ def test_a_million_new_ids_through_a_dict_that_keeps_ten_thousand() -> None:
 
 
 @pytest.mark.long
-def test_ten_million_of_them() -> None:
-    stream_without_end(10_000_000, 100_000)
+@pytest.mark.parametrize("total", [10_000_000, 100_000_000], ids="{:,}".format)
+def test_many_millions_of_them(total: int) -> None:
+    stream_without_end(total, 100_000)
