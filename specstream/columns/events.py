@@ -574,7 +574,8 @@ def _time(
     array = _get(table, name, what)
     if pa.types.is_null(array.type):
         _check_nulls(array, name, what)
-        array = array.cast(pa.int64())  # of no rows
+        check_times = None  # there are no rows
+        array = array.cast(pa.int64())
     given = table.column(name).type  # chunks of a dictionary may have been joined as what is in it
     if pa.types.is_dictionary(given) or of_order(array[:0]) is None:
         raise _no_order(given, name, what)

@@ -118,7 +118,7 @@ class Durable:
         with flight.between:
             done, unheard = 0, self._hold_rows()
             if flight.counted is None and self._parts.lifetime.is_exclusive():
-                self._out_of_order.strings.sweep_still()
+                self._out_of_order.sweep()
             if flight.counted is not None:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()

@@ -386,7 +386,7 @@ class Engine:
         self._out_of_order.check_nothing_due(what)
         if parts.flight.is_open:
             parts.lifetime.finish(self._out_of_order.end_job)
-        self._out_of_order.strings.sweep_if_due()
+        self._out_of_order.sweep_if_due()
         events = read_events(
             operator.events_table(table, what, (order_by, source)),
             operator.event,

@@ -87,7 +87,19 @@ class OutOfOrder:
         # What a poll was to raise that was interrupted before: the next one raises it.
         self._owed: BaseException | None = None
         self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
-        self.strings = StringSweep(parts, self._words)
+        self.strings = StringSweep(parts)
+
+    def sweep_if_due(self) -> None:
+        """Drops strings that nothing refers to, if it is time."""
+        if self.strings.is_due:
+            if self._flight.is_open:
+                self._parts.turn.taken(self.sweep)
+            else:
+                self.sweep()
+
+    def sweep(self) -> None:
+        """Drops them now; with the turn, or while nothing runs."""
+        self.strings.sweep(self._words())
 
     def _words(self) -> Iterator[npt.NDArray[np.int64]]:
         """Words of rows that nobody has, codes of strings among them."""
@@ -125,7 +137,7 @@ class OutOfOrder:
             source_column = self._parts.operator.source_column(source_column)
         numbers = self._numbers(table, flag("final", final), sequence_by, ordered)
         with self._lifetime.exclusive():
-            self.strings.sweep_if_due()
+            self.sweep_if_due()
             pending = self._committed.pending
             self._take(
                 pending.before(),
@@ -188,7 +200,7 @@ class OutOfOrder:
             number = None
         values = self._parts.operator.event_values(source, values)
         with self._lifetime.exclusive():
-            self.strings.sweep_if_due()
+            self.sweep_if_due()
             pending = self._committed.pending
             self._take(
                 pending.before(source),

@@ -25,7 +25,7 @@ small table.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -45,11 +45,10 @@ WORDS_FOR_EACH = 8
 
 
 class StringSweep:
-    """Sweeps the string table of one engine. Its calls are for who has the engine to himself.
+    """Sweeps the string table of one engine, for whoever has the engine to himself.
 
     Args:
         parts: of the engine.
-        rows: gives words of rows that nobody has fetched, and that are kept outside of the parts.
 
     Attributes:
         count: sweeps so far.
@@ -58,9 +57,8 @@ class StringSweep:
         longest: the longest of them, in seconds.
     """
 
-    def __init__(self, parts: Parts, rows: Callable[[], Iterable[Words]]) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._rows = rows
         self._constants = np.array(
             [string_code(text) for text in parts.operator.program.strings], np.int64
         )
@@ -72,30 +70,26 @@ class StringSweep:
         self.count = self.dropped = 0
         self.seconds = self.longest = 0.0
 
-    def sweep_if_due(self) -> None:
-        """Sweeps, if it is time. Between two batches, or while an open job runs."""
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time. Between two batches, or while an open job runs."""
         new = self._new
         if new < LEAST or new < self._left:
-            return
-        if new * WORDS_FOR_EACH >= sum(words.size for words in self._state()):
-            self.sweep()
+            return False
+        return new * WORDS_FOR_EACH >= sum(words.size for words in self._state())
 
-    def sweep(self) -> None:
-        """Sweeps at any rate. Between two batches, or while an open job runs."""
-        parts = self._parts
-        if parts.flight.is_open:
-            parts.turn.taken(self.sweep_still)
-        else:
-            self.sweep_still()
+    def sweep(self, rows: Iterable[Words]) -> None:
+        """Sweeps, with the turn or while nothing runs.
 
-    def sweep_still(self) -> None:
-        """The same, with the turn, or while nothing runs."""
+        Args:
+            rows: words of rows that nobody has fetched, and that are kept outside of the parts.
+        """
         if self._has_failed:
             return  # what is told of it may be made of strings that nothing else refers to
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
         table = self._parts.committed.strings
-        self.dropped += table.sweep(self._roots(), self._touched_since())
+        self.dropped += table.sweep(self._roots(rows), self._touched_since())
         self._note_epoch(table.epoch)
         self._left, self._swept_to = len(table), table.mark
         took = time.monotonic() - begin
@@ -122,7 +116,7 @@ class StringSweep:
 
     # ---- roots ----
 
-    def _roots(self) -> Iterator[Words]:
+    def _roots(self, rows: Iterable[Words]) -> Iterator[Words]:
         parts = self._parts
         committed, native = parts.committed, parts.native
         yield self._constants
@@ -130,7 +124,7 @@ class StringSweep:
         yield from committed.pending.words()
         for savepoint in list(committed.strings.held_by):
             yield from savepoint.words
-        yield from self._rows()
+        yield from rows
         if parts.flight.is_open:
             yield native.rows(native.outcome(), parts.operator.emits.row_words)
             image = native.early_image(len(committed.words))

@@ -108,7 +108,7 @@ def rows(first: int, count: int) -> dict[str, Any]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep whenever there could be one."""
-    monkeypatch.setattr(StringSweep, "sweep_if_due", StringSweep.sweep)
+    monkeypatch.setattr(StringSweep, "is_due", True)
 
 
 @pytest.fixture
