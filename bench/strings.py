@@ -1,9 +1,10 @@
 """``python -m bench.strings [--json FILE] [--rounds N] [--rows N]``: what strings cost.
 
-The codes of a column of 20-byte strings, in turns with what pyarrow's ``dictionary_encode`` takes
+The numbers of a column of 20-byte strings, in turns with what pyarrow's ``dictionary_encode`` takes
 for the same column: the least that has to be done where strings become numbers. New strings, each
-once, go into an empty table; known ones are some thousand that are in it already. The least of the
-rounds counts: what else the machine does only adds to it.
+once, go into an empty table; known ones are some thousand that are in it already; and a column that
+is not entered is compared with four literals, two of which are as long. The least of the rounds
+counts: what else the machine does only adds to it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import pyarrow as pa
 
 from bench.report import print_table, progress
 from specstream.columns.strings import StringTable
+from specstream.columns.unentered import numbers_of
 from specstream.tuning.machine import describe
 
 KNOWN = 10_000
+LITERALS = ("BUY", "SELL", "a literal of 20 byte", "another of that size")
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Line:
     """One line of the table.
 
     Attributes:
-        codes: nanoseconds of a string, the least of the rounds.
+        codes: nanoseconds for the number of a string, the least of the rounds.
         encode: the same of ``dictionary_encode``.
         target: the ratio that was asked for.
     """
@@ -53,27 +56,34 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _least(
-    what: str, column: pa.Array, table: Callable[[], StringTable], rounds: int
+    what: str, column: pa.Array, numbered: Callable[[], Callable[[], object]], rounds: int
 ) -> tuple[float, float]:
+    """Nanoseconds of a string: of what ``numbered`` makes ready, and of ``dictionary_encode``."""
     codes, encode = [], []
     for number in range(rounds):
         progress(f"strings: {what}, round {number + 1}")
-        strings = table()
+        work = numbered()
         encode.append(_seconds(column.dictionary_encode))
-        codes.append(_seconds(partial(strings.add_all, column)))
+        codes.append(_seconds(work))
     return min(codes) / len(column) * 1e9, min(encode) / len(column) * 1e9
 
 
 def measure(rounds: int, rows: int) -> list[Line]:
-    """New strings, and known ones."""
+    """New strings, and known ones, entered and not."""
     new = pa.array([f"order-{number:014}" for number in range(rows)])
     known = pa.array([f"order-{number % KNOWN:014}" for number in range(rows)])
     met = StringTable()
     met.add_all(known)
     has_lanes = "avx2" in Path("/proc/cpuinfo").read_text()
+    kinds: list[tuple[str, pa.Array, Callable[[], Callable[[], object]], float]] = [
+        ("new", new, lambda: partial(StringTable().add_all, new), 1.0 if has_lanes else 1.5),
+        ("known", known, lambda: partial(met.add_all, known), 1.0),
+        ("new, not entered", new, lambda: partial(numbers_of, new, LITERALS), 0.2),
+        ("known, not entered", known, lambda: partial(numbers_of, known, LITERALS), 0.2),
+    ]
     lines = [
-        Line("new", *_least("new", new, StringTable, rounds), 1.0 if has_lanes else 1.5),
-        Line("known", *_least("known", known, lambda: met, rounds), 1.0),
+        Line(what, *_least(what, column, work, rounds), target)
+        for what, column, work, target in kinds
     ]
     progress("")
     return lines
@@ -102,8 +112,8 @@ def main() -> int:
         for line in lines
     ]
     print_table(
-        f"Codes of {arguments.rows:,} strings of 20 bytes, for each",
-        ("strings", "codes", "dictionary_encode", "ratio", "target"),
+        f"Numbers of {arguments.rows:,} strings of 20 bytes, for each",
+        ("strings", "numbers", "dictionary_encode", "ratio", "target"),
         rows,
         (1, 2, 3),
     )
