@@ -1,4 +1,4 @@
-"""What strings cost is measured beside pyarrow: new ones and known ones."""
+"""What strings cost is measured beside pyarrow: new ones and known ones, entered and not."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_codes_are_measured_beside_a_dictionary(
     monkeypatch.setattr("sys.argv", arguments)
     assert strings.main() == 0
     lines = {line["what"]: line for line in json.loads(file.read_text())["lines"]}
-    assert list(lines) == ["new", "known"]
+    assert list(lines) == ["new", "known", "new, not entered", "known, not entered"]
     for line in lines.values():
         assert line["ratio"] == line["codes"] / line["encode"] > 0
     shown = capsys.readouterr().out
-    assert "Codes of 2,000 strings" in shown
+    assert "Numbers of 2,000 strings" in shown
     assert "dictionary_encode" in shown
