@@ -162,6 +162,7 @@ class Durable:
 
     def _go_on_from(self, take_over: Callable[[], None]) -> None:
         """Goes on from another state, which a step that may be begun anew puts into place."""
+        strings = self._parts.committed.strings
 
         def changed() -> None:
             native = self._parts.native
@@ -176,6 +177,10 @@ class Durable:
             # Who has seen a batch in flight may still be looking.
             self._parts.turn.taken(changed)
             self._out_of_order.go_back()
+            # What is final and was not told stays, and its strings may be nowhere else.
+            now = self._parts.committed.strings
+            if now is not strings:
+                now.add_all(strings.referred(self._out_of_order.words()))
 
         self._parts.lifetime.finish(step)
 

@@ -99,9 +99,9 @@ class OutOfOrder:
 
     def sweep(self) -> None:
         """Drops them now; with the turn, or while nothing runs."""
-        self.strings.sweep(self._words())
+        self.strings.sweep(self.words())
 
-    def _words(self) -> Iterator[npt.NDArray[np.int64]]:
+    def words(self) -> Iterator[npt.NDArray[np.int64]]:
         """Words of rows that nobody has, codes of strings among them."""
         yield from (rows for _, rows in self._taken)
         yield from self._early.words()

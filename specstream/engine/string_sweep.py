@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from specstream.columns.strings import StringTable
 from specstream.declarations.codes import string_code
 from specstream.declarations.container_words import used_bytes
 from specstream.declarations.state import Layout
@@ -73,7 +74,7 @@ class StringSweep:
     @property
     def is_due(self) -> bool:
         """Whether it is time. Between two batches, or while an open job runs."""
-        new = self._new
+        new = self._strings.mark - self._swept_to  # that have come since the last sweep
         if new < LEAST or new < self._left:
             return False
         return new * WORDS_FOR_EACH >= sum(words.size for words in self._state())
@@ -88,7 +89,7 @@ class StringSweep:
             return  # what is told of it may be made of strings that nothing else refers to
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
-        table = self._parts.committed.strings
+        table = self._strings
         self.dropped += table.sweep(self._roots(rows), self._touched_since())
         self._note_epoch(table.epoch)
         self._left, self._swept_to = len(table), table.mark
@@ -106,13 +107,13 @@ class StringSweep:
         return flight.unheard is not None and bool(flight.unheard.failed)
 
     @property
-    def _new(self) -> int:
-        """Strings that have come since the last sweep."""
+    def _strings(self) -> StringTable:
+        """The table, which is another one since a snapshot was restored."""
         table = self._parts.committed.strings
-        if table is not self._table:  # a snapshot was restored
+        if table is not self._table:
             self._table, self._left, self._swept_to = table, 0, 0
-            self._formed = [(table.epoch, self._parts.native.formed()[0])]
-        return table.mark - self._swept_to
+            self._formed = [(table.epoch, 0)]
+        return table
 
     # ---- roots ----
 
