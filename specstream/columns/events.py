@@ -524,7 +524,10 @@ def _values(read: _Read, strings: StringTable, name: str, what: str) -> npt.NDAr
     if read.texts is None:
         return read.numbers
     with reading(what, name, read.texts.type):
-        return strings.add_all(read.texts)
+        try:
+            return strings.add_all(read.texts)
+        except InputError as error:
+            raise InputError(f"{what}: column {name!r}: {error}") from None
 
 
 def _ranks(source: _Read) -> npt.NDArray[np.int64]:
