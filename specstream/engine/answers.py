@@ -1,4 +1,4 @@
-"""What compiled code does not know, said by the oracle: see ``stm_native/src/answers.c``.
+"""What compiled code does not know, said by the oracle (the runtime's side: ``answers.c``).
 
 The C side calls ``ss_python_answering`` in a worker's thread that has the turn, so that the state
 stands still, and where the event that asks has left no trace. The oracle runs this event over an
