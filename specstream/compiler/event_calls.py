@@ -37,7 +37,7 @@ from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
-from specstream.compiler.own_values import OWN_CLASSES, own_type
+from specstream.compiler.own_values import OWN_CLASSES, is_of_time, own_type
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
@@ -68,6 +68,8 @@ class Calls(Expressions):
             return Found(EVENT, BOOL, BOOL) if is_test else Found(STATE, ANY, ANY)
         value = self.constant(callee)
         is_method = isinstance(callee, ast.Attribute) and self.of(callee.value).type != ANY
+        if value is format and len(node.args) == 2 and is_of_time(node.args[1]):
+            self.make_own(node.args[0])
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)
         if not isinstance(callee, ast.Attribute):
@@ -77,6 +79,9 @@ class Calls(Expressions):
             return Found(STATE, ANY, ANY, owner.bound)
         self.ask(callee)
         self.meet([callee.value, *node.args])
+        if callee.attr == "format" and is_of_time(callee.value):
+            for one in (*node.args, *(keyword.value for keyword in node.keywords)):
+                self.make_own(one)
         if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
         if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:

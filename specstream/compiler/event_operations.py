@@ -27,6 +27,7 @@ from specstream.compiler.event_expressions import (
     makes_container,
 )
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
+from specstream.compiler.own_values import is_of_time
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["Operations"]
@@ -158,6 +159,8 @@ class Operations(Expressions):
 
     def of_FormattedValue(self, node: ast.FormattedValue) -> Found:
         parts = [self.of(node.value)]
+        if is_of_time(node.format_spec) and parts[0].depends < STATE:
+            self.make_own(node.value)
         if node.format_spec is not None:
             parts.append(self.of(node.format_spec))
         return self.joined(parts, STR, False)

@@ -186,7 +186,8 @@ class LiftedFunction(LiftingRefusals):
             node = copy.copy(node)
             node.values = list(map(self.said, node.values))
         elif isinstance(node, ast.FormattedValue):
-            node = copy.copy(node)
+            shown = ast.JoinedStr([node]) if self.is_own(node) else None
+            node = copy.copy(node) if shown is None else ast.FormattedValue(shown, -1, None)
             node.value = self.expression(node.value)
         elif not isinstance(node, ast.Constant):
             node = self.expression(node)
@@ -514,6 +515,16 @@ class LiftedFunction(LiftingRefusals):
         """The formatted string that a value is, if it is one of more than the event."""
         found = self.alone.of(node)
         if isinstance(node, ast.JoinedStr):
+            own = [part for part in node.values if self.is_own(part)]
+            if own and found.depends == EVENT:
+                return None
+            if own:
+                text = ast.unparse(ast.JoinedStr([own[0]]))
+                self.refuse(
+                    node,
+                    f"{text} shows a date or time, and the rest of it is of the state",
+                    f"give it a name first, text = {text}, and put {{text}} in its place",
+                )
             return node if found.compiled is None else None
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         is_caught = bool(names & self.caught)
@@ -524,6 +535,10 @@ class LiftedFunction(LiftingRefusals):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)
         return form
+
+    def is_own(self, part: ast.expr) -> bool:
+        """Whether a part of a formatted string shows a date or a time as Python's own."""
+        return isinstance(part, ast.FormattedValue) and part.value in self.alone.own
 
     def names_only_emitted(self, tree: ast.FunctionDef) -> frozenset[str]:
         """Names that are assigned in one place, and read nowhere but as values in calls of emit."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import re
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from decimal import Decimal
@@ -26,7 +27,8 @@ from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 
 __all__ = [
-    *("OWN_CLASSES", "OwnValues", "as_number", "counts", "is_counted", "of_constant", "own_type"),
+    *("OWN_CLASSES", "OwnValues", "as_number", "counts"),
+    *("is_counted", "is_of_time", "of_constant", "own_type"),
 ]
 
 OWN_CLASSES = (datetime.date, datetime.time, datetime.timedelta, Decimal)
@@ -58,6 +60,14 @@ def own_type(given: Type) -> Type:
     if not given.of:
         return given
     return replace(given, of=tuple(map(own_type, given.of)))
+
+
+def is_of_time(spec: ast.expr | None) -> bool:
+    """Whether what stands behind the colon of a formatted value is a format of dates and times,
+    which no number has."""
+    parts = [spec] if isinstance(spec, ast.Constant) else getattr(spec, "values", ())
+    texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+    return any(re.search("%[A-Za-z]", text) for text in texts)
 
 
 def as_number(given: Type) -> str | None:

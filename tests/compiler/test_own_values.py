@@ -441,3 +441,48 @@ def test_nanoseconds_tell_times_apart() -> None:
 def test_when_takes_what_is_a_date_or_time_already() -> None:
     assert ss.when(datetime.date(2024, 2, 29)) == AT.replace(hour=0, minute=0)  # type: ignore[arg-type]
     assert ss.when(AT, zone="Europe/Berlin").hour == 13  # type: ignore[arg-type]
+
+
+class Shown(ss.State):
+    n = ss.scalar(int)
+    seen = ss.dict(str, int)
+
+
+def test_formats_of_dates_and_times_are_pythons() -> None:
+    """Not those of the numbers that they are to an operator, which have no such formats."""
+
+    def shown(state, event, emit):
+        state.n += 1
+        key = f"{event.day:%Y-%m}"
+        state.seen[key] = state.seen.get(key, 0) + 1
+        if event.x == 13:
+            raise ValueError(f"no {event.day:%A} {state.n}")
+        emit(f"{event.day:%d.%m.%Y}", f"{key} {state.seen[key]}", "{:%H:%M}".format(event.at))  # noqa: UP032
+        emit(format(event.day, "%Y"), f"{event.at:%H} {event.day:%d} {event.x}", "")
+
+    days = [datetime.date(2024, 2, 29), datetime.date(1969, 12, 31), datetime.date(2024, 2, 1)]
+    times = [datetime.datetime(2024, 5, 1, hour, 5) for hour in (0, 13, 23)]
+    operator = ss.operator(
+        state=Shown,
+        event={"x": int, "day": datetime.date, "at": datetime.datetime},
+        emits={"a": str, "b": str, "c": str},
+    )(shown)
+    table = {"x": [1, 2, 13], "day": days, "at": times}
+    expected = []
+    for day, at, x in list(zip(days, times, (1, 2), strict=False)):
+        expected.append((f"{day:%d.%m.%Y}", f"{day:%Y-%m} 1", f"{at:%H:%M}"))
+        expected.append((f"{day:%Y}", f"{at:%H} {day:%d} {x}", ""))
+    with ss.Engine(operator, threads=2, horizon=4, chunk=1, errors="side") as engine:
+        rows = engine.process(table).to_pylist()
+        failed = engine.failed_events()
+    assert [tuple(row.values()) for row in rows] == expected
+    assert failed is not None
+    assert failed["message"].to_pylist() == ["no Thursday 3"]
+    sequential = operator.run_sequential(table, errors="side")
+    assert sequential.output.to_pylist() == rows
+
+    def beside_the_state(state, event, emit):
+        emit(f"{event.day:%Y} {state.n}")
+
+    with pytest.raises(ss.CompileError, match=r"text = f'\{event\.day:%Y\}', and put \{text\}"):
+        ss.operator(state=Shown, event={"day": datetime.date}, emits={"a": str})(beside_the_state)
