@@ -147,6 +147,7 @@ class OwnValues(ABC):
     """
 
     bindings: dict[str, Binding]
+    found: dict[ast.expr, Found]
 
     def __init__(self) -> None:
         self.own: set[ast.expr] = set()
@@ -175,6 +176,10 @@ class OwnValues(ABC):
         """What an attribute or method is asked of: a number has but a few."""
         if of.required(self.of(node.value).type) == INT and not hasattr(int, node.attr):
             self.make_own(node.value)
+            if isinstance(node.value, ast.BinOp):
+                self.make_own(node.value.left)
+                self.make_own(node.value.right)
+                del self.found[node.value]  # what they give is another thing now
 
     def meet(self, nodes: list[ast.expr]) -> None:
         """Expressions whose values meet: of one kind, if one of them is Python's own."""

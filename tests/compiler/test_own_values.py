@@ -486,3 +486,39 @@ def test_formats_of_dates_and_times_are_pythons() -> None:
 
     with pytest.raises(ss.CompileError, match=r"text = f'\{event\.day:%Y\}', and put \{text\}"):
         ss.operator(state=Shown, event={"day": datetime.date}, emits={"a": str})(beside_the_state)
+
+
+def test_what_two_columns_give_is_asked_as_in_python() -> None:
+    """Their difference is a number, unless it is asked for what only a timedelta or Decimal has."""
+
+    def asked(state, event, emit):
+        seconds = (event.later - event.day).total_seconds()
+        if (event.paid - event.back).quantize(Decimal("0.1")) > Decimal("1"):
+            state.n += (event.later - event.day).days
+        emit(f"{seconds} {state.n}", f"{(event.later - event.day).days}", f"{event.x}")
+
+    operator = ss.operator(
+        state=Shown,
+        event={
+            "x": int,
+            "day": datetime.date,
+            "later": datetime.date,
+            "paid": ss.decimal(2),
+            "back": ss.decimal(2),
+        },
+        emits={"a": str, "b": str, "c": str},
+    )(asked)
+    table = {
+        "x": [1, 2],
+        "day": [datetime.date(2024, 1, 1)] * 2,
+        "later": [datetime.date(2024, 1, 3), datetime.date(2023, 12, 31)],
+        "paid": [Decimal("3.25"), Decimal("1.25")],
+        "back": [Decimal("1.00")] * 2,
+    }
+    expected = [("172800.0 2", "2", "1"), ("-86400.0 2", "-1", "2")]
+    with ss.Engine(operator, threads=2) as engine:
+        rows = [tuple(row.values()) for row in engine.process(table).to_pylist()]
+    assert rows == expected
+    assert [
+        tuple(row.values()) for row in operator.run_sequential(table).output.to_pylist()
+    ] == rows
