@@ -32,7 +32,7 @@ specstream_threads                    gauge   worker threads
 specstream_log_bytes                  gauge   logs and buffers
 specstream_state_bytes                gauge   the state
 specstream_string_table_bytes         gauge   the string table
-specstream_longest_string_sweep_seconds gauge longest look for strings that nothing refers to
+specstream_string_sweep_max_seconds   gauge   longest look for strings nobody refers to
 specstream_early_transactions         gauge   applied and not final
 specstream_early_bytes                gauge   held for them
 specstream_early_lead_seconds         gauge   of early over final, by ``quantile``: 0.5 and 0.99
@@ -119,7 +119,7 @@ GAUGES: tuple[tuple[str, str, Callable[[Statistics], float | None]], ...] = (
     ("state_bytes", "Memory of the state.", lambda stats: stats.state_bytes),
     ("string_table_bytes", "Memory of the string table.", lambda stats: stats.string_bytes),
     (
-        "longest_string_sweep_seconds",
+        "string_sweep_max_seconds",
         "Longest look for strings that nothing refers to.",
         lambda stats: stats.longest_string_sweep,
     ),
