@@ -67,6 +67,7 @@ class Committed:
     Attributes:
         words: the state.
         strings: the string table.
+        constants: codes of the operator's own strings, with which a table begins.
         next_sequence: number of the next event of a batch.
         reached: order time of the last event of the batches before; None: there is none.
         rejected: rows that could not be events.
@@ -81,7 +82,7 @@ class Committed:
         self._operator = options.operator
         self.words = options.operator.layout.allocate()
         self.strings = StringTable(options.operator.program.strings)
-        self._constants = np.array(
+        self.constants = np.array(
             [string_code(text) for text in options.operator.program.strings], np.int64
         )
         self.next_sequence = 0
@@ -276,7 +277,7 @@ class Committed:
     def _words(self, content: StateContent) -> Iterator[Words]:
         """Those of a snapshot that may be codes of strings, and those that an engine begins with.
         No others, so that snapshots of one state are the same."""
-        yield self._constants
+        yield self.constants
         yield content.fixed
         yield from content.rows
         yield from self.pending.codes()

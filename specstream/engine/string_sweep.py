@@ -31,7 +31,6 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.columns.strings import StringTable
-from specstream.declarations.codes import string_code
 from specstream.declarations.container_words import used_bytes
 from specstream.declarations.state import Layout
 from specstream.engine.parts import Parts
@@ -60,9 +59,6 @@ class StringSweep:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._constants = np.array(
-            [string_code(text) for text in parts.operator.program.strings], np.int64
-        )
         # The transactions that were formed when an epoch of the table began.
         self._formed: list[tuple[int, int]] = [(0, 0)]
         self._table = parts.committed.strings
@@ -120,7 +116,7 @@ class StringSweep:
     def _roots(self, rows: Iterable[Words]) -> Iterator[Words]:
         parts = self._parts
         committed, native = parts.committed, parts.native
-        yield self._constants
+        yield committed.constants
         yield from self._state()
         yield from committed.pending.words()
         for savepoint in list(committed.strings.held_by):
