@@ -72,7 +72,7 @@ class StringTable:
     """
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
-        table = lib.ss_strings_open(_SECRET, _threads())
+        table = lib.ss_strings_open(_SECRET)
         if table == ffi.NULL:
             raise MemoryError("no memory for a table of strings")
         self._table = ffi.gc(table, lib.ss_strings_close)

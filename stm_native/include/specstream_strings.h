@@ -46,9 +46,8 @@ enum ss_strings_status {
     SS_STRINGS_ONE_CODE = 3   /* or two that have the same code */
 };
 
-/* An empty table, or NULL: no memory. The secret is that of its indexes; large columns are hashed by so
- * many threads at most. */
-struct ss_string_table *ss_strings_open(const uint64_t *secret, uint64_t threads);
+/* An empty table, or NULL: no memory. The secret is that of its indexes. */
+struct ss_string_table *ss_strings_open(const uint64_t *secret);
 void ss_strings_close(struct ss_string_table *table);
 
 /* The codes of columns of strings, 0 for a null; all are remembered, or none. `told` gets the strings

@@ -6,12 +6,15 @@
  * all there is of the digest is the state's first word.
  *
  * One string after the other, a processor waits for the result of each addition. So where it has AVX2, four
- * strings are hashed at once, one in each lane of the vectors: the same steps on the same words, hence the
- * same bits. Strings of different lengths go together: a lane that has come to its end keeps its state
- * while others go on. */
+ * strings are hashed at once, and with AVX-512 eight, one in each lane of the vectors: the same steps on the
+ * same words, hence the same bits. Strings of different lengths go together: a lane that has come to its end
+ * keeps its state while others go on. */
 #include "blake2b.h"
 
 #include <string.h>
+
+#include "lanes.h"
+#include "octets.h"
 
 enum { BLOCK = 128, WORDS = BLOCK / 8, STATE = 8 };
 
@@ -62,17 +65,32 @@ static uint64_t little_endian(uint64_t word)
 #endif
 }
 
-/* The words of a block, zeros behind the end of the text. How much of the text is worked in with it. */
-static uint64_t read_block(const struct ss_octets *text, uint64_t block, uint64_t *words)
+/* Words of a block that are not all behind the end of the text. */
+static int words_of(const struct ss_octets *text, uint64_t block)
 {
-    uint64_t done = block * BLOCK, left = text->length - done;
-    uint64_t bytes = left < BLOCK ? left : BLOCK;
-    memset(words, 0, BLOCK);
-    if (bytes != 0)
-        memcpy(words, text->bytes + done, bytes);
-    for (int i = 0; i < WORDS; i++)
-        words[i] = little_endian(words[i]);
-    return done + bytes;
+    uint64_t done = block * BLOCK;
+    uint64_t words = text->length <= done ? 0 : (text->length - done - 1) / 8 + 1;
+    return words < WORDS ? (int)words : WORDS;
+}
+
+/* One of them; what is behind the end counts as zeros. */
+static inline uint64_t word_of(const struct ss_octets *text, uint64_t block, int number)
+{
+    uint64_t at = block * BLOCK + 8 * (uint64_t)number, word = 0;
+    if (text->length >= at + 8)
+        memcpy(&word, text->bytes + at, 8);
+    else if (text->length >= 8 && text->length > at) {
+        memcpy(&word, text->bytes + text->length - 8, 8);
+        return little_endian(word) >> 8 * (at + 8 - text->length);
+    } else if (text->length > at)
+        memcpy(&word, text->bytes + at, text->length - at);
+    return little_endian(word);
+}
+
+/* How much of the text has been worked in with this block. */
+static uint64_t done_with(const struct ss_octets *text, uint64_t block)
+{
+    return block == blocks_of(text) - 1 ? text->length : (block + 1) * BLOCK;
 }
 
 /* 0 stands for no string. */
@@ -86,7 +104,7 @@ static uint64_t rotated(uint64_t word, int by)
     return word >> by | word << (64 - by);
 }
 
-static uint64_t hash(const struct ss_octets *text)
+static void hash_1(const struct ss_octets *text, uint64_t *code)
 {
     uint64_t state[STATE], m[WORDS], blocks = blocks_of(text);
     memcpy(state, initial, sizeof state);
@@ -95,7 +113,9 @@ static uint64_t hash(const struct ss_octets *text)
         uint64_t v[2 * STATE];
         memcpy(v, state, sizeof state);
         memcpy(v + STATE, initial, sizeof initial);
-        v[12] ^= read_block(text, block, m);
+        for (int i = 0; i < WORDS; i++)
+            m[i] = word_of(text, block, i);
+        v[12] ^= done_with(text, block);
         if (block == blocks - 1)
             v[14] = ~v[14];
 #define MIX(a, b, c, d, x, y)                                                                      \
@@ -112,138 +132,61 @@ static uint64_t hash(const struct ss_octets *text)
         for (int i = 0; i < STATE; i++)
             state[i] ^= v[i] ^ v[i + STATE];
     }
-    return code_of(state[0]);
-}
-
-void ss_blake2b_plain(const struct ss_octets *texts, uint64_t count, uint64_t *codes)
-{
-    for (uint64_t i = 0; i < count; i++)
-        codes[i] = hash(&texts[i]);
+    *code = code_of(state[0]);
 }
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-enum { LANES = 4 };
+/* AVX2 rotates by whole bytes as it permutes them. */
+#define BYTES_24 3, 4, 5, 6, 7, 0, 1, 2, 11, 12, 13, 14, 15, 8, 9, 10
+#define BYTES_16 2, 3, 4, 5, 6, 7, 0, 1, 10, 11, 12, 13, 14, 15, 8, 9
+#define ROTATE_32(x) (vector_4) _mm256_shuffle_epi32((__m256i)(x), 0xb1)
+#define ROTATE_24(x)                                                                               \
+    (vector_4) _mm256_shuffle_epi8((__m256i)(x), _mm256_setr_epi8(BYTES_24, BYTES_24))
+#define ROTATE_16(x)                                                                               \
+    (vector_4) _mm256_shuffle_epi8((__m256i)(x), _mm256_setr_epi8(BYTES_16, BYTES_16))
+#define ROTATE_63(x) (((x) + (x)) | (x) >> 63)
 
-#define IN_LANES __attribute__((target("avx2")))
+#define LANES 4
+#define TARGET "avx2"
+#define ROTATE(x, by) ROTATE_##by(x)
+#include "blake2b_lanes.h"
 
-/* Word i of each lane's block, in vector i. */
-IN_LANES static inline void transpose(const uint64_t blocks[LANES][WORDS], __m256i *m)
-{
-    for (int i = 0; i < WORDS; i += LANES) {
-        __m256i a = _mm256_loadu_si256((const __m256i *)(blocks[0] + i));
-        __m256i b = _mm256_loadu_si256((const __m256i *)(blocks[1] + i));
-        __m256i c = _mm256_loadu_si256((const __m256i *)(blocks[2] + i));
-        __m256i d = _mm256_loadu_si256((const __m256i *)(blocks[3] + i));
-        __m256i ab0 = _mm256_unpacklo_epi64(a, b), ab1 = _mm256_unpackhi_epi64(a, b);
-        __m256i cd0 = _mm256_unpacklo_epi64(c, d), cd1 = _mm256_unpackhi_epi64(c, d);
-        m[i] = _mm256_permute2x128_si256(ab0, cd0, 0x20);
-        m[i + 1] = _mm256_permute2x128_si256(ab1, cd1, 0x20);
-        m[i + 2] = _mm256_permute2x128_si256(ab0, cd0, 0x31);
-        m[i + 3] = _mm256_permute2x128_si256(ab1, cd1, 0x31);
-    }
-}
-
-IN_LANES static void hash_lanes(const struct ss_octets *texts, uint64_t *codes)
-{
-    /* Rotations by whole bytes are permutations of them. */
-    const __m256i by_24 = _mm256_setr_epi8(3, 4, 5, 6, 7, 0, 1, 2, 11, 12, 13, 14, 15, 8, 9, 10, 3,
-                                           4, 5, 6, 7, 0, 1, 2, 11, 12, 13, 14, 15, 8, 9, 10);
-    const __m256i by_16 = _mm256_setr_epi8(2, 3, 4, 5, 6, 7, 0, 1, 10, 11, 12, 13, 14, 15, 8, 9, 2,
-                                           3, 4, 5, 6, 7, 0, 1, 10, 11, 12, 13, 14, 15, 8, 9);
-    uint64_t blocks[LANES], most = 0, words[LANES][WORDS];
-    for (int lane = 0; lane < LANES; lane++) {
-        blocks[lane] = blocks_of(&texts[lane]);
-        most = blocks[lane] > most ? blocks[lane] : most;
-    }
-    __m256i state[STATE], v[2 * STATE], m[WORDS];
-    for (int i = 0; i < STATE; i++)
-        state[i] = _mm256_set1_epi64x((int64_t)initial[i]);
-    state[0] = _mm256_xor_si256(state[0], _mm256_set1_epi64x((int64_t)parameters));
-    for (uint64_t block = 0; block < most; block++) {
-        int64_t done[LANES], last[LANES], over[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            over[lane] = -(int64_t)(block >= blocks[lane]);
-            last[lane] = -(int64_t)(block == blocks[lane] - 1);
-            if (over[lane] == 0)
-                done[lane] = (int64_t)read_block(&texts[lane], block, words[lane]);
-            else
-                done[lane] = 0;
-            if (over[lane] != 0 && block == blocks[lane])
-                memset(words[lane], 0, BLOCK);
-        }
-        transpose((const uint64_t(*)[WORDS])words, m);
-        for (int i = 0; i < STATE; i++) {
-            v[i] = state[i];
-            v[i + STATE] = _mm256_set1_epi64x((int64_t)initial[i]);
-        }
-        v[12] = _mm256_xor_si256(v[12], _mm256_loadu_si256((const __m256i *)done));
-        v[14] = _mm256_xor_si256(v[14], _mm256_loadu_si256((const __m256i *)last));
-#define MIX(a, b, c, d, x, y)                                                                      \
-    v[a] = _mm256_add_epi64(_mm256_add_epi64(v[a], m[x]), v[b]);                                   \
-    v[d] = _mm256_shuffle_epi32(_mm256_xor_si256(v[d], v[a]), 0xb1);                               \
-    v[c] = _mm256_add_epi64(v[c], v[d]);                                                           \
-    v[b] = _mm256_shuffle_epi8(_mm256_xor_si256(v[b], v[c]), by_24);                               \
-    v[a] = _mm256_add_epi64(_mm256_add_epi64(v[a], m[y]), v[b]);                                   \
-    v[d] = _mm256_shuffle_epi8(_mm256_xor_si256(v[d], v[a]), by_16);                               \
-    v[c] = _mm256_add_epi64(v[c], v[d]);                                                           \
-    v[b] = _mm256_xor_si256(v[b], v[c]);                                                           \
-    v[b] = _mm256_or_si256(_mm256_srli_epi64(v[b], 63), _mm256_add_epi64(v[b], v[b]));
-        ROUNDS
-#undef MIX
-        __m256i keep = _mm256_loadu_si256((const __m256i *)over);
-        for (int i = 0; i < STATE; i++) {
-            __m256i next = _mm256_xor_si256(state[i], _mm256_xor_si256(v[i], v[i + STATE]));
-            state[i] = _mm256_blendv_epi8(next, state[i], keep);
-        }
-    }
-    uint64_t found[LANES];
-    _mm256_storeu_si256((__m256i *)found, state[0]);
-    for (int lane = 0; lane < LANES; lane++)
-        codes[lane] = code_of(found[lane]);
-}
-
-bool ss_blake2b_has_lanes(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
-void ss_blake2b_lanes(const struct ss_octets *texts, uint64_t count, uint64_t *codes)
-{
-    uint64_t at = 0;
-    for (; at + LANES <= count; at += LANES)
-        hash_lanes(texts + at, codes + at);
-    if (count - at > 1) {
-        /* Empty strings in the lanes that are left. */
-        struct ss_octets last[LANES] = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
-        uint64_t found[LANES];
-        memcpy(last, texts + at, (count - at) * sizeof *last);
-        hash_lanes(last, found);
-        memcpy(codes + at, found, (count - at) * sizeof *codes);
-    } else
-        ss_blake2b_plain(texts + at, count - at, codes + at);
-}
+#define LANES 8
+#define TARGET "avx512f"
+#define ROTATE(x, by) (vector_8) _mm512_ror_epi64((__m512i)(x), by)
+#include "blake2b_lanes.h"
 
 #else
 
-bool ss_blake2b_has_lanes(void)
-{
-    return false;
-}
-
-void ss_blake2b_lanes(const struct ss_octets *texts, uint64_t count, uint64_t *codes)
-{
-    ss_blake2b_plain(texts, count, codes);
-}
+#define hash_4 hash_1
+#define hash_8 hash_1
 
 #endif
 
+void ss_blake2b_in_lanes(uint64_t lanes, const struct ss_octets *texts, uint64_t count,
+                         uint64_t *codes)
+{
+    void (*hash_some)(const struct ss_octets *, uint64_t *) =
+        lanes == 8 ? hash_8 : lanes == 4 ? hash_4 : hash_1;
+    uint64_t at = 0;
+    for (; at + lanes <= count; at += lanes)
+        hash_some(texts + at, codes + at);
+    if (count - at == 1)
+        hash_1(texts + at, codes + at);
+    else if (count - at > 1) {
+        /* Empty strings in the lanes that are left. */
+        struct ss_octets last[SS_MOST_LANES] = {{NULL, 0}};
+        uint64_t found[SS_MOST_LANES];
+        memcpy(last, texts + at, (count - at) * sizeof *last);
+        hash_some(last, found);
+        memcpy(codes + at, found, (count - at) * sizeof *codes);
+    }
+}
+
 void ss_blake2b_codes(const struct ss_octets *texts, uint64_t count, uint64_t *codes)
 {
-    if (ss_blake2b_has_lanes())
-        ss_blake2b_lanes(texts, count, codes);
-    else
-        ss_blake2b_plain(texts, count, codes);
+    ss_blake2b_in_lanes(ss_lanes(), texts, count, codes);
 }

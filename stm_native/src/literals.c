@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "blake2b.h"
+#include "octets.h"
 #include "specstream_literals.h"
 #include "specstream_strings.h"
 #include "string_column.h"
@@ -147,17 +147,17 @@ static const uint8_t *end_of(const struct ss_string_column *column, int32_t layo
     return last.bytes + last.length;
 }
 
-/* A loop of its own for each layout, which the compiler makes of it. */
-static inline void find_all(const struct ss_literal *table, uint64_t places,
-                            const struct ss_string_column *column, int32_t layout, int64_t other,
-                            int64_t *numbers)
+/* A loop of its own for each layout, with nulls and without, which the compiler makes of it. */
+__attribute__((always_inline)) static inline void
+find_all(const struct ss_literal *table, uint64_t places, const struct ss_string_column *column,
+         int32_t layout, bool has_nulls, int64_t other, int64_t *numbers)
 {
     const uint64_t lengths = lengths_in(table, places);
     const struct few few = few_of(table, places);
     const uint8_t *end = end_of(column, layout);
 
     for (int64_t row = 0; row < column->count; row++) {
-        if (ss_column_is_null(column, row)) {
+        if (has_nulls && ss_column_is_null(column, row)) {
             numbers[row] = 0;
             continue;
         }
@@ -174,14 +174,14 @@ static inline void find_all(const struct ss_literal *table, uint64_t places,
 void ss_literals_find(const struct ss_literal *table, uint64_t places,
                       const struct ss_string_column *texts, int64_t other, int64_t *numbers)
 {
-    switch (texts->layout) {
-    case SS_OFFSETS_32:
-        find_all(table, places, texts, SS_OFFSETS_32, other, numbers);
-        break;
-    case SS_OFFSETS_64:
-        find_all(table, places, texts, SS_OFFSETS_64, other, numbers);
-        break;
-    default:
-        find_all(table, places, texts, SS_VIEWS, other, numbers);
-    }
+    const bool has_nulls = texts->validity != NULL;
+
+    if (texts->layout == SS_VIEWS)
+        find_all(table, places, texts, SS_VIEWS, has_nulls, other, numbers);
+    else if (texts->layout == SS_OFFSETS_64)
+        find_all(table, places, texts, SS_OFFSETS_64, has_nulls, other, numbers);
+    else if (has_nulls)
+        find_all(table, places, texts, SS_OFFSETS_32, true, other, numbers);
+    else
+        find_all(table, places, texts, SS_OFFSETS_32, false, other, numbers);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "blake2b.h"
+#include "octets.h"
 #include "specstream_strings.h"
 
 enum { SS_VIEW_BYTES = 16, SS_INLINED_BYTES = 12 };

@@ -3,8 +3,6 @@
  * A thread is created for a part and ends with it: that costs tens of microseconds, as long as hashing some
  * hundred strings takes, so that parts have some thousand. Where a thread cannot be had, the caller does
  * its part. */
-#include "string_hashing.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,7 +29,8 @@ static void *hash_part(void *argument)
     return NULL;
 }
 
-void ss_hash_texts(const struct ss_octets *texts, uint64_t count, uint64_t threads, uint64_t *codes)
+static void hash_texts(const struct ss_octets *texts, uint64_t count, uint64_t threads,
+                       uint64_t *codes)
 {
     struct part parts[MOST_THREADS];
     uint64_t number = count / PART;
@@ -69,7 +68,7 @@ bool ss_string_codes(const struct ss_string_column *column, uint64_t threads, in
         return false;
     for (uint64_t i = 0; i < count; i++)
         texts[i] = ss_column_text(column, (int64_t)i);
-    ss_hash_texts(texts, count, threads, (uint64_t *)codes);
+    hash_texts(texts, count, threads, (uint64_t *)codes);
     free(texts);
     return true;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "octets.h"
 #include "string_memory.h"
 #include "string_table.h"
 
@@ -43,21 +44,75 @@ struct ss_string *ss_string_by_code(const struct ss_string_table *table,
     }
 }
 
-struct ss_string *ss_string_by_text(const struct ss_string_index *index, const uint8_t *bytes,
-                                    uint64_t length, uint64_t hash, uint64_t limit)
+/* memcmp, whose call takes longer than comparing the few words that most strings have. */
+static inline bool are_same(const uint8_t *bytes, const uint8_t *others, uint64_t length)
 {
-    for (uint64_t at = hash;; at++) {
+    uint64_t one, other;
+    if (length < sizeof one || length > 64)
+        return length == 0 || memcmp(bytes, others, length) == 0;
+    for (uint64_t at = 0; at < length; at += sizeof one) {
+        /* The last word begins before the one in front of it ends. */
+        at = at <= length - sizeof one ? at : length - sizeof one;
+        memcpy(&one, bytes + at, sizeof one);
+        memcpy(&other, others + at, sizeof other);
+        if (one != other)
+            return false;
+    }
+    return true;
+}
+
+static inline bool is_that(struct ss_string *string, const struct ss_octets *text, uint64_t hash,
+                           uint64_t limit)
+{
+    return string->hash == hash && string->number < limit &&
+           ss_string_length(string) == text->length &&
+           are_same(string->bytes, text->bytes, text->length);
+}
+
+/* From a slot on: the first string whose hash may be this one, and in `at` the slot behind it. */
+static inline struct ss_string *next_of(const struct ss_string_index *index, uint64_t hash,
+                                        uint64_t *at)
+{
+    for (;; ++*at) {
         /* Sequentially consistent: as above. */
-        uint64_t slot = atomic_load_explicit(&index->slots[at & index->mask], memory_order_seq_cst);
+        uint64_t slot =
+            atomic_load_explicit(&index->slots[*at & index->mask], memory_order_seq_cst);
         if (slot == 0)
             return NULL;
-        if (((slot ^ hash) & ss_string_tag) != 0)
-            continue;
-        struct ss_string *string = ss_slot_string(slot);
-        if (string->hash == hash && string->number < limit && ss_string_length(string) == length &&
-            (length == 0 || memcmp(string->bytes, bytes, length) == 0))
-            return string;
+        if (((slot ^ hash) & ss_string_tag) == 0) {
+            ++*at;
+            return ss_slot_string(slot);
+        }
     }
+}
+
+struct ss_string *ss_string_by_text(const struct ss_string_index *index,
+                                    const struct ss_octets *text, uint64_t hash, uint64_t limit)
+{
+    uint64_t at = hash;
+    struct ss_string *string;
+    do
+        string = next_of(index, hash, &at);
+    while (string != NULL && !is_that(string, text, hash, limit));
+    return string;
+}
+
+void ss_strings_by_text(const struct ss_string_index *index, const struct ss_octets *texts,
+                        const uint64_t *hashes, uint64_t count, uint64_t limit,
+                        struct ss_string **found)
+{
+    for (uint64_t i = 0; i < count; i++)
+        ss_string_prefetch(index, hashes[i]);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = hashes[i];
+        found[i] = next_of(index, hashes[i], &at);
+        /* Not at the address 0, whose page the processor would look for in vain. */
+        if (found[i] != NULL)
+            __builtin_prefetch(found[i]);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (found[i] != NULL && !is_that(found[i], &texts[i], hashes[i], limit))
+            found[i] = ss_string_by_text(index, &texts[i], hashes[i], limit);
 }
 
 struct ss_string_index *ss_string_index_new(uint64_t strings)

@@ -8,6 +8,8 @@
 
 #include "string_table.h"
 
+struct ss_octets;
+
 struct ss_string_index {
     uint64_t mask;   /* slots, less by one */
     uint64_t filled; /* of them; the writer's */
@@ -38,24 +40,18 @@ static inline void ss_string_prefetch(const struct ss_string_index *index, uint6
     __builtin_prefetch((const void *)&index->slots[hash & index->mask]);
 }
 
-/* The string to which the first slot leads, if any. */
-static inline void ss_string_prefetch_found(const struct ss_string_index *index, uint64_t hash)
-{
-    /* Relaxed: it is only asked for. */
-    uint64_t slot = atomic_load_explicit(&index->slots[hash & index->mask], memory_order_relaxed);
-    /* Not at the address 0, whose page the processor would look for in vain. */
-    if (slot != 0)
-        __builtin_prefetch(ss_slot_string(slot));
-}
-
 /* The string with this code, or NULL; for readers and the writer. Those with this number and above are not
  * there. */
 struct ss_string *ss_string_by_code(const struct ss_string_table *table,
                                     const struct ss_string_index *index, uint64_t code,
                                     uint64_t limit);
 /* The string with these bytes, and this hash. */
-struct ss_string *ss_string_by_text(const struct ss_string_index *index, const uint8_t *bytes,
-                                    uint64_t length, uint64_t hash, uint64_t limit);
+struct ss_string *ss_string_by_text(const struct ss_string_index *index,
+                                    const struct ss_octets *text, uint64_t hash, uint64_t limit);
+/* The same of some dozens: while one is awaited from memory, others are asked for. */
+void ss_strings_by_text(const struct ss_string_index *index, const struct ss_octets *texts,
+                        const uint64_t *hashes, uint64_t count, uint64_t limit,
+                        struct ss_string **found);
 
 /* An empty index for so many strings; NULL: no memory. */
 struct ss_string_index *ss_string_index_new(uint64_t strings);

@@ -24,23 +24,25 @@
 #include <string.h>
 
 #include "blake2b.h"
+#include "octets.h"
 #include "processor.h"
 #include "siphash.h"
 #include "specstream_strings.h"
 #include "string_column.h"
-#include "string_hashing.h"
 #include "string_index.h"
 #include "string_memory.h"
 #include "string_texts.h"
 #include "utf8.h"
 
-/* Rows that are looked up together, and those of them whose memory is asked for ahead. */
-enum { PIECE = 8192, AHEAD = 32 };
+/* Rows that are looked up together, so many that what is noted of them stays in the nearest cache but one,
+ * and those of them whose memory is asked for ahead. The codes of a piece are too few for a second
+ * thread: to create it takes as long as it saves. */
+enum { PIECE = 2048, AHEAD = 32 };
 enum { LEAST_CHUNK = 4096, MOST_CHUNK = 2097152 };
 
 /* ---- the table ---- */
 
-struct ss_string_table *ss_strings_open(const uint64_t *secret, uint64_t threads)
+struct ss_string_table *ss_strings_open(const uint64_t *secret)
 {
     struct ss_string_table *table = NULL;
     if (posix_memalign((void **)&table, SS_CACHE_LINE, sizeof *table) != 0)
@@ -56,7 +58,6 @@ struct ss_string_table *ss_strings_open(const uint64_t *secret, uint64_t threads
     memcpy(table->secret, secret, sizeof table->secret);
     table->mixer[0] = ss_siphash(secret, (const uint8_t *)"low", 3);
     table->mixer[1] = ss_siphash(secret, (const uint8_t *)"high", 4);
-    table->threads = threads;
     atomic_init(&table->by_text, by_text);
     atomic_init(&table->by_code, by_code);
     atomic_init(&table->bytes, sizeof *table + 2 * ss_string_index_bytes(by_text));
@@ -251,7 +252,7 @@ static int32_t enter(struct batch *batch, struct row *row)
     /* Relaxed: only the writer replaces it. */
     struct ss_string_index *index = atomic_load_explicit(&table->by_text, memory_order_relaxed);
     row->string =
-        ss_string_by_text(index, row->text.bytes, row->text.length, row->hash, table->next);
+        ss_string_by_text(index, &row->text, row->hash, table->next);
     if (row->string != NULL)
         return SS_STRINGS_DONE;
     if (!ss_is_utf8(row->text.bytes, row->text.length))
@@ -270,26 +271,21 @@ static void look_up(struct batch *batch, const struct ss_string_index *index, ui
                        const struct ss_string_column *column, int64_t from, int64_t count,
                        int64_t *codes)
 {
-    struct ss_octets texts[AHEAD];
+    struct ss_octets texts[AHEAD] = {{NULL, 0}};
     uint64_t hashes[AHEAD];
+    struct ss_string *strings[AHEAD];
     uint8_t now = now_of(batch->table);
-    for (int64_t i = 0; i < count; i++) {
-        if (ss_column_is_null(column, from + i))
-            continue;
-        texts[i] = ss_column_text(column, from + i);
-        hashes[i] = ss_siphash(batch->table->secret, texts[i].bytes, texts[i].length);
-        ss_string_prefetch(index, hashes[i]);
-    }
     for (int64_t i = 0; i < count; i++)
-        if (!ss_column_is_null(column, from + i))
-            ss_string_prefetch_found(index, hashes[i]);
+        texts[i] = ss_column_is_null(column, from + i) ? (struct ss_octets){NULL, 0}
+                                                       : ss_column_text(column, from + i);
+    ss_siphash_all(batch->table->secret, texts, (uint64_t)count, hashes);
+    ss_strings_by_text(index, texts, hashes, (uint64_t)count, limit, strings);
     for (int64_t i = 0; i < count; i++) {
+        struct ss_string *found = strings[i];
         if (ss_column_is_null(column, from + i)) {
             codes[from + i] = 0;
             continue;
         }
-        struct ss_string *found =
-            ss_string_by_text(index, texts[i].bytes, texts[i].length, hashes[i], limit);
         if (found == NULL) {
             batch->rows[batch->unknown++] = (struct row){texts[i], hashes[i], from + i, NULL};
             continue;
@@ -343,7 +339,7 @@ static int32_t encode(struct batch *batch)
 {
     uint64_t made = batch->made_count;
     struct ss_string_table *table = batch->table;
-    ss_hash_texts(batch->texts, made, table->threads, batch->codes);
+    ss_blake2b_codes(batch->texts, made, batch->codes);
     if (!ss_string_reserve(table, SS_BY_CODE, made, made + batch->likely, batch->coded))
         return SS_STRINGS_NO_MEMORY;
     /* Relaxed: only the writer replaces it. */

@@ -38,7 +38,6 @@ struct ss_string_index;
 struct ss_string_table {
     uint64_t secret[2];
     uint64_t mixer[2]; /* of codes; made of the secret */
-    uint64_t threads;
     /* For readers: an index is replaced as a whole. */
     _Atomic(struct ss_string_index *) by_text;
     _Atomic(struct ss_string_index *) by_code;

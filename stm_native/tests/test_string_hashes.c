@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "blake2b.h"
+#include "lanes.h"
+#include "octets.h"
 #include "patience.h"
 #include "siphash.h"
 #include "utf8.h"
@@ -47,22 +49,23 @@ static void codes_are_those_of_hashlib(void)
 {
     static uint8_t bytes[COUNT][MOST];
     struct ss_octets texts[COUNT];
-    uint64_t plain[COUNT], lanes[COUNT], codes[COUNT];
+    uint64_t codes[COUNT];
     scenario = "codes are those of hashlib";
     for (uint64_t i = 0; i < COUNT; i++) {
         for (uint64_t j = 0; j < blake2b[i].length; j++)
             bytes[i][j] = (uint8_t)(7 * j + blake2b[i].length);
         texts[i] = (struct ss_octets){bytes[i], blake2b[i].length};
     }
-    ss_blake2b_plain(texts, COUNT, plain);
+    for (uint64_t lanes = 1; lanes <= ss_lanes(); lanes *= 2) {
+        if (lanes == 2)
+            continue;
+        ss_blake2b_in_lanes(lanes, texts, COUNT, codes);
+        for (int i = 0; i < COUNT; i++)
+            CHECK(codes[i] == blake2b[i].hash);
+    }
     ss_blake2b_codes(texts, COUNT, codes);
     for (int i = 0; i < COUNT; i++)
-        CHECK(plain[i] == blake2b[i].hash && codes[i] == blake2b[i].hash);
-    if (!ss_blake2b_has_lanes())
-        return;
-    ss_blake2b_lanes(texts, COUNT, lanes);
-    for (int i = 0; i < COUNT; i++)
-        CHECK(lanes[i] == blake2b[i].hash);
+        CHECK(codes[i] == blake2b[i].hash);
 }
 
 /* Whatever goes beside it, and however many there are. */
@@ -70,22 +73,26 @@ static void lanes_give_the_same_as_one(void)
 {
     static uint8_t bytes[SLIDES + MOST];
     struct ss_octets texts[SLIDES];
-    uint64_t plain[SLIDES], lanes[SLIDES];
+    uint64_t codes[2][SLIDES], hashes[2][SLIDES], secret[2] = {UINT64_C(12345), UINT64_C(67890)};
     scenario = "lanes give the same as one";
-    if (!ss_blake2b_has_lanes())
-        return;
     for (int i = 0; i < SLIDES + MOST; i++)
         bytes[i] = (uint8_t)(i * i >> 3);
     for (uint64_t step = 1; step < 40; step += 3) {
+        /* Runs of equally long ones, which SipHash takes together, up to one as long as the step. */
         for (uint64_t i = 0; i < SLIDES; i++)
-            texts[i] = (struct ss_octets){bytes + i, i * step % 517};
-        ss_blake2b_plain(texts, SLIDES, plain);
-        for (uint64_t count = SLIDES - 5; count <= SLIDES; count++) {
-            memset(lanes, 0, sizeof lanes);
-            ss_blake2b_lanes(texts, count, lanes);
-            CHECK(memcmp(plain, lanes, count * sizeof *lanes) == 0);
-            CHECK(count == SLIDES || lanes[count] == 0);
-        }
+            texts[i] = (struct ss_octets){bytes + i, i / step * step % 517};
+        ss_blake2b_in_lanes(1, texts, SLIDES, codes[0]);
+        ss_siphash_in_lanes(1, secret, texts, SLIDES, hashes[0]);
+        for (uint64_t lanes = 4; lanes <= ss_lanes(); lanes *= 2)
+            for (uint64_t count = SLIDES - 9; count <= SLIDES; count++) {
+                memset(codes[1], 0, sizeof codes[1]);
+                memset(hashes[1], 0, sizeof hashes[1]);
+                ss_blake2b_in_lanes(lanes, texts, count, codes[1]);
+                ss_siphash_in_lanes(lanes, secret, texts, count, hashes[1]);
+                CHECK(memcmp(codes[0], codes[1], count * sizeof *codes[0]) == 0);
+                CHECK(memcmp(hashes[0], hashes[1], count * sizeof *hashes[0]) == 0);
+                CHECK(count == SLIDES || (codes[1][count] == 0 && hashes[1][count] == 0));
+            }
     }
 }
 
@@ -133,6 +140,6 @@ int main(void)
     siphash_is_that_of_its_authors();
     what_is_utf8();
     printf("string hashes: as others have them%s\n",
-           ss_blake2b_has_lanes() ? ", also in lanes" : "; no lanes here");
+           ss_lanes() > 1 ? ", also in lanes" : "; no lanes here");
     return 0;
 }

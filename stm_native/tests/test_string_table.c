@@ -326,7 +326,7 @@ int main(void)
     patience_start(300);
     for (seed = 0; seed < SEEDS; seed++) {
         struct dice dice = {seed};
-        table = ss_strings_open(secret, 1 + seed % 3);
+        table = ss_strings_open(secret);
         count = next_number = 0;
         sweeps = 0;
         for (int64_t kind = 0; kind < KINDS; kind++)
@@ -349,7 +349,7 @@ int main(void)
     for (seed = 0; seed < 8; seed++) {
         static const int64_t before[] = {0, 1, 100, 20000};
         patience_note(NULL, "all or nothing %" PRIu64, seed);
-        table = ss_strings_open(secret, 2);
+        table = ss_strings_open(secret);
         all_or_nothing(before[seed / 2], seed % 2 == 0);
         ss_strings_close(table);
     }

@@ -129,7 +129,7 @@ int main(void)
     int number = 0;
     patience_start(300);
     patience_note(NULL, "a string table under threads");
-    table = ss_strings_open(secret, 2);
+    table = ss_strings_open(secret);
     for (int64_t i = 0; i < ADDERS; i++) {
         for (int64_t first = 0; first < KEPT; first += ROWS)
             add(i, first, ROWS, &codes[i][first]);

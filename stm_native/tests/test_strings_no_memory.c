@@ -137,7 +137,7 @@ static void run(const char *name, bool (*does)(void), bool may_need_threads)
         patience_note(NULL, "%s, request %" PRId64, name, number);
         struct ss_texts told;
         refused = 0;
-        table = ss_strings_open(secret, 2);
+        table = ss_strings_open(secret);
         CHECK(table != NULL);
         CHECK(ss_strings_add(table, &few, 1, again, &told) == SS_STRINGS_DONE);
         asked = 0;
@@ -174,7 +174,7 @@ int main(void)
     CHECK(ss_string_codes(&all, 1, codes));
     for (refused = 1;; refused++) {
         asked = 0;
-        table = ss_strings_open(secret, 2);
+        table = ss_strings_open(secret);
         if (table != NULL)
             break;
     }
