@@ -155,7 +155,9 @@ static bool evacuate(struct sweeping *sweeping, uint64_t first, uint64_t last)
     into.strings = ss_string_memory(into.room, false);
     if (into.strings == NULL)
         return false;
-    for (uint64_t i = first; i < last; i++)
+    for (uint64_t i = first; i < last; i++) {
+        if (table->chunks[i].left == 0)
+            continue;
         SS_EACH_STRING(string, &table->chunks[i], 0)
         {
             if (!stays(table, string))
@@ -165,6 +167,7 @@ static bool evacuate(struct sweeping *sweeping, uint64_t first, uint64_t last)
             into.used += size;
             into.last = string->number;
         }
+    }
     sweeping->chunks[sweeping->count++] = into;
     return true;
 }
@@ -208,7 +211,9 @@ static void bury(struct sweeping *sweeping)
 {
     struct ss_string_table *table = sweeping->table;
     uint64_t count = 0;
-    for (uint64_t i = 0; i < table->chunk_count; i++)
+    for (uint64_t i = 0; i < table->chunk_count; i++) {
+        if (table->chunks[i].changes && sweeping->codes == NULL)
+            continue;
         SS_EACH_STRING(string, &table->chunks[i], 0)
         {
             if (stays(table, string))
@@ -218,6 +223,7 @@ static void bury(struct sweeping *sweeping)
             /* Relaxed: it is looked at with the mutex only. */
             atomic_store_explicit(&string->mark, SS_DEAD, memory_order_relaxed);
         }
+    }
 }
 
 static void replace(struct sweeping *sweeping)

@@ -22,6 +22,7 @@ struct ss_string {
     uint8_t bytes[];
 };
 enum { SS_UNMARKED = 0, SS_LAST_MARK = 254, SS_DEAD = 255 };
+enum { SS_WALKED_AHEAD = 1024 };
 
 /* Strings one behind the other, by number. */
 struct ss_chunk {
@@ -78,6 +79,14 @@ static inline struct ss_string *ss_string_at(const struct ss_chunk *chunk, uint6
     return (struct ss_string *)(chunk->strings + at);
 }
 
+/* The same, for whoever walks from one to the next: where that is, only the one before says, so that
+ * the processor itself asks for none ahead. */
+static inline struct ss_string *ss_string_walked(const struct ss_chunk *chunk, uint64_t at)
+{
+    __builtin_prefetch(chunk->strings + at + SS_WALKED_AHEAD);
+    return ss_string_at(chunk, at);
+}
+
 static inline bool ss_string_is_dead(struct ss_string *string)
 {
     /* Relaxed: with the mutex, under which it was set. */
@@ -88,7 +97,8 @@ static inline bool ss_string_is_dead(struct ss_string *string)
 #define SS_EACH_STRING(string, chunk, at)                                                          \
     for (uint64_t at_ = (at); at_ < (chunk)->used;                                                 \
          at_ += ss_string_size(ss_string_length(ss_string_at(chunk, at_))))                        \
-        for (struct ss_string *string = ss_string_at(chunk, at_); string != NULL; string = NULL)   \
+        for (struct ss_string *string = ss_string_walked(chunk, at_); string != NULL;              \
+             string = NULL)                                                                        \
             if (!ss_string_is_dead(string))
 
 /* A reader finds what it looks up in the table while it is inside. The phase, for leaving. */
