@@ -515,17 +515,9 @@ class LiftedFunction(LiftingRefusals):
         """The formatted string that a value is, if it is one of more than the event."""
         found = self.alone.of(node)
         if isinstance(node, ast.JoinedStr):
-            own = [part for part in node.values if self.is_own(part)]
-            if own and found.depends == EVENT:
+            if found.depends == EVENT and any(map(self.is_own, node.values)):
                 return None
-            if own:
-                text = ast.unparse(ast.JoinedStr([own[0]]))
-                self.refuse(
-                    node,
-                    f"{text} shows a date or time, and the rest of it is of the state",
-                    f"give it a name first, text = {text}, and put {{text}} in its place",
-                )
-            return node if found.compiled is None else None
+            return self.with_own_shown(node) if found.compiled is None else None
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         is_caught = bool(names & self.caught)
         if found.depends != STATE and not is_caught:
@@ -534,11 +526,28 @@ class LiftedFunction(LiftingRefusals):
         if form is None and is_caught and not isinstance(node, ast.Name):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)
-        return form
+        return None if form is None else self.with_own_shown(form)
+
+    def with_own_shown(self, form: ast.JoinedStr) -> ast.JoinedStr:
+        """The same, with the texts of dates, times and decimals, which only Python makes."""
+        if not any(map(self.is_own, form.values)):
+            return form
+        values = [
+            _at(ast.FormattedValue(ast.JoinedStr([one]), -1, None), one)
+            if self.is_own(one)
+            else one
+            for one in form.values
+        ]
+        made: ast.JoinedStr = _at(ast.JoinedStr(values), form)
+        self.alone.of(made)
+        return made
 
     def is_own(self, part: ast.expr) -> bool:
-        """Whether a part of a formatted string shows a date or a time as Python's own."""
-        return isinstance(part, ast.FormattedValue) and part.value in self.alone.own
+        """Whether a part of a formatted string shows a date, time or decimal of the event."""
+        if not isinstance(part, ast.FormattedValue):
+            return False
+        found = self.alone.of(part.value)
+        return found.depends == EVENT and self.alone.is_counted(part.value)
 
     def names_only_emitted(self, tree: ast.FunctionDef) -> frozenset[str]:
         """Names that are assigned in one place, and read nowhere but as values in calls of emit."""

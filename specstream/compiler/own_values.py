@@ -129,6 +129,10 @@ def _has_counted(given: Type) -> bool:
     return any(one.counts is not None and not one.is_computed for one in _parts(given))
 
 
+def _is_decimal(given: Type) -> bool:
+    return given.counts is not None and pa.types.is_decimal(given.counts.arrow)
+
+
 def _holds_own(value: Any) -> bool:
     """Whether a value of a module is or holds one of Python's own."""
     if isinstance(value, dict):
@@ -167,10 +171,23 @@ class OwnValues(ABC):
         given = self.of(node).type
         return own_type(given) if node in self.own else given
 
+    def is_counted(self, node: ast.expr) -> bool:
+        """Whether an expression gives a number of a column of dates, times or decimals, or
+        Python's own."""
+        return _has_counted(self.of(node).type) or node in self.own
+
     def make_own(self, node: ast.expr) -> None:
         """Lets an expression give Python's own values."""
         if _has_counted(self.of(node).type):
             self.own.add(node)
+
+    def fill_in(self, node: ast.expr) -> None:
+        """What stands behind the % of a text: of a decimal, %.2f and %d ask for another number than
+        that of its column. Dates and times have none."""
+        for one in node.elts if isinstance(node, ast.Tuple) else [node]:
+            parts = _parts(self.of(one).type)
+            if self.of(one).depends < STATE and any(map(_is_decimal, parts)):
+                self.make_own(one)
 
     def ask(self, node: ast.Attribute) -> None:
         """What an attribute or method is asked of: a number has but a few."""
