@@ -27,7 +27,7 @@ from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 
 __all__ = [
-    *("OWN_CLASSES", "OwnValues", "as_number", "counts"),
+    *("OWN_CLASSES", "OwnValues", "as_number", "counts", "is_of_column", "named_of"),
     *("is_counted", "is_of_time", "of_constant", "own_type"),
 ]
 
@@ -55,11 +55,21 @@ def is_counted(column: Column) -> bool:
 
 def own_type(given: Type) -> Type:
     """A type with Python's own in place of the numbers of columns."""
-    if given.counts is not None and not given.is_computed:
+    if is_of_column(given):
         return _own_of(given.counts)
     if not given.of:
         return given
     return replace(given, of=tuple(map(own_type, given.of)))
+
+
+def is_of_column(given: Type) -> bool:
+    """Whether a type is that of a number as it stands in a column of dates, times or decimals."""
+    return given.counts is not None and not given.is_computed
+
+
+def named_of(given: Type) -> str:
+    """What a number of such a column is, in a message."""
+    return _named(own_type(given))
 
 
 def is_of_time(spec: ast.expr | None) -> bool:
@@ -126,7 +136,7 @@ def _has_own(given: Type) -> bool:
 
 
 def _has_counted(given: Type) -> bool:
-    return any(one.counts is not None and not one.is_computed for one in _parts(given))
+    return any(map(is_of_column, _parts(given)))
 
 
 def _is_decimal(given: Type) -> bool:

@@ -413,7 +413,7 @@ def test_numbers_of_columns_are_what_they_were(tmp_path: Path) -> None:
         "pure_number(event.day)": [
             (one["day"] - datetime.date(1970, 1, 1)).days % 7 for one in ROWS
         ],
-        "int(str(event.paid))": [int(one["paid"] * 100) for one in ROWS],
+        "int(f'{event.paid:d}')": [int(one["paid"] * 100) for one in ROWS],
     }
     text = f"def process(state, event, emit):\n    emit({', '.join(expressions)})\n"
     module = load(HEADER + text, "numbers_of_columns", tmp_path)
