@@ -85,7 +85,8 @@ class Operations(Expressions):
         self.meet([node.left, node.right])
         if isinstance(node.op, ast.Mod) and left.type == STR:
             self.fill_in(node.right)
-        self.check_operation(node)
+        else:
+            self.check_operation(node)
         types = [of.required(self.type_here(one)) for one in (node.left, node.right)]
         given = library.operation(node.op, *types)
         given = _moved(node.op, *types) or of.computed(given, *types)

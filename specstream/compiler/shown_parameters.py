@@ -82,6 +82,8 @@ def _parameters(tree: ast.FunctionDef) -> list[str]:
 
 def _shown(node: ast.AST) -> Iterator[ast.expr]:
     """What a node makes a text of; a format of ints is none of a date or decimal."""
+    for part in getattr(node, "shown", ()):  # of a call of emit that is rewritten already
+        yield from _shown(part)
     if isinstance(node, ast.FormattedValue):
         if node.format_spec is None or not is_of_ints(node.format_spec):
             yield node.value
