@@ -306,7 +306,7 @@ def _arrow_column(
         found, wrong = fitting_values(column, str(name), declared)
     except _NO_COLUMN as error:
         raise _no_array(what, name, column, error) from None
-    is_wrong_type = not are_rows and made is not None and found.null_count == len(found)
+    is_wrong_type = not are_rows and made is not None and len(wrong) == len(found)
     return (made, {}) if is_wrong_type else (found, wrong)
 
 
