@@ -138,10 +138,13 @@ class SourceFeed:
             try:
                 runner.run(Batch(batch_id, OF_SOURCES, rows.table, reading, position=position))
             except Exception as error:
-                error.add_note(f"raised by batch {batch_id}: {rows.place}")
+                note = f"raised by batch {batch_id}: {rows.place}"
                 if not isinstance(error, RowError) or rows.row is None:
+                    error.add_note(note)
                     raise
-                raise error.at(rows.row(int(error.wrong.argmax()))) from error
+                told = error.at(rows.row(int(error.wrong.argmax())))
+                told.add_note(note)
+                raise told from None
             source.commit(rows.position)
 
     def close(self) -> None:
