@@ -21,6 +21,7 @@ from specstream.columns.conversion import (
 )
 from specstream.columns.derived import Texts, derived_columns
 from specstream.columns.forms import formed_texts
+from specstream.columns.misfits import misfits_of
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
@@ -186,9 +187,18 @@ def read_events(
         InputError: a column is missing, has another type, has nulls or values that do not fit, or
             cannot be ordered by.
     """
+    table, misfits = misfits_of(table)
     given = table
     positions = np.arange(table.num_rows)
     reasons: list[str | None] = []
+    if misfits:
+        if rejected_rows == "error":
+            raise _of_misfits(misfits, table.num_rows, what)
+        reasons = [None] * given.num_rows
+        for row, reason in misfits.items():
+            reasons[row] = f"row {row}: {reason}"
+        positions = np.array([row for row in range(given.num_rows) if row not in misfits], np.int64)
+        table = some_rows(table, np.array([one is None for one in reasons], np.bool_), what)
     while True:
         try:
             arrays = [
@@ -252,6 +262,21 @@ def read_events(
     declared = (timestamp, source_code, *columns)
     derived = derived_columns(schema, declared, strings, texts) if schema.derived else ()
     return Events(count, (*declared, *derived), keys, positions, rejected, texts=texts)
+
+
+def _of_misfits(misfits: Mapping[int, str], count: int, what: str) -> RowError:
+    """The error for rows with values that do not fit."""
+    wrong = np.zeros(count, np.bool_)
+    wrong[list(misfits)] = True
+    reason = misfits[int(wrong.argmax())]
+    return RowError(
+        lambda row: (
+            f"{what}: {row}: {reason}: give it a value that does, or use "
+            'rejected_rows="side", which sets such rows aside'
+        ),
+        wrong,
+        reason,
+    )
 
 
 def _in_order(timestamp: npt.NDArray[np.int64], source: _Read) -> bool:

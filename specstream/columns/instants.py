@@ -21,11 +21,32 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Counted(int):
-    """A number that stands for a date, a time or a decimal. Compared with one, it is one."""
+    """A number that stands for a date, a time or a decimal. Compared with one or shown as a text,
+    it is one.
+
+    Attributes:
+        number_formats: the ends of formats that are of numbers, and show the number.
+    """
+
+    number_formats = "bcdoxX"
 
     def own(self) -> Any:
         """What it stands for, as Python has it."""
         raise NotImplementedError
+
+    def shown(self) -> Any:
+        """What stands for it in a text."""
+        return self.own()
+
+    def __str__(self) -> str:
+        return str(self.shown())
+
+    def __repr__(self) -> str:
+        return repr(self.shown())
+
+    def __format__(self, spec: str) -> str:
+        is_of_number = "%" not in spec and spec.endswith(tuple(self.number_formats))
+        return format(int(self) if is_of_number else self.shown(), spec)
 
     def _compared(self, how: Callable[[Any, Any], Any], other: Any) -> Any:
         if isinstance(other, datetime.date | datetime.time | datetime.timedelta | Decimal):
@@ -59,16 +80,19 @@ class Instant(Counted):
     Attributes:
         unit: "s", "ms", "us", "ns", or "day".
         zone: of the column; None: none.
+        is_moved: whether it was computed of one, by an addition; a text has its number then.
     """
 
+    number_formats = "bcdoxXeEfFgGn"
     unit: str
     zone: str | None
+    is_moved = False
 
     @classmethod
-    def of(cls, number: int, unit: str, zone: str | None) -> Instant:
+    def of(cls, number: int, unit: str, zone: str | None, is_moved: bool = False) -> Instant:
         """The number of units since 1970-01-01 UTC as an instant."""
         made = cls(number)
-        made.unit, made.zone = unit, zone
+        made.unit, made.zone, made.is_moved = unit, zone, is_moved
         return made
 
     def own(self) -> datetime.date:
@@ -76,6 +100,9 @@ class Instant(Counted):
             return _FIRST_DAY + datetime.timedelta(days=int(self))
         found = when(self)
         return found if self.zone is not None else found.without_zone()
+
+    def shown(self) -> Any:
+        return int(self) if self.is_moved else self.own()
 
     def __add__(self, other: Any) -> Any:
         return self._moved(int.__add__(self, other), other)
@@ -88,10 +115,10 @@ class Instant(Counted):
     def _moved(self, number: Any, by: Any) -> Any:
         if number is NotImplemented or isinstance(by, Instant):
             return number
-        return Instant.of(number, self.unit, self.zone)
+        return Instant.of(number, self.unit, self.zone, is_moved=True)
 
     def __reduce__(self) -> Any:
-        return Instant.of, (int(self), self.unit, self.zone)
+        return Instant.of, (int(self), self.unit, self.zone, self.is_moved)
 
 
 class When(datetime.datetime):
@@ -106,6 +133,10 @@ class When(datetime.datetime):
     def without_zone(self) -> When:
         """The same on the clock, and in no zone."""
         return _with_nanosecond(self.replace(tzinfo=None), self.nanosecond)
+
+    def __repr__(self) -> str:
+        plain = datetime.datetime.combine(self.date(), self.timetz())
+        return repr(plain.replace(fold=self.fold))
 
     def _ranked(self, compared: Any, equal: Callable[[int, int], bool], other: Any) -> Any:
         """What a comparison gives, of which the microseconds may not say all."""

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from specstream.columns.misfits import fitting_values, is_of_objects, is_taken, with_misfits
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
+from specstream.declarations.schema import Column, Schema
 from specstream.errors import InputError
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 _MOST_TEXT = 2**31 - 1  # bytes of the texts of an array whose offsets have 32 bits
+_NO_COLUMN = (pa.ArrowException, ValueError, TypeError, OverflowError)
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
     "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
@@ -31,7 +34,9 @@ _ACCEPTED = (
 )
 
 
-def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Table:
+def as_table(
+    data: Any, what: str, columns: Iterable[str | None] = (), event: Schema | None = None
+) -> pa.Table:
     """A table from what users have.
 
     Args:
@@ -40,6 +45,8 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
             arrays; a list or tuple of rows, each a dict, an object of a dataclass, a named tuple.
         what: the operator, in errors.
         columns: that an empty list has.
+        event: what its columns are declared as; what of Python's values does not fit is left out,
+            and the table says of which rows (:mod:`specstream.columns.misfits`).
 
     Raises:
         InputError: it is none of these, or its columns differ in length.
@@ -52,14 +59,13 @@ def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Tab
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
-        arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-        return _arrow_table(what, arrays, list(map(plain, data)))
+        return _of_columns(data, what, event)
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
-        return _of_pandas(data, what)
+        return _of_columns(data, what, event, list(map(_name, data.columns)))
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _of_arrow(data, what)
     if isinstance(data, list | tuple) and not hasattr(data, "_fields"):
-        return _of_rows(data, what, columns)
+        return _of_rows(data, what, columns, event)
     raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
 
 
@@ -202,9 +208,23 @@ def _named(data: Any) -> str:
     return of.__name__
 
 
-def _of_pandas(data: Any, what: str) -> pa.Table:
-    arrays = [_arrow_column(what, name, column) for name, column in data.items()]
-    return _arrow_table(what, arrays, list(map(_name, data.columns)))
+def _of_columns(
+    data: Any,
+    what: str,
+    event: Schema | None,
+    names: list[Any] | None = None,
+    are_rows: bool = False,
+) -> pa.Table:
+    """Columns by their names, those of a pandas frame as well."""
+    names = list(map(plain, data)) if names is None else names
+    declared = {} if event is None else dict(event)
+    arrays: list[pa.Array] = []
+    misfits: dict[int, str] = {}
+    for name, (given, column) in zip(names, data.items(), strict=True):
+        array, wrong = _arrow_column(what, given, column, declared.get(name), are_rows)
+        arrays.append(array)
+        misfits = wrong | misfits
+    return with_misfits(_arrow_table(what, arrays, names), misfits)
 
 
 def _name(given: object) -> str:
@@ -224,17 +244,16 @@ def _of_arrow(data: Any, what: str) -> pa.Table:
     return found
 
 
-def _of_rows(data: Sequence[Any], what: str, columns: Iterable[str | None]) -> pa.Table:
+def _of_rows(
+    data: Sequence[Any], what: str, columns: Iterable[str | None], event: Schema | None
+) -> pa.Table:
     """Rows; what one of them lacks is null in it."""
     rows = [_row(row, number, what) for number, row in enumerate(data)]
     if not rows:
         return pa.table({name: pa.nulls(0) for name in columns if name is not None})
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return _arrow_table(
-        what,
-        [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names],
-        list(map(plain, names)),
-    )
+    values = {name: [row.get(name) for row in rows] for name in names}
+    return _of_columns(values, what, event, are_rows=True)
 
 
 def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
@@ -251,8 +270,17 @@ def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
     )
 
 
-def _arrow_column(what: str, name: object, column: Any) -> pa.Array:
-    """One column as Arrow has it."""
+def _arrow_column(
+    what: str,
+    name: object,
+    column: Any,
+    declared: Column | None = None,
+    are_rows: bool = False,
+) -> tuple[pa.Array, dict[int, str]]:
+    """One column as Arrow has it, and the rows whose values do not fit what it is declared as.
+
+    A column that was given as a whole and has no value that fits is of a wrong type.
+    """
     kind = getattr(column, "dtype", None)
     from_pandas = None
     if type(column).__module__.split(".")[0] == "pandas" and isinstance(kind, np.dtype):
@@ -264,20 +292,36 @@ def _arrow_column(what: str, name: object, column: Any) -> pa.Array:
             f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
             'column.astype(column.dtype.newbyteorder("="))'
         )
+    made = None
     try:
-        return _exactly(column, pa.array(column, from_pandas=from_pandas))
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
-        raise InputError(
-            f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
-            "per column, of integers, floats, bools, strings or times that Arrow has"
-        ) from None
+        made = _exactly(column, pa.array(column, from_pandas=from_pandas))
+        if declared is None or not is_of_objects(column) or is_taken(column, made, declared):
+            return made, {}
+    except _NO_COLUMN as error:
+        if not is_of_objects(column):
+            raise _no_array(what, name, column, error) from None
+    try:
+        if declared is None:
+            return pa.array(list(map(plain, column))), {}
+        found, wrong = fitting_values(column, str(name), declared)
+    except _NO_COLUMN as error:
+        raise _no_array(what, name, column, error) from None
+    is_wrong_type = not are_rows and made is not None and len(wrong) == len(found)
+    return (made, {}) if is_wrong_type else (found, wrong)
+
+
+def _no_array(what: str, name: object, column: Any, error: Exception) -> InputError:
+    kind = getattr(column, "dtype", None)
+    found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
+    return InputError(
+        f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array per "
+        "column, of integers, floats, bools, strings or times that Arrow has"
+    )
 
 
 def _exactly(column: Any, made: pa.Array) -> pa.Array:
     """What Arrow has made of Python's objects, where it goes by their text or cuts them off."""
-    is_array = isinstance(column, np.ndarray) and column.dtype == object
-    if not is_array and not isinstance(column, list | tuple):
+    if not is_of_objects(column):
         return made
     if pa.types.is_decimal(made.type):
         return pa.array([plain(value) for value in column])

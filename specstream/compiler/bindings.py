@@ -35,8 +35,11 @@ def look_up(function: types.FunctionType, name: str) -> Any:
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 
-def bindings_of(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Binding]]:
-    """The local names, and of those that are assigned in one place only what they are given."""
+def bindings_of(
+    tree: ast.FunctionDef,
+) -> tuple[frozenset[str], dict[str, Binding], dict[str, list[Binding]]]:
+    """The local names, of those that are assigned in one place only what they are given, and all
+    that others are."""
     counts: dict[str, int] = {}
     places: dict[str, list[Binding]] = {}
 
@@ -89,7 +92,7 @@ def bindings_of(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Bindin
         for name, given in places.items()
         if counts.get(name) == len(given) and all(one == given[0] for one in given)
     }
-    return frozenset(counts), single
+    return frozenset(counts), single, places
 
 
 def _place_parts(

@@ -80,6 +80,7 @@ class EventAlone(Operations, Calls):
         found: what is known of each expression that was asked about.
         truths: expressions of which only the truth is lifted.
         bindings: the names that are assigned in one place.
+        places: all that names are assigned.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class EventAlone(Operations, Calls):
         self.parse = parse
         self.found: dict[ast.expr, Found] = {}
         self.truths: set[ast.expr] = set()
-        self.locals, self.bindings = bindings_of(source.tree)
+        self.locals, self.bindings, self.places = bindings_of(source.tree)
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
         self.constants: dict[int, tuple[Any, bool, Type]] = {}

@@ -19,6 +19,7 @@ import numpy as np
 from specstream.columns.instants import when
 from specstream.compiler import library_types as library
 from specstream.compiler import value_types as of
+from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.bindings import MISSING
 from specstream.compiler.check import (
     FORBIDDEN_CALLS,
@@ -37,7 +38,8 @@ from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
-from specstream.compiler.own_values import OWN_CLASSES, is_of_time, own_type
+from specstream.compiler.own_values import OWN_CLASSES, is_of_column, is_of_time, own_type
+from specstream.compiler.shown_parameters import shown_in
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
@@ -271,12 +273,18 @@ class Calls(Expressions):
         is_own = self.give_own(node, function, parts)
         if keeps(function, self.parse):
             return here
-        if not is_own and self.returns.compiles(source, given, is_of_numbers):
+        is_shown = not is_own and self.is_shown(source, given)
+        if not (is_own or is_shown) and self.returns.compiles(source, given, is_of_numbers):
             return here
         types_given = {
             name: own_type(one.type) if is_own else one.type for name, one in given.items()
         }
         return self.joined(parts, self.returns.of_bound(function, types_given), False)
+
+    def is_shown(self, source: FunctionSource, given: dict[str, Found]) -> bool:
+        """Whether it makes a text of a date, time or decimal, which is left to Python."""
+        names = {name for name, one in given.items() if is_of_column(of.required(one.type))}
+        return bool(names) and bool(names & shown_in(source.tree, source.original, self.parse))
 
 
 def _is_of_numbers(cls: type) -> bool:

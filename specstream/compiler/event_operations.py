@@ -83,7 +83,10 @@ class Operations(Expressions):
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.bound | right.bound)
         self.meet([node.left, node.right])
-        self.check_operation(node)
+        if isinstance(node.op, ast.Mod) and left.type == STR:
+            self.fill_in(node.right)
+        else:
+            self.check_operation(node)
         types = [of.required(self.type_here(one)) for one in (node.left, node.right)]
         given = library.operation(node.op, *types)
         given = _moved(node.op, *types) or of.computed(given, *types)

@@ -98,7 +98,8 @@ def form_of(
             "columns"
         )
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, made)))
+    body = ast.copy_location(ast.Lambda(arguments, made), node)
+    function = ast.fix_missing_locations(ast.Expression(body))
     text = ast.unparse(node)
     compiled = eval(compile(function, filename, "eval"), {})
     # Of the parts as they were written more is known than of copies.

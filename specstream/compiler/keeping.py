@@ -34,7 +34,7 @@ def keeps(
         tree = parse(function).tree
     except Exception:  # of which nothing can be known
         return False
-    local, _ = bindings_of(tree)
+    local, *_ = bindings_of(tree)
     shared = set(_defaults(function))
 
     def is_kept(node: ast.AST) -> bool:

@@ -22,19 +22,16 @@ from specstream.compiler.found import Found
 from specstream.compiler.joined_strings import as_joined
 from specstream.compiler.lifted_lists import Guard
 from specstream.compiler.lifted_loops import at_place as _at
-from specstream.compiler.lifted_values import Shape
-from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
+from specstream.compiler.own_texts import TOLD, OwnTexts
 from specstream.compiler.own_values import as_number
 from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["LiftedFunction"]
 
-_TOLD = Shape((), is_tuple=False, is_seen=False)
 
-
-class LiftedFunction(LiftingRefusals):
+class LiftedFunction(OwnTexts):
     """Lifts out of one function."""
 
     def lift(self) -> dict[str, Any]:
@@ -180,8 +177,14 @@ class LiftedFunction(LiftingRefusals):
     def said(self, node: ast.expr) -> ast.expr:
         """What an exception is made of. The oracle makes it, with formatted strings of anything."""
         self.says = True
+        if self.says_own(node):
+            self.says = False
+            return self.own_said(node)
+        form = as_joined(node, self.is_str, self.is_text)
         if self.lifting.analysis.catches:
             node = self.formatted(node)
+        elif form is not None and any(map(self.is_own, form.values)):
+            node = form
         if isinstance(node, ast.JoinedStr) and not self.is_of_python(node):
             node = copy.copy(node)
             node.values = list(map(self.said, node.values))
@@ -413,7 +416,7 @@ class LiftedFunction(LiftingRefusals):
             return self.in_place(node)
         if self.says and found is not None and self.is_told(found):
             self.drop_assigned(node)
-            return _at(self.check(self.derive(node, _TOLD)), node)
+            return _at(self.check(self.derive(node, TOLD)), node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)
             given = BOOL if node in self.alone.truths else found.type
@@ -436,6 +439,8 @@ class LiftedFunction(LiftingRefusals):
         made = copy.copy(node)
         if isinstance(node, ast.Call) and self.is_emit(node.func):
             return self.emitted(node)
+        if isinstance(node, ast.Call):
+            self.check_given(node)
         if isinstance(node, ast.IfExp):
             assert isinstance(made, ast.IfExp)
             made.test = self.rewritten(node.test)
@@ -515,17 +520,9 @@ class LiftedFunction(LiftingRefusals):
         """The formatted string that a value is, if it is one of more than the event."""
         found = self.alone.of(node)
         if isinstance(node, ast.JoinedStr):
-            own = [part for part in node.values if self.is_own(part)]
-            if own and found.depends == EVENT:
+            if found.depends == EVENT and any(map(self.is_own, node.values)):
                 return None
-            if own:
-                text = ast.unparse(ast.JoinedStr([own[0]]))
-                self.refuse(
-                    node,
-                    f"{text} shows a date or time, and the rest of it is of the state",
-                    f"give it a name first, text = {text}, and put {{text}} in its place",
-                )
-            return node if found.compiled is None else None
+            return self.with_own_shown(node) if found.compiled is None else None
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         is_caught = bool(names & self.caught)
         if found.depends != STATE and not is_caught:
@@ -534,11 +531,7 @@ class LiftedFunction(LiftingRefusals):
         if form is None and is_caught and not isinstance(node, ast.Name):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)
-        return form
-
-    def is_own(self, part: ast.expr) -> bool:
-        """Whether a part of a formatted string shows a date or a time as Python's own."""
-        return isinstance(part, ast.FormattedValue) and part.value in self.alone.own
+        return None if form is None else self.with_own_shown(form)
 
     def names_only_emitted(self, tree: ast.FunctionDef) -> frozenset[str]:
         """Names that are assigned in one place, and read nowhere but as values in calls of emit."""

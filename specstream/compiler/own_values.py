@@ -27,7 +27,7 @@ from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 
 __all__ = [
-    *("OWN_CLASSES", "OwnValues", "as_number", "counts"),
+    *("OWN_CLASSES", "OwnValues", "as_number", "counts", "is_of_column", "named_of"),
     *("is_counted", "is_of_time", "of_constant", "own_type"),
 ]
 
@@ -55,11 +55,21 @@ def is_counted(column: Column) -> bool:
 
 def own_type(given: Type) -> Type:
     """A type with Python's own in place of the numbers of columns."""
-    if given.counts is not None and not given.is_computed:
+    if is_of_column(given):
         return _own_of(given.counts)
     if not given.of:
         return given
     return replace(given, of=tuple(map(own_type, given.of)))
+
+
+def is_of_column(given: Type) -> bool:
+    """Whether a type is that of a number as it stands in a column of dates, times or decimals."""
+    return given.counts is not None and not given.is_computed
+
+
+def named_of(given: Type) -> str:
+    """What a number of such a column is, in a message."""
+    return _named(own_type(given))
 
 
 def is_of_time(spec: ast.expr | None) -> bool:
@@ -126,7 +136,11 @@ def _has_own(given: Type) -> bool:
 
 
 def _has_counted(given: Type) -> bool:
-    return any(one.counts is not None and not one.is_computed for one in _parts(given))
+    return any(map(is_of_column, _parts(given)))
+
+
+def _is_decimal(given: Type) -> bool:
+    return given.counts is not None and pa.types.is_decimal(given.counts.arrow)
 
 
 def _holds_own(value: Any) -> bool:
@@ -167,10 +181,23 @@ class OwnValues(ABC):
         given = self.of(node).type
         return own_type(given) if node in self.own else given
 
+    def is_counted(self, node: ast.expr) -> bool:
+        """Whether an expression gives a number of a column of dates, times or decimals, or
+        Python's own."""
+        return _has_counted(self.of(node).type) or node in self.own
+
     def make_own(self, node: ast.expr) -> None:
         """Lets an expression give Python's own values."""
         if _has_counted(self.of(node).type):
             self.own.add(node)
+
+    def fill_in(self, node: ast.expr) -> None:
+        """What stands behind the % of a text: of a decimal, %.2f and %d ask for another number than
+        that of its column. Dates and times have none."""
+        for one in node.elts if isinstance(node, ast.Tuple) else [node]:
+            parts = _parts(self.of(one).type)
+            if self.of(one).depends < STATE and any(map(_is_decimal, parts)):
+                self.make_own(one)
 
     def ask(self, node: ast.Attribute) -> None:
         """What an attribute or method is asked of: a number has but a few."""

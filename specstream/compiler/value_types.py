@@ -181,9 +181,18 @@ def computed(of: Type, *parts: Type) -> Type:
     )
 
 
+def _is_alike(one: Type, other: Type) -> bool:
+    """Whether two numbers count the same, of one column or of two."""
+    if counted(one) == counted(other):
+        return True
+    of_both = one.counts is not None and other.counts is not None
+    is_plain = not one.is_computed and not other.is_computed
+    return bool(of_both and is_plain and one.counts.arrow == other.counts.arrow)
+
+
 def _join(one: Type, other: Type) -> Type:
     if one == other == INT:
-        return one if counted(one) == counted(other) else computed(INT, one, other)
+        return one if _is_alike(one, other) else computed(INT, one, other)
     if {one, other} == {INT, FLOAT}:
         return FLOAT
     same = one.name == other.name and one.cls == other.cls and len(one.of) == len(other.of)

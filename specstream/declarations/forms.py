@@ -72,6 +72,13 @@ class Form:
         """Of a row that its parts take."""
         return self.count + (ERROR_WORDS - 1) * len(self.errors)
 
+    @property
+    def where(self) -> str:
+        """Its place in the source, and it."""
+        code: Any = getattr(self.function, "__code__", None)
+        line = f"{code.co_filename}:{code.co_firstlineno}: " if code is not None else ""
+        return line + self.text
+
     def place(self, part: int) -> int:
         """Which of these words a part begins with."""
         return part + (ERROR_WORDS - 1) * sum(one < part for one in self.errors)

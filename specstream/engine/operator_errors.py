@@ -70,13 +70,13 @@ def _compiled_failure(
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
         return error
-    asks = any(form.errors for form in operator.program.forms)
-    if asks and not parts.options.is_ordered:  # on a state that holds half of it
+    asking = [form for form in operator.program.forms if form.errors]
+    if asking and not parts.options.is_ordered:  # on a state that holds half of it
         failure = SpecstreamError(
             f"operator {parts.name!r}: event {_key(events, row, first)} emits the text of an "
-            f"exception that Python alone knows, and execution={parts.options.execution!r} cannot "
-            "ask for it, as it keeps no undo log: the state may hold half of the event. Make a new "
-            'engine, with execution="ordered"'
+            f"exception that Python alone knows ({', '.join(one.where for one in asking)}), and "
+            f"execution={parts.options.execution!r} cannot ask for it, as it keeps no undo log: "
+            'the state may hold half of the event. Make a new engine, with execution="ordered"'
         )
     else:
         failure = SpecstreamError(

@@ -114,6 +114,14 @@ class Options:
                 'execution="locked" is there to compare compiled code with locks; expected another '
                 "execution. One with a lock around it all is horizon=0, or speculate=False"
             )
+        asking = next((form for form in self.operator.program.forms if form.asking), None)
+        if asking is not None and not self.is_ordered:
+            raise ConfigurationError(
+                f"operator {self.operator.name!r} emits what Python alone knows of an exception "
+                f"({asking.where}), and execution={self.execution!r}, which undoes nothing, cannot "
+                "ask for it: emit str(error) of an exception that the operator raises itself; or "
+                'expected execution="ordered": leave it out'
+            )
         self._check_speculation()
         # Where none is known, events are told apart by another column than that of their source.
         known, given = self.operator.sources, list(self.sources)

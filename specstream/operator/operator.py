@@ -359,7 +359,7 @@ class Operator:
             more: names of columns beside those of its events.
             source: what all rows are of, where somebody says so.
         """
-        return as_table(data, what, (*self.event.names, *more))
+        return as_table(data, what, (*self.event.names, *more), self.event)
 
     def source_column(self, given: str | None) -> str | None:
         """The column that names each event's source.

@@ -41,7 +41,7 @@ def events_table(
         (name,) = sources
         if isinstance(data, Mapping) and list(data) == [name] and name not in wanted:
             data = data[name]
-        return as_table(data, what, wanted)
+        return as_table(data, what, wanted, plan.event)
     if source in sources and not _is_inside(plan, data):
         data = {source: data}
     if not (isinstance(data, Mapping) and data and SOURCE not in data):

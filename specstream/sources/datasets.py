@@ -177,8 +177,15 @@ class DatasetSource(Source):
         done = self._done - rest.num_rows
         path = _path(self._fragments[self._number])
         position = {"number": self._number, "path": path, "rows": done}
-        which = f"rows {done - table.num_rows} to {done - 1}"
-        return Rows(table, position, f"{which} of {path or self.name}")
+        first = done - table.num_rows
+        which = f"rows {first} to {done - 1}"
+        where = f"file {path!r}" if path else self.name
+        return Rows(
+            table,
+            position,
+            f"{which} of {path or self.name}",
+            lambda row: f"row {first + row} of {where}",
+        )
 
     def _cannot_be_read(self, fragment: Any, error: Exception) -> SourceError:
         path = _path(fragment)

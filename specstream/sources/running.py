@@ -28,6 +28,7 @@ from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint, Recorded
 from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.stream_options import listing
+from specstream.columns.rejected_rows import RowError
 from specstream.declarations.options import instance
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, SnapshotError
@@ -137,8 +138,13 @@ class SourceFeed:
             try:
                 runner.run(Batch(batch_id, OF_SOURCES, rows.table, reading, position=position))
             except Exception as error:
-                error.add_note(f"raised by batch {batch_id}: {rows.place}")
-                raise
+                note = f"raised by batch {batch_id}: {rows.place}"
+                if not isinstance(error, RowError) or rows.row is None:
+                    error.add_note(note)
+                    raise
+                told = error.at(rows.row(int(error.wrong.argmax())))
+                told.add_note(note)
+                raise told from None
             source.commit(rows.position)
 
     def close(self) -> None:

@@ -77,11 +77,13 @@ class Rows(NamedTuple):
         table: the rows; none: nothing has come yet.
         position: the source's, behind them.
         place: which rows they are, for messages.
+        row: what one of them calls itself in a message, by its number among them; None: by that.
     """
 
     table: pa.Table
     position: Position = None
     place: str = ""
+    row: Callable[[int], str] | None = None
 
 
 class Source(abc.ABC):

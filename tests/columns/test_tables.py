@@ -167,7 +167,7 @@ class Broken:
         (pl.DataFrame(COLUMNS).lazy(), r"LazyFrame of polars, .* before \.collect\(\)"),
         (pl.Series("i", [1, 2]), "the Series gives no table"),
         (Broken(), "the Broken gives no table .*the connection was closed"),
-        ([{"i": 1}, {"i": "a"}], "column 'i' is no column of a table"),
+        ([{"i": 1}, {"i": "a"}], "row 1: column 'i' is 'a'; expected int"),
         ([{1: 1}], "the columns are no table"),
     ],
 )

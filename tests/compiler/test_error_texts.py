@@ -9,6 +9,7 @@ PYTEST_DONT_REWRITE: the assertions of operators are their own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -365,3 +366,44 @@ def test_other_uses_of_a_caught_exception_are_refused(
 ) -> None:
     with pytest.raises(ss.CompileError, match=said):
         ss.Engine(declared(function))
+
+
+class Popped(ss.State):
+    n = ss.scalar(int)
+    values = ss.list(int)
+    seen = ss.dict(str, int)
+
+
+@pytest.mark.parametrize("execution", ["log_free", "locked"])
+def test_what_undoes_nothing_cannot_ask_for_texts(execution: Any) -> None:
+    """Where it is certain the engine is refused, and else the event says at which line it is."""
+
+    @ss.operator(state=Popped, event={"s": str}, emits={"v": str})
+    def arguments(state, event, emit):
+        try:
+            state.n += state.seen[event.s]
+        except KeyError as error:
+            emit(f"{error.args[0]}")
+
+    line = arguments.function.__code__.co_firstlineno + 5
+    where = rf"operator 'arguments'.*{Path(__file__).name}:{line}: .*leave it out"
+    with pytest.raises(ss.ConfigurationError, match=where):
+        ss.Engine(arguments, execution=execution)
+    with ss.Engine(arguments) as engine:
+        assert engine.process({"s": ["a"]})["v"].to_pylist() == ["a"]
+
+    @ss.operator(state=Popped, event={"s": str}, emits={"v": str})
+    def popping(state, event, emit):
+        try:
+            if event.s == "key":
+                state.n += state.seen[event.s]
+            state.n += state.values.pop()
+        except (KeyError, IndexError) as error:
+            emit(str(error))
+
+    line = popping.function.__code__.co_firstlineno + 7
+    with ss.Engine(popping, threads=1, execution=execution) as engine:
+        assert engine.process({"s": ["key"]})["v"].to_pylist() == ["'key'"]
+        where = rf"operator 'popping'.*{Path(__file__).name}:{line}: .*execution=\"ordered\""
+        with pytest.raises(ss.SpecstreamError, match=where):
+            engine.process({"s": ["a"]})

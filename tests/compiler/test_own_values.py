@@ -69,6 +69,28 @@ def month(day):
     return day.month
 
 
+def shown(value):
+    return f"<{value}> {value!r}"
+
+
+def shown_in_turn(value):
+    return shown(value) + "!"
+
+
+def positive(value):
+    if value <= 0:
+        raise ValueError(f"not positive: {value}")
+
+
+def tell(emit, value, n):
+    emit(f"{value} {n}")
+
+
+@ss.pure
+def pure_shown(day, paid) -> str:
+    return f"{day} {paid:.1f} " + str(paid)
+
+
 @ss.pure
 def pure_free(day) -> bool:
     return day in DAYS
@@ -120,8 +142,8 @@ ROWS: list[dict[str, Any]] = [
         "local": datetime.datetime(2024, 3, 30, 12 + at, tzinfo=ZoneInfo("Europe/Berlin")),
         "plain": datetime.datetime(2024, 2, 29, 12, 29 + at),
         "fine": AT + (at - 1) * HOUR,
-        "paid": Decimal(at * 25) / 100,
-        "exact": Decimal(at * 5000) / 10000,
+        "paid": (Decimal(at * 25) / 100).quantize(Decimal("0.01")),
+        "exact": (Decimal(at * 5000) / 10000).quantize(Decimal("0.0001")),
         "k": at,
         "w": "2024-02-29",
     }
@@ -233,6 +255,75 @@ isinstance(event.day, datetime.date)
 str(event.at - CUT)
 """
 
+# Texts, of the event alone and beside the state.
+TEXTS = """
+str(event.day)
+str(event.other)
+str(event.at)
+str(event.local)
+str(event.plain)
+str(event.fine)
+str(event.paid)
+repr(event.day)
+repr(event.at)
+repr(event.local)
+repr(event.exact)
+format(event.paid)
+format(event.day, "")
+f"{event.day} {event.other} {event.at} {event.paid}"
+f"{event.paid:.1f} {event.paid:>8} {event.paid:,} {event.exact:08.3f} {event.day:%d.%m.}"
+f"{event.day!r:>30} {event.paid!s:>6} {event.paid=}"
+f"{event.day} {event.paid:.1f} {event.other} {state.n} {event.at:%H:%M} {event.plain}"
+"{} {:>8} {}".format(event.day, event.paid, event.other)
+"{0} {n}".format(event.paid, n=state.n)
+"%s %.1f %d %s" % (event.day, event.paid, event.paid, event.k)
+"%s %s %d" % (event.at, event.paid, state.n)
+"%.2f" % event.paid
+" ".join(map(str, (event.day, event.paid)))
+",".join(f"{one:>8}" for one in sorted([event.paid, event.paid + Decimal(1)]))
+" ".join([repr(one) for one in (event.day, event.other)])
+str((event.day, event.k, event.paid))
+str({"day": event.day, "paid": [event.paid]})
+"on " + str(event.day) + "!"
+"on " + str(event.day) + ", " + str(state.n)
+str(event.paid).replace(".", ",")
+str(event.other or event.day)
+f"{event.other if event.other is not None else event.day} {state.n}"
+f"{event.paid if event.k > 1 else 0}"
+f"{min(event.day, DAY)} {max(event.paid, FREE)}"
+shown(event.day)
+shown(event.paid)
+shown_in_turn(event.at)
+pure_shown(event.day, event.paid)
+"""
+TEXT_STATEMENTS = """
+day, paid = event.day, event.paid
+emit(f"{day} {paid}")
+emit(f"{day} {paid} {state.n}")
+text = f"{event.at:%H} {paid} {state.n}"
+emit(text)
+for n in range(2):
+    emit(f"{day} {n} {state.n}")
+for one in (str(event.day), str(event.other)):
+    emit(f"{one} {state.n}")
+if event.k > 1:
+    chosen = str(event.paid)
+else:
+    chosen = f"{event.day}"
+emit(f"{chosen} {state.n}")
+try:
+    if event.k:
+        raise ValueError(f"no {event.day} {event.paid:.1f} {state.n}")
+    emit("none")
+except ValueError as error:
+    emit(str(error))
+try:
+    positive(event.paid)
+    emit("positive")
+except ValueError as error:
+    emit(f"{error}")
+"""
+
 STATEMENTS = """
 d = event.day
 emit(1, int(d == DAY))
@@ -329,6 +420,53 @@ REFUSED = [
 ]
 
 
+# What shows a text that compiled code would have to choose, and what the message says to write.
+NOT_SHOWN = [
+    (
+        "for x in (event.day, event.other):\n    emit(f'{x} {state.n}')",
+        "like str(event.x), or write x + 0",
+        "for x in (str(event.day), str(event.other)):\n    emit(f'{x} {state.n}')",
+    ),
+    (
+        "if state.n > 3:\n    x = event.paid\nelse:\n    x = event.paid\nemit(f'{x}')",
+        "x may be a Decimal of the event",
+        "if state.n > 3:\n    x = str(event.paid)\nelse:\n    x = str(event.paid)\nemit(f'{x}')",
+    ),
+    (
+        "emit(f'{event.day if state.n > 3 else DAY}')",
+        "may be a date of the event where it is shown",
+        "emit(f'{str(event.day) if state.n > 3 else str(DAY)}')",
+    ),
+    (
+        "rows = [(event.day, 1)]\nfor day, n in rows:\n    emit(f'{day} {n}')",
+        "day may be a date of the event",
+        "rows = [(str(event.day), 1)]\nfor day, n in rows:\n    emit(f'{day} {n}')",
+    ),
+    (
+        "tell(emit, event.paid, state.n)",
+        "tell() shows 'value' as a text, and event.paid is a Decimal",
+        "tell(emit, str(event.paid), state.n)",
+    ),
+    (
+        "def say(x, n):\n    emit(f'{x} {n}')\nsay(event.day, state.n)",
+        "give it the text, str(event.day)",
+        "def say(x, n):\n    emit(f'{x} {n}')\nsay(str(event.day), state.n)",
+    ),
+    (
+        "emit('%d %d' % (event.paid, state.n))",
+        "text = '%d' % event.paid",
+        "text = '%d' % event.paid\nemit(f'{text} {state.n}')",
+    ),
+    (
+        "try:\n    if event.k:\n        raise ValueError(event.day)\n    emit('-')\n"
+        "except ValueError as error:\n    emit(str(error))",
+        "make it of the text, str(event.day)",
+        "try:\n    if event.k:\n        raise ValueError(str(event.day))\n    emit('-')\n"
+        "except ValueError as error:\n    emit(str(error))",
+    ),
+]
+
+
 def lines(text: str) -> list[str]:
     return [one for one in text.strip().split("\n") if one]
 
@@ -384,6 +522,95 @@ def test_statements_give_what_python_gives(tmp_path: Path) -> None:
     assert found == python_rows(vars(module), text)
 
 
+def test_texts_of_an_event_are_those_of_python(tmp_path: Path) -> None:
+    written = lines(TEXTS)
+    text = "def process(state, event, emit):\n    emit(\n"
+    text += "".join(f"        {one},\n" for one in written) + "    )\n"
+    module = load(HEADER + text, "own_texts", tmp_path)
+    emits = {f"c{at}": str for at in range(len(written))}
+    operator = ss.operator(state=module.State, event=EVENT, emits=emits)(module.process)
+    found = given(operator)
+    for at, one in enumerate(written):
+        wanted = python_rows(vars(module), f"emit({one})")
+        assert [row[f"c{at}"] for row in found] == wanted, one
+
+
+def test_texts_under_names_and_in_exceptions_are_those_of_python(tmp_path: Path) -> None:
+    found = of_statements(TEXT_STATEMENTS.strip(), "own_text_statements", tmp_path)
+    assert found[0] == found[1]
+
+
+def of_statements(text: str, name: str, folder: Path) -> tuple[list[Any], list[Any]]:
+    """What an operator emits, and what Python does."""
+    body = "".join(f"    {line}\n" for line in text.split("\n"))
+    module = load(f"{HEADER}def process(state, event, emit):\n{body}", name, folder)
+    made = ss.operator(state=module.State, event=EVENT, emits={"v": str})(module.process)
+    return [row["v"] for row in given(made)], python_rows(vars(module), text)
+
+
+def test_a_number_that_was_worked_with_is_shown_as_one() -> None:
+    """As it is an int, and so is one that is kept; so are formats of ints."""
+
+    def worked(state, event, emit):
+        state.n = event.day
+        x = event.paid
+        x += 1
+        tomorrow = event.day + 1
+        emit(f"{event.day + 1} {tomorrow} {event.paid * 2} {-event.paid} {event.day - event.day}")
+        emit(f"{state.n} {x} {event.paid:05d} {event.day:d} {event.day:.1f} {tomorrow} {state.n}")
+
+    event = {"day": datetime.date, "paid": ss.decimal(2)}
+    operator = ss.operator(state=Shown, event=event, emits={"v": str})(worked)
+    table = {"day": [datetime.date(2024, 2, 29)], "paid": [Decimal("-1.50")]}
+    with ss.Engine(operator, threads=2) as engine:
+        rows = [row["v"] for row in engine.process(table).to_pylist()]
+    assert rows == ["19783 19783 -300 150 0", "19782 -149 -0150 19782 19782.0 19783 19782"]
+    assert [row["v"] for row in operator.run_sequential(table).output.to_pylist()] == rows
+
+
+def test_what_is_raised_of_dates_says_what_python_says() -> None:
+    def raising(state, event, emit):
+        if event.k == 1:
+            raise KeyError(event.day, event.paid)
+        if event.k == 2:
+            raise ValueError("%s %.1f %d" % (event.day, event.paid, state.n))  # noqa: UP031
+        assert event.k == 3, f"{event.paid} {state.n}"
+        raise ValueError(event.paid)
+
+    event = {"day": datetime.date, "paid": ss.decimal(2), "k": int}
+    operator = ss.operator(state=Shown, event=event, emits={"v": str})(raising)
+    count = 4
+    table = {
+        "day": [datetime.date(2024, 2, 29)] * count,
+        "paid": [Decimal("-1.50")] * count,
+        "k": [1, 2, 3, 4],
+    }
+    with ss.Engine(operator, threads=2, errors="side") as engine:
+        engine.process(table)
+        failed = engine.failed_events()
+    assert failed is not None
+    assert failed["message"].to_pylist() == [
+        "(datetime.date(2024, 2, 29), Decimal('-1.50'))",
+        "2024-02-29 -1.5 0",
+        "-1.50",
+        "-1.50 0",
+    ]
+    sequential = operator.run_sequential(table, errors="side").failed_events
+    assert sequential is not None
+    assert sequential["message"].to_pylist() == failed["message"].to_pylist()
+
+
+def test_texts_that_compiled_code_would_choose_are_refused(tmp_path: Path) -> None:
+    advised = []
+    for at, (wrong, said, right) in enumerate(NOT_SHOWN):
+        with pytest.raises(ss.CompileError) as caught:
+            of_statements(wrong, f"not_shown{at}", tmp_path)
+        assert said in str(caught.value), wrong
+        advised.append(right)
+    found, wanted = of_statements("\n".join(advised), "shown_instead", tmp_path)
+    assert found == wanted
+
+
 def test_what_has_no_answer_is_refused_with_what_to_write(tmp_path: Path) -> None:
     advised = []
     for at, (wrong, said, right) in enumerate(REFUSED):
@@ -413,7 +640,7 @@ def test_numbers_of_columns_are_what_they_were(tmp_path: Path) -> None:
         "pure_number(event.day)": [
             (one["day"] - datetime.date(1970, 1, 1)).days % 7 for one in ROWS
         ],
-        "int(str(event.paid))": [int(one["paid"] * 100) for one in ROWS],
+        "int(f'{event.paid:d}')": [int(one["paid"] * 100) for one in ROWS],
     }
     text = f"def process(state, event, emit):\n    emit({', '.join(expressions)})\n"
     module = load(HEADER + text, "numbers_of_columns", tmp_path)
@@ -480,12 +707,6 @@ def test_formats_of_dates_and_times_are_pythons() -> None:
     assert failed["message"].to_pylist() == ["no Thursday 3"]
     sequential = operator.run_sequential(table, errors="side")
     assert sequential.output.to_pylist() == rows
-
-    def beside_the_state(state, event, emit):
-        emit(f"{event.day:%Y} {state.n}")
-
-    with pytest.raises(ss.CompileError, match=r"text = f'\{event\.day:%Y\}', and put \{text\}"):
-        ss.operator(state=Shown, event={"day": datetime.date}, emits={"a": str})(beside_the_state)
 
 
 def test_what_two_columns_give_is_asked_as_in_python() -> None:

@@ -27,6 +27,7 @@ import hashlib
 import heapq
 import itertools
 import math
+import operator as comparing
 import struct
 import sys
 import types
@@ -843,23 +844,91 @@ def value_of(value: Any, column: Any) -> Any:
         return float(value) if column.kind == "float" else value
     if isinstance(value, datetime.date):
         return Moment.of(value, column.arrow)
+    if isinstance(value, Decimal):
+        return Amount.of(value, column.arrow)
     return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
 
 
-class Moment(Int):
+class Counting(Int):
+    """The number of a date, time or decimal: shown, compared and asked it is Python's own.
+
+    What is computed of it is an int.
+    """
+
+    own: Any
+    number_formats = "bcdoxX"
+
+    def __str__(self) -> str:
+        return str(self.own)
+
+    def __repr__(self) -> str:
+        return repr(self.own)
+
+    def __format__(self, spec: str) -> str:
+        is_of_number = "%" not in spec and spec[-1:] in [*self.number_formats]
+        return format(int(self) if is_of_number else self.own, spec)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "own":
+            raise AttributeError(name)  # while it is made
+        return getattr(self.own, name)
+
+    def compared(self, how: Callable[[Any, Any], Any], other: Any) -> Any:
+        if isinstance(other, datetime.date | datetime.timedelta | Decimal):
+            return how(self.own, other)
+        return how(int(self), int(other) if isinstance(other, Counting) else other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self.compared(comparing.eq, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.compared(comparing.ne, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.compared(comparing.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.compared(comparing.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.compared(comparing.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.compared(comparing.ge, other)
+
+    __hash__ = int.__hash__
+
+
+class Amount(Counting):
+    """The number of a decimal."""
+
+    @classmethod
+    def of(cls, value: Decimal, arrow: pa.DataType) -> Amount:
+        made = cls(raw(value, arrow))
+        made.own = value.quantize(Decimal(1).scaleb(-arrow.scale))
+        return made
+
+
+class Moment(Counting):
     """The number of a timestamp or a date, which knows what it counts."""
 
     when: datetime.datetime
+    number_formats = "bcdoxXeEfFgGn"
 
     @classmethod
     def of(cls, value: datetime.date, arrow: pa.DataType) -> Moment:
         made = cls(raw(value, arrow))
         zone = zoneinfo.ZoneInfo(getattr(arrow, "tz", None) or "UTC")
+        is_day = pa.types.is_date(arrow)
         if not isinstance(value, datetime.datetime):
             value = datetime.datetime(value.year, value.month, value.day)
         if value.tzinfo is None:
             value = value.replace(tzinfo=datetime.UTC)
         made.when = value.astimezone(zone)
+        has_zone = getattr(arrow, "tz", None) is not None
+        made.own = made.when.date() if is_day else made.when
+        if not is_day and not has_zone:
+            made.own = made.when.replace(tzinfo=None)
         return made
 
 

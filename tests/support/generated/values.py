@@ -25,6 +25,11 @@ BOOLS_OF_THE_EVENT = [
 TEXTS_OF_THE_EVENT = [
     *("event.code.upper()", "name[::-1]", "f'{event.key:>4}|{event.on}'", "event.code + name"),
     *("max(event.code, name)", "event.code.replace('o', 'n')", "event.code.partition('n')[2]"),
+    *("str(event.price)", "f'{event.when}|{event.price:.1f}'", "repr(event.when)"),
+    *(
+        "'%s %s' % (event.price, event.key)",
+        "f'{event.when:%H:%M} {event.price:>9}'",
+    ),
 ]
 
 
