@@ -37,7 +37,7 @@ def why_not_of_event(
     here = [one for one in ast.walk(tree) if getattr(one, "lineno", None) == at]
     asked_of = [part for one in here for part in _asked_of(one, asked)]
     inside = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
-    inside |= {one.id for one in ast.walk(tree) if _is_stored(one)}
+    inside |= set(_stored(tree))
     read = _names(asked_of or here)
     if (of_argument := _of_argument(tree, read, function, at)) is not None:
         return of_argument
@@ -57,7 +57,7 @@ def why_not_of_event(
         alone = [_names([one]) for one in asked_of]
         read = set[str]().union(*(one for one in alone if one & inside <= made | events))
     for name in _made_of(tree, read, made):
-        stores = sum(_is_stored(one) and one.id == name for one in ast.walk(tree))  # type: ignore[attr-defined]
+        stores = _stored(tree).count(name)
         if stores > 1:
             return (
                 f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so that "
@@ -89,8 +89,10 @@ def _of_argument(
     return None
 
 
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _stored(tree: ast.AST) -> list[str]:
+    """Names that something is assigned to, each as often as that is done."""
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return [one.id for one in names if isinstance(one.ctx, ast.Store)]
 
 
 def _made_of(tree: ast.AST, names: set[str], made: set[str]) -> list[str]:
@@ -139,8 +141,7 @@ def _chosen(tree: ast.FunctionDef, part: ast.AST, alone: set[str]) -> list[str] 
     if isinstance(part, ast.Name):
         given = [one for one in ast.walk(tree) if isinstance(one, ast.Assign)]
         values = [one.value for one in given if _is_only(one.targets, part.id)]
-        stores = [one for one in ast.walk(tree) if _is_stored(one) and one.id == part.id]  # type: ignore[attr-defined]
-        if len(stores) > len(values):
+        if _stored(tree).count(part.id) > len(values):
             return None
     texts: list[ast.AST] = []
     while values:
