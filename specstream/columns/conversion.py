@@ -67,8 +67,12 @@ def accepts(column: Column, of: pa.DataType) -> bool:
     return is_text(of) if column.kind == "str" else bool(types.is_boolean(of))
 
 
-def hint(column: Column) -> str:
+def hint(column: Column, of: pa.DataType) -> str:
     """What to do about a column of a type that is not accepted."""
+    if pa.types.is_run_end_encoded(of):
+        decoded = "decode it, pyarrow.compute.run_end_decode(x)"
+        is_enough = accepts(column, of.value_type)
+        return decoded if is_enough else f"{decoded}, and then {hint(column, of.value_type)}"
     if column.kind == "bool":
         return "compare it, so that it becomes a bool"
     return f"cast it to {column.arrow}"

@@ -457,7 +457,7 @@ def fitting(
         _check_nulls(array, name, what, called)
     raise InputError(
         f"{what}: column {shown!r} has type {array.type}; the operator declares "
-        f"{_declared(column, name, shown)}: {hint(column)}"
+        f"{_declared(column, name, shown)}: {hint(column, array.type)}"
     )
 
 
@@ -486,8 +486,8 @@ def _read(
         raise RowError(
             lambda row: (
                 f"{what}: column {shown!r} of type {array.type} does not fit {column.arrow} ({row}:"
-                f" {first}): {hint(column)} yourself, so that you decide what happens to such "
-                'values, or use rejected_rows="side"'
+                f" {first}): {hint(column, array.type)} yourself, so that you decide what happens "
+                'to such values, or use rejected_rows="side"'
             ),
             wrong,
             f"column {name!r} does not fit {column.arrow}",

@@ -91,6 +91,8 @@ _FORBIDDEN_CALLS = {
     "id": "operators see values only",
 }
 
+_TEXTS_OF_CAUGHT = {"str": "str({})", "repr": "repr({})"}
+
 _FORBIDDEN_MODULES = {
     "random": "use event.random(i) or event.random_bits(i), which repeat when the event is rerun",
     "time": "use event.timestamp, which repeats when the event is rerun",
@@ -421,6 +423,8 @@ class Check:
         if node.keywords and any(keyword.arg is None for keyword in node.keywords):
             self.refuse(node, "a call with **", "write the arguments out")
         callee = node.func
+        if node.args and isinstance(node.args[0], ast.Name) and isinstance(callee, ast.Name):
+            self.text_of_caught(node, callee.id, node.args[0])
         if not isinstance(callee, ast.Name | ast.Attribute | ast.Lambda):
             self.refuse(node, "only named functions can be called", "call a function by its name")
         if isinstance(callee, ast.Attribute) and callee.attr == "is_null":
@@ -429,6 +433,22 @@ class Check:
             held = self.static_value(callee.value)
             if isinstance(held, list | dict | set) and not isinstance(callee.value, ast.Attribute):
                 self.refuse(node, *FROZEN)
+
+    def text_of_caught(self, node: ast.Call, called: str, given: ast.Name) -> None:
+        """A text that is asked of a caught exception where none can stand."""
+        name = given.id
+        if name not in self.caught or given in self.raising or isinstance(given, CaughtName):
+            return
+        if called in self.locals or called not in (*_TEXTS_OF_CAUGHT, "type"):
+            return
+        self.refuse(
+            node,
+            f"{called}({name}) is of a caught exception, which is told as text in emit alone, and "
+            "compiled code neither keeps it nor computes with it",
+            f"emit it, emit({_TEXTS_OF_CAUGHT.get(called, 'type({}).__name__').format(name)}), or "
+            "catch each class in a clause of its own and write a text there, like "
+            'state.x = "ValueError"',
+        )
 
     def is_null(self, node: ast.Call) -> None:
         event = self.analysis.event

@@ -9,6 +9,7 @@ the innermost of Numba's words, where they say something that can be put in ours
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import textwrap
@@ -51,6 +52,12 @@ _UNFORESEEN = (
 )
 
 
+# What members of an IntEnum have, which are ints here.
+_OF_MEMBERS = {
+    "name": "of a member of an IntEnum keep the names in a dict of the module, NAMES = {one.value: "
+    "one.name for one in Level}, and write NAMES[x]",
+    "value": "a member of an IntEnum is the int itself: write x",
+}
 _ONE_FIELD = (
     "a name stands for one container: write the branches out, each with its field, like "
     "state.x[key] = 1, or take one dict whose keys say which"
@@ -72,15 +79,38 @@ def translate(error: Exception, program: Program) -> CompileError:
     if problem.startswith("the operator returns"):
         filename, line = _returning(program) or (filename, line)
     if "not of the event alone" in problem:
-        problem, way_out = _of_a_name(program, filename, line) or (problem, way_out)
+        asked = problem.partition(" of a string")[0]
+        problem, way_out = _of_a_name(program, filename, line, asked) or (problem, way_out)
+    if "int here and float elsewhere" in problem or "float here and int elsewhere" in problem:
+        way_out = _of_a_default(program, filename, line) or way_out
     return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
 
 
-def _of_a_name(program: Program, filename: str, line: int) -> tuple[str, str] | None:
+def _of_a_default(program: Program, filename: str, line: int) -> str | None:
+    """What to write where a number that a function has by default is of the other kind in some
+    calls: a float for the default would make floats of the ints of others."""
+    for function, written in program.written.items():
+        if (
+            written.filename != filename
+            or not 0 <= line - written.line < written.text.count("\n") + 1
+        ):
+            continue
+        names = inspect.signature(function).parameters
+        ints = {name: one.default for name, one in names.items() if type(one.default) is int}
+        if ints:
+            given = ", ".join(f"{name}={float(one)}" for name, one in ints.items())
+            return (
+                f"where {function.__name__}() is called with floats, give it a float for its "
+                f"default as well, like {function.__name__}(x, {given})"
+            )
+    return None
+
+
+def _of_a_name(program: Program, filename: str, line: int, asked: str) -> tuple[str, str] | None:
     """Why a string under a name in that line is not taken for the event's, although it is."""
     for function, written in program.written.items():
         if written.filename == filename and 0 <= line - written.line < written.text.count("\n") + 1:
-            return why_not_of_event(written.text, written.line, function.__name__, line)
+            return why_not_of_event(written.text, written.line, function.__name__, line, asked)
     return None
 
 
@@ -155,7 +185,8 @@ def _innermost(text: str) -> tuple[str, str]:
     if found := re.search(r"failed to unpack (.*)", words):
         return f"{found[1]} cannot be taken apart", "several names take a tuple or a row"
     if found := re.search(r"Unknown attribute '(.*)' of type (.*)", words):
-        return f"{found[2]} has no attribute {found[1]!r} in an operator", _RULES
+        problem = f"{found[2]} has no attribute {found[1]!r} in an operator"
+        return problem, _OF_MEMBERS.get(found[1], _RULES) if found[2] == "int64" else _RULES
     if found := re.search(r"found for signature:\s*>>> (\S+?)\((.*)\)", words):
         name = re.sub(r"^(__ss_|update_)", "", found[1])
         if name in ("getitem", "static_getitem"):

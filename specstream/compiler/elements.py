@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import enum
 import functools
 import inspect
 import re
@@ -155,7 +156,10 @@ class Elements(ABC):
         cls = of.required(given).cls
         if cls is None:
             return False
-        return name in self.changed or self.changes_itself(cls, self.source.tree, name, set())
+        is_fixed = issubclass(cls, tuple | enum.Enum)  # all that may change is what it holds
+        return (name in self.changed and not is_fixed) or self.changes_itself(
+            cls, self.source.tree, name, set()
+        )
 
     def changes_itself(self, cls: type, tree: ast.AST, name: str, met: set[str]) -> bool:
         """Whether a function changes an object of a class that it has under a name."""

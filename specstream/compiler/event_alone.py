@@ -257,6 +257,7 @@ class EventAlone(Operations, Calls):
         self.ask(node)
         compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
         given = self.returns.attribute(self.type_here(node.value), node.attr)
+        given = STR if given == ANY and node.attr == "__name__" else given  # of any class
         found = self.held(self.joined([owner], given, compiles))
         return replace(found, is_wide=given == INT and node.attr == "int")
 

@@ -38,7 +38,13 @@ from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
-from specstream.compiler.own_values import OWN_CLASSES, is_of_column, is_of_time, own_type
+from specstream.compiler.own_values import (
+    OWN_CLASSES,
+    as_own,
+    is_of_column,
+    is_of_time,
+    own_type,
+)
 from specstream.compiler.shown_parameters import shown_in
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
@@ -183,6 +189,9 @@ class Calls(Expressions):
             return False
         is_own, never = self.returns.uses_own(function, given)
         if never is not None:
+            ways = [way for one in written if (way := as_own(one, self.of(one).type)) is not None]
+            if ways and not is_own:
+                never = never[0], f"give it Python's own value, {' and '.join(ways)}"
             self.never[node] = never
         if is_own:
             for one in written:

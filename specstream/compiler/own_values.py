@@ -27,7 +27,7 @@ from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 
 __all__ = [
-    *("OWN_CLASSES", "OwnValues", "as_number", "counts", "is_of_column", "named_of"),
+    *("OWN_CLASSES", "OwnValues", "as_number", "as_own", "counts", "is_of_column", "named_of"),
     *("is_counted", "is_of_time", "of_constant", "own_type"),
 ]
 
@@ -98,6 +98,17 @@ def as_number(given: Type) -> str | None:
     if given == _DECIMAL:
         return "make a number of it, like int(x * 100) of cents, or float(x)"
     return None
+
+
+def as_own(node: ast.expr, given: Type) -> str | None:
+    """What to write for a number of a column that Python's own value is wanted of."""
+    column = of.required(given).counts
+    if column is None or of.required(given).is_computed:
+        return None
+    kind, written = _own_of(column), ast.unparse(node)
+    if kind == _DECIMAL:
+        return f"{written} + decimal.Decimal(0)"
+    return f"ss.when({written})" + (".date()" if kind == of.DATE else "")
 
 
 def of_constant(value: Any) -> tuple[str, str] | None:
@@ -207,6 +218,9 @@ class OwnValues(ABC):
                 self.make_own(node.value.left)
                 self.make_own(node.value.right)
                 del self.found[node.value]  # what they give is another thing now
+        computed = _computed_in(of.required(self.type_here(node.value)))
+        if computed is not None and not hasattr(int, node.attr):
+            self.never[node] = _of_computed(computed, ast.unparse(node.value))
 
     def meet(self, nodes: list[ast.expr]) -> None:
         """Expressions whose values meet: of one kind, if one of them is Python's own."""

@@ -419,7 +419,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
                 source = self.source
                 first, inside = source.tree.lineno, source.original.__name__
-                named = why_not_of_event(source.text, first, inside, node.lineno)
+                named = why_not_of_event(source.text, first, inside, node.lineno, callee.attr)
                 self.check.refuse(node, *(named or refusal(callee.attr)))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)

@@ -235,6 +235,11 @@ def _of_arrow(declared: pa.DataType, what: str) -> Column:
         return _TYPES[datetime.date]
     if is_of.is_decimal(of) and not is_of.is_decimal256(of) and 0 <= of.scale < DIGITS:
         return Column("int", pa.decimal128(DIGITS, of.scale))
+    if is_of.is_run_end_encoded(of):
+        raise DeclarationError(
+            f"{what} has Arrow's type {declared}, which is run-end encoded; declare it as what its "
+            f"values are, {of.value_type}, and give it decoded, pyarrow.compute.run_end_decode(x)"
+        )
     raise DeclarationError(
         f"{what} has Arrow's type {declared}; expected integers, floats of 32 or 64 bits, bools, "
         f"strings, timestamps, dates, or decimals with 0 to {DIGITS - 1} digits after the point: "

@@ -10,6 +10,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import specstream as ss
@@ -215,3 +216,20 @@ def test_a_string_that_was_never_met_comes_out_as_null() -> None:
     with ss.Engine(previous, threads=2, horizon=8, chunk=1) as engine:
         output = engine.process({"s": ["a", "b"]})
     assert output["s"].to_pylist() == [None, "literal", "a", "literal"]
+
+
+@pytest.mark.parametrize(
+    ("values", "advised"),
+    [([1, 1, 2], "decode it, pyarrow.compute.run_end_decode(x)"), (["a"], "then cast it to int64")],
+)
+def test_a_run_end_encoded_column_is_to_be_decoded(values: list[object], advised: str) -> None:
+    encoded = pc.run_end_encode(pa.array(values))
+    with ss.Engine(pick) as engine, pytest.raises(ss.InputError) as caught:
+        engine.process(pa.table({"i": encoded}))
+    assert str(caught.value).endswith(advised)
+    with pytest.raises(ss.DeclarationError, match="declare it as what its values are"):
+        ss.operator(state=Last, event={"i": encoded.type}, emits={"i": int}, name="none")(timed)
+    decoded = pc.run_end_decode(encoded)
+    if decoded.type == pa.int64():
+        with ss.Engine(pick) as engine:
+            assert engine.process(pa.table({"i": decoded})).to_pydict() == {"i": values}

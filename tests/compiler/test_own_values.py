@@ -24,6 +24,7 @@ from test_invalid import load
 import specstream as ss
 
 HEADER = """
+import bisect
 import datetime
 import decimal
 import enum
@@ -387,6 +388,12 @@ REFUSED = [
         "event.paid + Decimal(0) == event.exact + Decimal(0)",
     ),
     ("event.at - event.fine > 0", "one of nanoseconds", None),
+    (
+        "state.n + bisect.bisect_right(LISTED, event.day)",
+        "give it Python's own value, ss.when(event.day).date()",
+        None,
+    ),
+    ("abs(event.day - event.day).days", "ss.when(event.x) - ss.when(event.y)", None),
     ("event.at - event.at > HOUR", "ss.when(event.x) - ss.when(event.y)", None),
     (
         "event.paid * 2 == Decimal(1)",

@@ -619,3 +619,49 @@ def test_the_sum_of_no_floats_is_a_float() -> None:
     assert str(expected.output.to_pylist()[0]) == "{'a': -0.0, 'b': -0.0, 'c': -0.0}"
     for path in PATHS:
         assert_identical(run_engine(sums_of_nothing, table, **path), expected)
+
+
+class Span(typing.NamedTuple):
+    lo: int
+    hi: int
+
+    def width(self):
+        return self.hi - self.lo
+
+
+class Kept(ss.State):
+    n = ss.scalar(int)
+    kinds = ss.dict(int, str)
+    met = ss.dict(str, int)
+
+
+def ends(span):
+    return span.lo + span.hi
+
+
+@ss.operator(
+    state=Kept, event={"i": int, "x": float}, emits={"n": int, "name": str, "kind": str, "w": int}
+)
+def reads_what_never_changes(state, event, emit):
+    level = Level(1 if event.i > 1 else 3)
+    state.n += level
+    span = Span(event.i, 9)
+    other = span
+    state.n += ends(span)
+    state.n += other[0] + span.width()
+    state.kinds[event.i] = type(event.x).__name__
+    state.met[type(event.i).__name__] = state.n
+    emit(state.n, level.name, state.kinds[event.i], span.hi + len(state.met))
+
+
+def test_named_tuples_and_members_of_enums_are_read_in_many_places() -> None:
+    """They are no objects that a function changes by adding them to something."""
+    table = TABLE.select(["i", "x"])
+    expected = run_oracle(reads_what_never_changes, table)
+    rows, n = [], 0
+    for i in table["i"].to_pylist():
+        level, span = Level(1 if i > 1 else 3), Span(i, 9)
+        n += level + ends(span) + span[0] + span.width()
+        rows.append({"n": n, "name": level.name, "kind": "float", "w": 10})
+    assert expected.output.to_pylist() == rows
+    assert_identical(run_engine(reads_what_never_changes, table, **PATHS[0]), expected)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 HEADER = """
 import collections
 import datetime
+import enum
 import functools
 import itertools
 import json
@@ -41,6 +42,14 @@ class Account:
 
 
 ACCOUNT = Account()
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+NAMES = {one.value: one.name for one in Level}
 
 
 class Alert(NamedTuple):
@@ -875,5 +884,82 @@ MISTAKES = {
         "'text' is assigned inside of what Python computes",
         "assign it in a statement of its own before: text = ...",
         "text = event.name.strip()\nif text.startswith('a'):\n    state.label = text",
+    ),
+    "a text of the state beside one of the event": Mistake(
+        "a = event.name\nif event.on:\n    a = event.name.lower()\n"
+        "emit(1 if state.label.upper() == a else 0)  # <-",
+        "upper of a string: this one is not of the event alone",
+        "compute what is needed of the event alone",
+        "a = event.name\nif event.on:\n    a = event.name.lower()\n"
+        "emit(1 if state.label == a else 0)",
+        [(0, None), (1, None)],
+    ),
+    "a text under another name": Mistake(
+        "a = event.name\nif event.on:\n    a = event.name.lower()\nz = a\nemit(len(z))  # <-",
+        "'a' is assigned in two places",
+        "give each its own name, like t = a.lower() if event.x else a",
+        "z = event.name.lower() if event.on else event.name\nemit(len(z))",
+        [(3, None), (0, None)],
+    ),
+    "one of two texts": Mistake(
+        "t = 'Ab' if state.total else 'Bcd'\nstate.total += 1\nemit(len(t.lower()))  # <-",
+        "'t' is one of several texts, and which of them is known only when the event runs",
+        "write it of each of them where it is chosen, 'Ab'.lower(...) and 'Bcd'.lower(...)",
+        "t = len('Ab'.lower()) if state.total else len('Bcd'.lower())\nstate.total += 1\nemit(t)",
+        [(3, None), (2, None)],
+    ),
+    "one of two texts, or that of the event": Mistake(
+        "t = 'Ab'\nif state.total:\n    t = 'Bcde'\nstate.total += 1\n"
+        "emit(int(t.startswith('A')))  # <-",
+        "'t' is one of several texts",
+        "'Ab'.startswith(...) and 'Bcde'.startswith(...)",
+        "t = 'Ab'.startswith('A')\nif state.total:\n    t = 'Bcde'.startswith('A')\n"
+        "state.total += 1\nemit(int(t))",
+        [(1, None), (0, None)],
+    ),
+    "the text of a caught exception kept": Mistake(
+        "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError as e:\n"
+        "    state.label = str(e)  # <-\nemit(len(event.name))",
+        "str(e) is of a caught exception, which is told as text in emit alone",
+        'write a text there, like state.x = "ValueError"',
+        "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError:\n"
+        "    state.label = 'ZeroDivisionError'\nemit(1 if state.label else 0)",
+        [(0, None), (1, None)],
+    ),
+    "the class of a caught exception kept": Mistake(
+        "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError as e:\n"
+        "    state.label = type(e).__name__  # <-\nemit(len(event.name))",
+        "type(e) is of a caught exception",
+        "emit it, emit(type(e).__name__), or catch each class in a clause of its own",
+        "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError:\n"
+        "    state.label = 'ZeroDivisionError'\nemit(1 if state.label else 0)",
+        [(0, None), (1, None)],
+    ),
+    "the name of a member that is found by a number": Mistake(
+        "lv = Level(state.total + 1)\nstate.label = lv.name  # <-",
+        "has no attribute 'name' in an operator",
+        "NAMES = {one.value: one.name for one in Level}, and write NAMES[x]",
+        "lv = Level(state.total + 1)\nstate.label = NAMES[lv]\n"
+        "emit(1 if state.label == 'LOW' else 2)",
+        [(1, None), (1, None)],
+    ),
+    "the value of a member that is found by a number": Mistake(
+        "lv = Level(state.total + 1)\nstate.counts[0] = lv.value  # <-",
+        "has no attribute 'value' in an operator",
+        "a member of an IntEnum is the int itself: write x",
+        "lv = Level(state.total + 1)\nstate.counts[0] = lv\nemit(state.counts[0])",
+        [(1, None), (1, None)],
+    ),
+    "a default that is an int among floats": Mistake(
+        "def most(x, k=2):  # <-\n    if x > k:\n        k = x\n    return k\n\n\n"
+        + START
+        + "    emit(most(event.key + state.total), most(event.x + state.price))\n",
+        "k is int here and float elsewhere",
+        "where most() is called with floats, give it a float for its default as well, like "
+        "most(x, k=2.0)",
+        "def most(x, k=2):\n    if x > k:\n        k = x\n    return k\n\n\n"
+        + START
+        + "    emit(most(event.key + state.total), most(event.x + state.price, k=2.0))\n",
+        [(3, 2.5), (2, 2.0)],
     ),
 }
