@@ -17,7 +17,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -202,22 +202,28 @@ class StringTable:
                     found.append(np.unique(codes[:known]))
         return self.texts(np.unique(np.concatenate(found))).drop_null()
 
-    def sweep(self, referred: Iterable[Numbers], since: int | None = None) -> int:
+    def sweep(
+        self, referred: Iterable[Numbers], since: Callable[[], int | None] = lambda: None
+    ) -> int:
         """Drops the strings whose codes are in none of the arrays; how many these were.
 
-        Those stay that were added, or found to be there, in epoch ``since`` or later, where one is
-        given; and those that others add meanwhile, or find to be there.
+        Those stay that others add meanwhile, or find to be there; and those for which that was so
+        in epoch ``since()`` or later. It is called when the sweep has begun, so that whatever it
+        does not know of is added meanwhile; None: these are all.
         """
         wanted = self.track_drops
         codes = ffi.new("int64_t **")
         with self._sweeping():
-            window = -1 if since is None else self.epoch - since
-            lib.ss_strings_sweep_begin(self._table, window)
+            lib.ss_strings_sweep_begin(self._table)
             self.epoch += 1
+            first = since()
+            window = -1 if first is None else self.epoch - 1 - first
             for words in referred:
                 held = np.ascontiguousarray(words).reshape(-1).view(np.int64)
                 lib.ss_strings_mark(self._table, _words(held), len(held))
-            count: int = lib.ss_strings_sweep_end(self._table, codes if wanted else ffi.NULL)
+            count: int = lib.ss_strings_sweep_end(
+                self._table, window, codes if wanted else ffi.NULL
+            )
         if count < 0:
             raise MemoryError("no memory for the strings that stay")
         if wanted and count:

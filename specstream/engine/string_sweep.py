@@ -86,7 +86,7 @@ class StringSweep:
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
         table = self._strings
-        self.dropped += table.sweep(self._roots(rows), self._touched_since())
+        self.dropped += table.sweep(self._roots(rows), self._touched_since)
         self._note_epoch(table.epoch)
         self._left, self._swept_to = len(table), table.mark
         took = time.monotonic() - begin

@@ -75,14 +75,14 @@ int64_t ss_strings_known(struct ss_string_table *table, const int64_t *words, in
                          int64_t *codes);
 
 /* A sweep drops the strings that nobody marks between its begin and its end, but for those that were
- * added or met in between, since the sweep before, or, by `window`, since so many sweeps before that; -1:
- * since this one. One at a time. */
-void ss_strings_sweep_begin(struct ss_string_table *table, int64_t window);
+ * added or met in between. One at a time. */
+void ss_strings_sweep_begin(struct ss_string_table *table);
 /* Words that are the code of a string mark it. */
 void ss_strings_mark(struct ss_string_table *table, const int64_t *words, int64_t count);
-/* How many were dropped; -1: no memory, and nothing has changed. `dropped`, if it is not NULL, gets memory
- * with their codes, for ss_codes_free. */
-int64_t ss_strings_sweep_end(struct ss_string_table *table, int64_t **dropped);
+/* How many were dropped; -1: no memory, and nothing has changed. Those stay as well that were added or met
+ * since the sweep before (window 0), or since so many sweeps before that; not so if it is -1. `dropped`, if
+ * it is not NULL, gets memory with their codes, for ss_codes_free. */
+int64_t ss_strings_sweep_end(struct ss_string_table *table, int64_t window, int64_t **dropped);
 void ss_strings_sweep_abandon(struct ss_string_table *table);
 void ss_codes_free(int64_t *codes);
 

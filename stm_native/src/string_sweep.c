@@ -22,7 +22,7 @@ void ss_codes_free(int64_t *codes)
     free(codes);
 }
 
-void ss_strings_sweep_begin(struct ss_string_table *table, int64_t window)
+void ss_strings_sweep_begin(struct ss_string_table *table)
 {
     pthread_mutex_lock(&table->writer);
     /* Relaxed: changes with the mutex only. Odd: it was left, and this one takes its place. */
@@ -31,7 +31,6 @@ void ss_strings_sweep_begin(struct ss_string_table *table, int64_t window)
     atomic_fetch_add_explicit(&table->sweeps, 1 + odd, memory_order_seq_cst);
     table->epoch = table->epoch == SS_LAST_MARK ? SS_UNMARKED + 1 : table->epoch + 1;
     table->sweep_from = table->next;
-    table->window = window;
     /* Relaxed: an add that sees the one before has begun before this sweep, and looks once more. */
     atomic_fetch_add_explicit(&table->touch, 1, memory_order_relaxed);
     pthread_mutex_unlock(&table->writer);
@@ -111,9 +110,10 @@ struct sweeping {
  * touched 256 sweeps ago looks as if it was now, and stays once more. */
 static bool is_recent(struct ss_string_table *table, struct ss_string *string)
 {
-    /* Relaxed, both: see ss_strings_sweep_begin. */
+    /* Relaxed: see ss_strings_sweep_begin. */
     uint8_t now = (uint8_t)(atomic_load_explicit(&table->touch, memory_order_relaxed) - 1);
-    uint8_t touched = atomic_load_explicit(&string->touched, memory_order_relaxed);
+    /* Sequentially consistent: whoever has touched it and then seen no sweep, did so before this one. */
+    uint8_t touched = atomic_load_explicit(&string->touched, memory_order_seq_cst);
     return table->window >= UINT8_MAX ||
            (table->window >= 0 && (uint8_t)(now - touched) <= table->window);
 }
@@ -280,9 +280,10 @@ static int64_t finish(struct ss_string_table *table, int64_t **dropped)
     return (int64_t)sweeping.dropped;
 }
 
-int64_t ss_strings_sweep_end(struct ss_string_table *table, int64_t **dropped)
+int64_t ss_strings_sweep_end(struct ss_string_table *table, int64_t window, int64_t **dropped)
 {
     pthread_mutex_lock(&table->writer);
+    table->window = window;
     int64_t count = finish(table, dropped);
     end(table);
     return count;

@@ -164,8 +164,9 @@ static uint8_t now_of(struct ss_string_table *table)
 static void touch(struct ss_string *string, uint8_t now)
 {
     /* Stored only where it is another: most strings were touched before. */
+    /* Sequentially consistent: whether there is a sweep is looked at afterwards; see sweep_has_begun. */
     if (atomic_load_explicit(&string->touched, memory_order_relaxed) != now)
-        atomic_store_explicit(&string->touched, now, memory_order_relaxed);
+        atomic_store_explicit(&string->touched, now, memory_order_seq_cst);
 }
 
 /* A new string, which is in no index yet; NULL: no memory. */

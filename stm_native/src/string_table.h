@@ -60,7 +60,7 @@ struct ss_string_table {
     uint64_t chunk_bytes; /* room of all of them */
     uint64_t sweep_from;  /* strings with this number and above are not dropped by the sweep */
     uint8_t epoch;        /* mark of the sweep */
-    int64_t window;       /* of the sweep, see ss_strings_sweep_begin */
+    int64_t window;       /* of the sweep, see ss_strings_sweep_end */
 };
 
 static inline uint64_t ss_string_length(const struct ss_string *string)

@@ -187,7 +187,7 @@ static void sweep(struct dice *dice)
     int64_t words[KINDS], marked = 0, *told;
     uint64_t of = below(dice, 2) == 0 ? 20 : 2;
     int64_t window = (int64_t)below(dice, 4) - 1;
-    ss_strings_sweep_begin(table, window);
+    ss_strings_sweep_begin(table);
     sweeps++;
     for (int64_t kind = 0; kind < KINDS; kind++)
         if (numbers[kind] >= 0 && (uint8_t)(sweeps - 1 - touched[kind]) <= window)
@@ -219,7 +219,7 @@ static void sweep(struct dice *dice)
         ss_strings_sweep_abandon(table);
         return;
     }
-    int64_t dropped = ss_strings_sweep_end(table, &told);
+    int64_t dropped = ss_strings_sweep_end(table, window, &told);
     CHECK(dropped >= 0 && (told == NULL) == (dropped == 0));
     forget(stays, told, dropped);
     ss_codes_free(told);
@@ -229,8 +229,8 @@ static void sweep(struct dice *dice)
 
 static void sweep_all(void)
 {
-    ss_strings_sweep_begin(table, -1);
-    CHECK(ss_strings_sweep_end(table, NULL) > 0);
+    ss_strings_sweep_begin(table);
+    CHECK(ss_strings_sweep_end(table, -1, NULL) > 0);
     CHECK(ss_strings_count(table) == 0);
 }
 

@@ -106,7 +106,7 @@ static void *sweeper(void *argument)
     while (atomic_load(&adding) > 0 || number < 2) {
         int64_t count = 0;
         atomic_fetch_add(&sweeps, 1);
-        ss_strings_sweep_begin(table, -1);
+        ss_strings_sweep_begin(table);
         atomic_fetch_add(&sweeps, 1);
         for (int thread = 0; thread < ADDERS; thread++) {
             int64_t end = atomic_load(&done[thread]);
@@ -114,7 +114,7 @@ static void *sweeper(void *argument)
                 words[count++] = codes[thread][kind];
         }
         ss_strings_mark(table, words, count);
-        CHECK(ss_strings_sweep_end(table, &told) >= 0);
+        CHECK(ss_strings_sweep_end(table, -1, &told) >= 0);
         ss_codes_free(told);
         atomic_fetch_add(&sweeps, 1);
         number++;

@@ -92,9 +92,9 @@ static bool sweeps(void)
     CHECK(ss_strings_add(table, &all, 1, again, &told) == SS_STRINGS_DONE);
     refused = before;
     asked = 0;
-    ss_strings_sweep_begin(table, -1);
+    ss_strings_sweep_begin(table);
     ss_strings_mark(table, codes, FEW);
-    int64_t count = ss_strings_sweep_end(table, &dropped);
+    int64_t count = ss_strings_sweep_end(table, -1, &dropped);
     CHECK(count == -1 || count == ROWS - FEW);
     CHECK((dropped == NULL) == (count == -1));
     ss_codes_free(dropped);

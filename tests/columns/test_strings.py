@@ -281,6 +281,18 @@ def test_a_sweep_that_fails_drops_nothing_and_the_next_one_drops() -> None:
     assert table.strings() == ["b"]
 
 
+def test_what_comes_while_it_is_asked_since_when_strings_stay_stays() -> None:
+    table = StringTable(["a", "b", "c"])
+
+    def since() -> None:
+        table.add("new")
+        table.add("a")
+        # Whoever has added them was not running when this was looked at.
+
+    assert table.sweep([np.array([string_code("c")])], since) == 1
+    assert table.strings() == ["a", "c", "new"]
+
+
 def test_what_is_met_or_added_while_a_sweep_runs_stays() -> None:
     table = StringTable(["a", "b", "c", "d"])
 
