@@ -200,7 +200,8 @@ class Calls(Expressions):
 
     def result(self, node: ast.Call, value: Any) -> Type:
         """What a function that is not the user's gives."""
-        self.meet([*node.args, *(one.value for one in node.keywords)])
+        arguments = [*node.args, *(one.value for one in node.keywords)]
+        self.meet(arguments, are_alike=value in (min, max, sum))
         if value is isinstance and len(node.args) == 2:
             self.ask_class(node)
         given = self.given_types(node)

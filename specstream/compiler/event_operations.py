@@ -54,13 +54,13 @@ class Operations(Expressions):
         compiled = {part.compiled for part in parts}
         same = len(compiled) == 1 and is_scalar(parts[0].compiled)
         mixed = all(part.compiled is not None and is_scalar(part.compiled) for part in parts)
-        self.meet(node.values)
+        self.meet(node.values, are_alike=True)
         given = of.chosen(node.op, [self.type_here(value) for value in node.values])
         return self.joined(parts, given, same or mixed)
 
     def of_IfExp(self, node: ast.IfExp) -> Found:
         test, body, orelse = self.truth(node.test), self.of(node.body), self.of(node.orelse)
-        self.meet([node.body, node.orelse])
+        self.meet([node.body, node.orelse], are_alike=True)
         given = of.join((self.type_here(node.body), self.type_here(node.orelse)))
         compiles = None not in (test.compiled, body.compiled, orelse.compiled)
         found = self.joined([test, body, orelse], given, compiles)
@@ -174,7 +174,7 @@ class Operations(Expressions):
         return self.display(node, of.tuple_of(*(self.of(one).type for one in node.elts)))
 
     def of_List(self, node: ast.List) -> Found:
-        self.meet(node.elts)
+        self.meet(node.elts, are_alike=True)
         return self.display(node, of.list_of(of.join(self.type_here(one) for one in node.elts)))
 
     of_Set = of_List

@@ -215,20 +215,43 @@ class OwnValues(ABC):
         if of.required(self.of(node.value).type) == INT and not hasattr(int, node.attr):
             self.make_own(node.value)
             if isinstance(node.value, ast.BinOp):
-                self.make_own(node.value.left)
-                self.make_own(node.value.right)
-                del self.found[node.value]  # what they give is another thing now
+                self.make_parts_own(node.value)
         computed = _computed_in(of.required(self.type_here(node.value)))
         if computed is not None and not hasattr(int, node.attr):
             self.never[node] = _of_computed(computed, ast.unparse(node.value))
 
-    def meet(self, nodes: list[ast.expr]) -> None:
-        """Expressions whose values meet: of one kind, if one of them is Python's own."""
+    def make_parts_own(self, node: ast.BinOp) -> None:
+        """Lets an operation take Python's own values, so that it gives such a one."""
+        self.make_own(node.left)
+        self.make_own(node.right)
+        del self.found[node]  # what they give is another thing now
+
+    def meet(self, nodes: list[ast.expr], are_alike: bool = False) -> None:
+        """Expressions whose values meet: of one kind, if one of them is Python's own.
+
+        Args:
+            are_alike: whoever has one of the values may have any of them, so that there is nothing
+                to write for one of another kind.
+        """
         if any(self.of(one).depends == STATE for one in nodes):
             return
-        if any(self.has_own(one) for one in nodes):
-            for one in nodes:
-                self.make_own(one)
+        if not any(self.has_own(one) for one in nodes):
+            return
+        for one in nodes:
+            self.make_own(one)
+            if isinstance(one, ast.BinOp) and self.is_difference(one):
+                self.make_parts_own(one)
+            computed = _computed_in(of.required(self.type_here(one)))
+            if are_alike and computed is not None:
+                self.never[one] = _of_computed(computed, ast.unparse(one))
+
+    def is_difference(self, node: ast.expr) -> bool:
+        """Whether it is one of two dates, times or decimals of the event."""
+        return isinstance(node, ast.BinOp) and (
+            isinstance(node.op, ast.Sub)
+            and all(is_of_column(of.required(self.of(one).type)) for one in (node.left, node.right))
+            and node.left not in self.own
+        )
 
     def has_own(self, node: ast.expr) -> bool:
         """Whether an expression gives Python's own values, or a container of such, or with such
@@ -248,7 +271,10 @@ class OwnValues(ABC):
     def check_units(self, node: ast.expr, left: ast.expr, right: ast.expr) -> None:
         """Numbers that count something else are not compared, nor subtracted."""
         one, other = (of.required(self.type_here(part)) for part in (left, right))
-        if None in (one.counts, other.counts) or one.is_computed or other.is_computed:
+        are_differences = self.is_difference(left) and self.is_difference(right)
+        if None in (one.counts, other.counts):
+            return
+        if (one.is_computed or other.is_computed) and not are_differences:
             return
         units = [_unit(given.counts) for given in (one, other)]
         if units[0] == units[1]:
@@ -260,6 +286,8 @@ class OwnValues(ABC):
                 "make Decimals of both, like event.x + decimal.Decimal(0), or declare both with as "
                 "many digits"
             )
+        elif are_differences:
+            way_out = "make durations of both, like ss.when(event.x) - ss.when(event.y)"
         self.never[node] = (
             f"{texts[0]} is a number of {units[0]}, and {texts[1]} one of {units[1]}",
             way_out,

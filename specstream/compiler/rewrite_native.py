@@ -46,6 +46,9 @@ __all__ = ["NativeRewriter"]
 
 SET_ITEM.append(assigned)
 
+# CPython's compiler: so many arguments lie on the stack.
+_MANY = 30
+
 
 def _core_name(function: Any) -> str:
     for attribute in ("name", "__name__", "_name"):
@@ -153,6 +156,25 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         """A name that no user can write, and that is assigned in one place only."""
         self.nested.names += 1
         return f"__ss_{what}_{self.nested.names}"
+
+    def visit_Expr(self, node: ast.Expr) -> list[ast.stmt]:
+        """Python collects many arguments in a list, which Numba follows in straight code only: what
+        chooses among values is evaluated before."""
+        node.value = self.visit(node.value)
+        call, before = node.value, list[ast.stmt]()
+        if isinstance(call, ast.Call) and len(call.args) > _MANY:
+            changed = {one.target.id for one in ast.walk(call) if isinstance(one, ast.NamedExpr)}
+            for at, given in enumerate(call.args):
+                is_name = isinstance(given, ast.Name) and given.id not in changed
+                if is_name or isinstance(given, ast.Constant):
+                    continue
+                name = self.new_name("given")
+                before.append(ast.Assign([ast.Name(name, ast.Store())], given))
+                call.args[at] = ast.Name(name, ast.Load())
+        for one in before:
+            ast.fix_missing_locations(ast.copy_location(one, node))
+        ast.fix_missing_locations(node)
+        return [*before, node]
 
     def is_written_out(self, node: ast.expr) -> bool:
         is_global = isinstance(node, ast.Name) and node.id in self.check.constants

@@ -228,7 +228,9 @@ def test_a_run_end_encoded_column_is_to_be_decoded(values: list[object], advised
         engine.process(pa.table({"i": encoded}))
     assert str(caught.value).endswith(advised)
     with pytest.raises(ss.DeclarationError, match="declare it as what its values are"):
-        ss.operator(state=Last, event={"i": encoded.type}, emits={"i": int}, name="none")(timed)
+        ss.operator(state=Last, event={"i": encoded.type}, emits={"i": int})(
+            lambda state, event, emit: None
+        )
     decoded = pc.run_end_decode(encoded)
     if decoded.type == pa.int64():
         with ss.Engine(pick) as engine:

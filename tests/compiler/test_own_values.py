@@ -201,6 +201,10 @@ max(event.day, DAY) == event.day
 sorted([event.day, DAY])[0] == DAY
 max([DAY, event.day]).year
 (event.day if event.k else DAY) == DAY
+event.at - event.at > HOUR
+max(event.at - event.at, HOUR) == HOUR
+sorted([event.at - event.at, HOUR])[1] == HOUR
+(HOUR if event.k else event.at - event.at) == HOUR
 is_free(event.day)
 is_late(event.at)
 is_late(event.at, CUT + HOUR)
@@ -394,7 +398,13 @@ REFUSED = [
         None,
     ),
     ("abs(event.day - event.day).days", "ss.when(event.x) - ss.when(event.y)", None),
-    ("event.at - event.at > HOUR", "ss.when(event.x) - ss.when(event.y)", None),
+    (
+        "event.at - event.at > event.day - event.day",
+        "make durations of both",
+        "ss.when(event.at) - ss.when(event.at) > ss.when(event.day) - ss.when(event.day)",
+    ),
+    ("sum([event.at - event.at], HOUR) > HOUR", "ss.when(event.x) - ss.when(event.y)", None),
+    ("(-event.day if event.k else DAY) == DAY", "-event.day is a number", None),
     (
         "event.paid * 2 == Decimal(1)",
         "make Decimals of the columns",

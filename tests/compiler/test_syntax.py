@@ -546,6 +546,22 @@ def f(x):|        nonlocal y|        y = x|    f(1) -> line 43: a nonlocal state
 """
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_many_columns_among_whose_values_is_chosen(named: bool, tmp_path: Path) -> None:
+    columns = [f"c{at}" for at in range(40)]
+    values = ["(y := state.n)", "y", *(f"event.i + {at} if state.n > 2 else y" for at in range(38))]
+    given = [f"{name}={value}" for name, value in zip(columns, values)] if named else values
+    text = "    state.n += 1\n    y = -1\n    emit(" + ", ".join(given) + ")\n"
+    module = module_of(tmp_path / f"many_{named}.py", HELPERS + text)
+    declare = ss.operator(
+        state=module.State, event={"i": int, "x": float}, emits=dict.fromkeys(columns, int)
+    )
+    with ss.Engine(declare(module.process), threads=2) as engine:
+        found = engine.process({"i": [5] * 4, "x": [0.0] * 4}).to_pylist()
+    wanted = [[n, n, *((5 + at if n > 2 else n) for at in range(38))] for n in range(1, 5)]
+    assert [list(row.values()) for row in found] == wanted
+
+
 def test_what_is_refused_names_its_line_and_a_way_out(tmp_path: Path) -> None:
     for number, row in enumerate(REFUSED.strip().splitlines()):
         text, message = row.split(" -> ")
