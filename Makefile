@@ -34,11 +34,12 @@ COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
 SECONDS ?= 60
+SAME_CODE_ARGS ?=
 SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency bench-interpreted cores speed figures pictures docs wheel compat clean
+.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency bench-interpreted cores speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +54,7 @@ help:
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
 	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
+	@echo "make same-code  what the compiler makes of some 600 operators, written down once and compared afterwards; SAME_CODE_ARGS=--again writes it anew"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   compile times; codes of strings; speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax; and from an event's arrival to its row, with and without Spark"
@@ -184,6 +186,11 @@ stress-pipelines: $(VENV)/installed-test
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants
+
+# Types are found as well without optimising, which nobody looks at here.
+same-code: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	NUMBA_OPT=0 PYTHONPATH=.:tests:tests/support $(BIN)/python tests/support/same_code.py $(SAME_CODE_ARGS)
 
 model:
 	stm_native/model/check.sh
