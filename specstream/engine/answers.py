@@ -11,6 +11,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
 from specstream._native import ffi
 from specstream.engine.operator_errors import oracle_of_event, oracle_of_timer
 from specstream.engine.parts import Parts
@@ -35,11 +37,14 @@ class Answering:
         assert parts is not None
         oracle = _run_alone(parts, row, firing)
         strings = parts.committed.strings
+        words = [strings.add(text) if text else 0 for text, _ in oracle.answers]
+        statuses = [status for _, status in oracle.answers]
+        parts.flight.answered = np.array(words, np.int64)
         self._answers = ffi.new(
             "struct ss_answer_word[]",
             [
-                {"word": strings.add(text) % 2**64 if text else 0, "status": status}
-                for text, status in oracle.answers
+                {"word": word % 2**64, "status": status}
+                for word, status in zip(words, statuses, strict=True)
             ],
         )
         return self._answers

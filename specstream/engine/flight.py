@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from specstream.columns.events import Events
 
 __all__ = ["Flight", "Locate"]
@@ -30,6 +33,7 @@ class Flight:
         end_is_unheard: the last batch has raised. If it has come to the end of the input, or only
             begun with it, the caller cannot know, and a call that ends the input again ends it at
             the same place.
+        answered: words that Python has given the event that asked last, which runs again.
     """
 
     def __init__(self) -> None:
@@ -40,3 +44,4 @@ class Flight:
         self.locate: Locate | None = None
         self.unheard: Any = None
         self.end_is_unheard = False
+        self.answered: npt.NDArray[np.int64] = np.empty(0, np.int64)

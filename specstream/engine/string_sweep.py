@@ -6,9 +6,10 @@ whatever may hold the code of a string is looked through, and strings that nobod
 code is a hash of its text, so a string that comes again has the same code, and no answer changes.
 
 The *roots* are the words of the state (those of int fields too, which may keep codes), the
-constants of the operator, the events that are not committed, their hidden columns and sources, rows
-that are committed and not fetched, savepoints, and with early results what applied transactions
-have logged. Words that only look like a code keep a string for nothing, which does no harm.
+constants of the operator, the events that are not committed, their hidden columns and sources, what
+the event has been answered that asked last, rows that are committed and not fetched, savepoints,
+and with early results what applied transactions have logged. Words that only look like a code keep
+a string for nothing, which does no harm.
 
 The logs of other runs are no roots. What a compiled run has in hand comes from the state, from its
 event or from a constant; and it commits only if the state still is as it was read, or is so again.
@@ -122,6 +123,7 @@ class StringSweep:
         for savepoint in list(committed.strings.held_by):
             yield from savepoint.words
         yield from rows
+        yield parts.flight.answered
         if parts.flight.is_open:
             yield native.rows(native.outcome(), parts.operator.emits.row_words)
             image = native.early_image(len(committed.words))

@@ -21,6 +21,7 @@ import pytest
 
 import specstream as ss
 from specstream.engine import string_sweep
+from specstream.engine.answers import Answering
 from specstream.engine.string_sweep import StringSweep
 
 
@@ -314,6 +315,39 @@ def test_strings_that_runs_in_flight_have_made(eager: None) -> None:
         found += engine.poll(timeout=None).to_pylist()
         assert found == expected
         assert len(engine.durable.strings) < total
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_an_event_has_been_answered_stays_until_it_runs_again(
+    early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python says what a caught KeyError says; nothing refers to it before the row has it."""
+
+    class Pairs(ss.State):
+        pairs = ss.dict((str, int), float)
+
+    @ss.operator(state=Pairs, event={"id": str}, emits={"text": str})
+    def asking(state, event, emit):
+        try:
+            emit(f"{state.pairs[event.id, 3]}")
+        except KeyError as error:
+            emit(f"{error}")
+
+    answers = Answering.answers
+
+    def answer_and_sweep(answering: Answering, row: int, firing: Any) -> Any:
+        found = answers(answering, row, firing)
+        engine._out_of_order.sweep()  # whoever answers has the turn
+        return found
+
+    monkeypatch.setattr(Answering, "answers", answer_and_sweep)
+    with ss.Engine(asking, early=early, sources=[0], threads=2) as engine:
+        ids = [f"order {number}" for number in range(20)]
+        engine.submit({"id": ids, "t": list(range(20))}, order_by="t", source=0)
+        engine.advance(0, 10)
+        engine.advance(0)
+        found = engine.poll(timeout=None)["text"].to_pylist()
+    assert found == [str((one, 3)) for one in ids]
 
 
 def test_readers_in_other_threads_see_the_text(eager: None) -> None:
