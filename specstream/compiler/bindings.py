@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from specstream.compiler import standard_library
 from specstream.compiler.elements import captured
 from specstream.compiler.found import Binding
 from specstream.compiler.standard_library import PREFIX
 
-__all__ = ["MISSING", "bindings_of", "declared_type", "look_up"]
+__all__ = ["MISSING", "as_now", "bindings_of", "declared_type", "look_up"]
 
 MISSING = object()
 
@@ -33,6 +36,12 @@ def look_up(function: types.FunctionType, name: str) -> Any:
     if name.startswith(PREFIX):
         return getattr(standard_library, name.removeprefix(PREFIX))
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
+
+
+def as_now(value: Any) -> Any:
+    """A global as it is now."""
+    is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
+    return copy.deepcopy(value) if is_changing else value
 
 
 def bindings_of(

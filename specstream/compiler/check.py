@@ -21,7 +21,7 @@ import numpy as np
 
 from specstream.compiler import frozen, frozen_types, numbers, standard_library
 from specstream.compiler.analysis import Analysis, FunctionSource
-from specstream.compiler.derived_functions import as_now
+from specstream.compiler.bindings import as_now
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import CaughtName

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from specstream.columns.derived import UNREACHED
 from specstream.columns.own_values import own_value
 from specstream.compiler.analysis import FunctionSource
-from specstream.compiler.bindings import MISSING, look_up
+from specstream.compiler.bindings import MISSING, as_now, look_up
 from specstream.compiler.lifted_loops import NAMES
 
-__all__ = ["Made", "Unpack", "as_now"]
+__all__ = ["Made", "Unpack"]
 
 Unpack = tuple[int, int | None]
 """How many names a value is taken apart into, and which of them has a star."""
@@ -105,9 +102,3 @@ def _exact(value: Any) -> Any:
 def _as_declared_float(value: Any) -> Any:
     """What a name has that is annotated float: the same whoever reads it."""
     return float(value) if isinstance(value, int) else value
-
-
-def as_now(value: Any) -> Any:
-    """A global as it is now."""
-    is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
-    return copy.deepcopy(value) if is_changing else value

@@ -13,13 +13,11 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from specstream._native import lib
+from specstream.compiler.program import LookUp
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
-__all__ = ["LookUp", "look_ups"]
-
-LookUp = tuple[str, tuple[str, ...]]
-"""A field, and the columns that its key is made of."""
+__all__ = ["look_ups"]
 
 _BY_KEY = ("add", "discard", "get", "pop", "remove", "setdefault")
 _LEAVING = (ast.Return, ast.Raise)

@@ -13,7 +13,7 @@ import numpy as np
 
 from specstream.columns.told_errors import in_python
 from specstream.compiler import numbers
-from specstream.compiler.bools import OF_BOOLS
+from specstream.compiler.bool_operators import OF_BOOLS
 from specstream.compiler.error_texts import no_element
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
-from specstream.compiler.looking_ahead import LookUp
 from specstream.compiler.named_attributes import write_out
 from specstream.compiler.scopes import bound_names
 from specstream.declarations.derived import Derived
@@ -18,7 +17,10 @@ from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 
-__all__ = ["Beside", "CompiledOperation", "Program", "Written"]
+__all__ = ["Beside", "CompiledOperation", "LookUp", "Program", "Written"]
+
+LookUp = tuple[str, tuple[str, ...]]
+"""A field that is looked up for every event, and the columns that its key is made of."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_local, oracle_nulls, oracle_view
-from specstream.compiler.bools import OF_BOOLS, Bools
+from specstream.compiler.bool_operators import OF_BOOLS
+from specstream.compiler.bools import Bools
 from specstream.compiler.check import (
     builtin_name,
     default_name,

@@ -22,7 +22,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler import arithmetic, conversions, math_functions, numbers, symbols
-from specstream.compiler.bools import OF_BOOLS
+from specstream.compiler.bool_operators import OF_BOOLS
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.math_exact import MATH as NATIVE_MATH
