@@ -1,4 +1,4 @@
-/* Access to the state as compiled operators have it (specstream/compiler/memory.py): the first probe of
+/* Access to the state as compiled operators have it (specstream/compiler/backend/memory.py): the first probe of
  * the redo log's index, appending to the read log, the redo log and the undo log stand here, and only
  * the rest is a call. For what is written in C and to be compared with compiled operators. */
 #ifndef SPECSTREAM_BENCH_ACCESS_H

@@ -2,7 +2,7 @@
  *
  * It shows what the runtime itself can do: whatever a compiled operator reaches less than this is the
  * compiler's doing. So every variant accesses the state exactly as compiled operators do
- * (specstream/compiler/memory.py): the first probe of the redo log's index, appending to the read
+ * (specstream/compiler/backend/memory.py): the first probe of the redo log's index, appending to the read
  * log, the redo log and the undo log stand here, and only the rest is a call.
  *
  * An event (value, rounds) turns a busy loop, then adds one to as many words as the entry is made

@@ -32,7 +32,7 @@ FILE = re.compile(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|c|h))`")
 def layers() -> list[list[str]]:
     """The rooms from the top to the bottom; those side by side do not use each other."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (layered,) = (one for one in contracts["contracts"] if one["type"] == "layers")
+    layered = next(one for one in contracts["contracts"] if one["type"] == "layers")
     return [[room.strip() for room in layer.split("|")] for layer in layered["layers"]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pdb
 import types
 
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
 
 __all__ = ["Debugger"]
 

@@ -17,6 +17,9 @@ __all__ = ["pickled", "unpickled"]
 
 # Where the modules are that earlier versions have named.
 MOVED = {
+    "specstream.compiler.frozen": "specstream.compiler.language.frozen",
+    "specstream.compiler.shipping": "specstream.compiler.pickling",
+    "specstream.compiler.standard_library": "specstream.compiler.language.standard_library",
     "specstream.conversion": "specstream.columns.conversion",
     "specstream.limits": "specstream.declarations.limits",
     "specstream.locks": "specstream.declarations.locks",

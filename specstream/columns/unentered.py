@@ -1,8 +1,8 @@
 """Columns of strings whose texts are not entered into the table of strings.
 
-An operator that compares a column with literals of its own, and does nothing else with it, needs
-to know of each text which of these it is, and no more; one whose column Python alone reads, or
-nobody, not even that (:mod:`specstream.compiler.text_use` finds out). So such a column is neither
+An operator that compares a column with literals of its own, and does nothing else with it, needs to
+know of each text which of these it is, and no more; one whose column Python alone reads, or nobody,
+not even that (:mod:`specstream.compiler.facts.text_use` finds out). So such a column is neither
 hashed nor remembered: its numbers are the codes of the literals, and one other number for all other
 texts. Whoever needs a text itself reads it from the batch, which is kept beside the numbers.
 """

@@ -43,9 +43,9 @@ import llvmlite.binding
 import numba
 
 from specstream._native import lib
-from specstream.compiler.own_code import PACKAGE
-from specstream.compiler.program import Program
-from specstream.compiler.types import PROFILED, Variant
+from specstream.compiler.backend.types import PROFILED, Variant
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.own_code import PACKAGE
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.compiler.types import VARIANTS, Variant
+from specstream.compiler.backend.types import VARIANTS, Variant
 from specstream.declarations.containers import KEYED
 from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from specstream.compiler.oracle_view import View
+from specstream.compiler.objects.oracle_view import View
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain, plain_elements

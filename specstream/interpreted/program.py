@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from specstream.compiler.called import called_by, written_as
-from specstream.compiler.program import Program, Written
-from specstream.compiler.source import TIMER, checked_functions
+from specstream.compiler.driver import TIMER, checked_functions
+from specstream.compiler.frontend.program import Program, Written
+from specstream.compiler.pickling import called_by, written_as
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state import Layout
 from specstream.errors import DeclarationError
@@ -30,7 +30,7 @@ def interpreted_program(
     """The program of an operator that Python runs as it is written.
 
     Args:
-        site: number of its first line, see :mod:`specstream.compiler.sites`.
+        site: number of its first line, see :mod:`specstream.compiler.backend.sites`.
 
     Raises:
         DeclarationError: the function is not one of (state, event, emit), or is a generator or

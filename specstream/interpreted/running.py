@@ -12,7 +12,7 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer

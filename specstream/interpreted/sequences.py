@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import Any
 
-from specstream.compiler import standard_library
+from specstream.compiler.language import standard_library
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.state import Field

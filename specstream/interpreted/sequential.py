@@ -1,6 +1,6 @@
 """The sequential run of an interpreted operator: its own function, one event after the other.
 
-It has the face of :class:`specstream.compiler.oracle.Oracle`, which runs operators that are
+It has the face of :class:`specstream.compiler.oracle.oracle.Oracle`, which runs operators that are
 compiled.
 """
 
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from specstream.columns.derived import NO_TEXTS
 from specstream.columns.strings import StringTable
-from specstream.compiler.oracle_timers import timer_key, timer_text
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.objects.oracle_timers import timer_key, timer_text
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer

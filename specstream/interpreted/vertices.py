@@ -13,7 +13,7 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
-from specstream.compiler.interpreted_vertex import (
+from specstream.compiler.backend.interpreted_vertex import (
     KEY,
     InterpretedVertex,
     note_vertex,

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from specstream.compiler.inputs import ASKED, column_of
-from specstream.compiler.own_code import is_own
-from specstream.compiler.program import Program
-from specstream.compiler.scopes import is_named_lambda, named_lambda
+from specstream.compiler.frontend.inputs import ASKED, column_of
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
+from specstream.compiler.language.own_code import is_own
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.updates import update_name

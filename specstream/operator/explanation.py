@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from specstream.compiler.inputs import ASKED
-from specstream.compiler.own_code import is_own
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.inputs import ASKED
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.own_code import is_own
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
 from specstream.display.sheet import table

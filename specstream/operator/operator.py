@@ -35,11 +35,11 @@ from specstream.columns.python_values import note_raised
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
-from specstream.compiler.inputs import ASKED, flattened
-from specstream.compiler.oracle import Oracle
-from specstream.compiler.program import Program
-from specstream.compiler.shipping import pack, unpack
-from specstream.compiler.source import ALONE, Place, analyse
+from specstream.compiler.driver import ALONE, Place, analyse
+from specstream.compiler.frontend.inputs import ASKED, flattened
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.oracle.oracle import Oracle
+from specstream.compiler.pickling import pack, unpack
 from specstream.declarations.deprecated import renamed, takes_old_name
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record

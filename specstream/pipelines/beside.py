@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from specstream._native import lib
 from specstream.columns.strings import StringTable
-from specstream.compiler.interpreted_vertex import InterpretedVertex
-from specstream.compiler.oracle import seed_of
-from specstream.compiler.text import Text
+from specstream.compiler.backend.interpreted_vertex import InterpretedVertex
+from specstream.compiler.language.text import Text
+from specstream.compiler.oracle.oracle import seed_of
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.state import Field, Layout
 from specstream.errors import SpecstreamError
@@ -83,7 +83,7 @@ class _Expiring:
 
 class _Timers:
     """The timers of an interpreted vertex, likewise: see
-    :class:`specstream.compiler.oracle_timers.StateTimers`."""
+    :class:`specstream.compiler.objects.oracle_timers.StateTimers`."""
 
     def __init__(self, memory: Memory, number: int, field: Field, of: Beside) -> None:
         self._memory, self._number, self._field, self._of = memory, number, field, of

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
 from specstream.operator.operator import Operator
 
 __all__ = ["emits_at_most_once"]

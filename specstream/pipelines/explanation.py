@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specstream.compiler.inputs import ASKED, column_of
+from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.operator.accesses import Access
 from specstream.operator.explanation import (

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from specstream.compiler.ways_out import names_it_has
+from specstream.compiler.language.ways_out import names_it_has
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import DeclarationError
 from specstream.operator.operator import Operator

@@ -27,27 +27,13 @@ from numba.extending import intrinsic, models, register_model
 
 from specstream._native import lib
 from specstream.columns.strings import string_code
-from specstream.compiler.array_expressions import new_list
-from specstream.compiler.diagnosis import translate
-from specstream.compiler.emit import WRITERS, OutputRow
-from specstream.compiler.event import (
-    READERS,
-    event_column,
-    event_null,
-    order_key,
-    phase_column,
-)
-from specstream.compiler.inputs import ASKED
-from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
-from specstream.compiler.interpreted_vertex import KEY, InterpretedVertex
-from specstream.compiler.local_types import kinds_of
-from specstream.compiler.memory import Run
-from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler
-from specstream.compiler.program import Program
-from specstream.compiler.refusals import refuse
-from specstream.compiler.reserved import RESERVED_COLUMNS
-from specstream.compiler.state_timers import TimerType, timer_place
-from specstream.compiler.types import (
+from specstream.compiler.backend.diagnosis import translate
+from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
+from specstream.compiler.backend.interpreted_vertex import KEY, InterpretedVertex
+from specstream.compiler.backend.local_types import kinds_of
+from specstream.compiler.backend.memory import Run
+from specstream.compiler.backend.pipeline import COMPILE_OPTIONS, OperatorCompiler
+from specstream.compiler.backend.types import (
     BASES,
     PROFILED,
     EmitType,
@@ -56,6 +42,20 @@ from specstream.compiler.types import (
     StateType,
     Variant,
 )
+from specstream.compiler.frontend.inputs import ASKED
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.reserved import RESERVED_COLUMNS
+from specstream.compiler.library.array_expressions import new_list
+from specstream.compiler.library.emit import WRITERS, OutputRow
+from specstream.compiler.library.event import (
+    READERS,
+    event_column,
+    event_null,
+    order_key,
+    phase_column,
+)
+from specstream.compiler.library.state_timers import TimerType, timer_place
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of

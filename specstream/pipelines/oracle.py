@@ -12,9 +12,12 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.columns.strings import string_code
-from specstream.compiler.interpreted_vertex import note_vertex, shown_path
-from specstream.compiler.numbers import Int64
-from specstream.compiler.oracle import (
+from specstream.compiler.backend.interpreted_vertex import note_vertex, shown_path
+from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.text import Text
+from specstream.compiler.objects.oracle_elements import LOAD
+from specstream.compiler.oracle.oracle import (
     Draws,
     OracleEmit,
     OracleEvent,
@@ -25,9 +28,6 @@ from specstream.compiler.oracle import (
     seed_of,
     strings_of,
 )
-from specstream.compiler.oracle_elements import LOAD
-from specstream.compiler.program import Program
-from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Column, Kind, Schema

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from specstream.compiler.program import CompiledOperation, Program, Written
+from specstream.compiler.frontend.program import CompiledOperation, Program, Written
 from specstream.declarations.options import one_of, refused, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema

@@ -17,12 +17,12 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from specstream.compiler.inputs import column_of, flattened
-from specstream.compiler.interpreted_vertex import Input as OfPython
-from specstream.compiler.interpreted_vertex import InterpretedVertex
-from specstream.compiler.program import Program
-from specstream.compiler.source import Place
-from specstream.compiler.types import BASES
+from specstream.compiler.backend.interpreted_vertex import Input as OfPython
+from specstream.compiler.backend.interpreted_vertex import InterpretedVertex
+from specstream.compiler.backend.types import BASES
+from specstream.compiler.driver import Place
+from specstream.compiler.frontend.inputs import column_of, flattened
+from specstream.compiler.frontend.program import Program
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, Kind, OneOf, Schema

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.advice import advise
 from specstream.profiling.hot_words import HotPlace, conflicts_by_vertex, hot_places, hot_words

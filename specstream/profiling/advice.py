@@ -11,7 +11,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
-from specstream.compiler.program import Program
+from specstream.compiler.frontend.program import Program
 from specstream.profiling.hot_words import HotWord, uses_of
 from specstream.profiling.profile import Profile
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.compiler.program import Program, Written
+from specstream.compiler.frontend.program import Program, Written
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.container_parts import container_of
 

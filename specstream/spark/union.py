@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from specstream.compiler.inputs import column_of
+from specstream.compiler.frontend.inputs import column_of
 from specstream.declarations.options import instance, items, refused, shown
 from specstream.errors import ConfigurationError, InputError
 from specstream.pipelines.plan import SOURCE

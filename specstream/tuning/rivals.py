@@ -11,7 +11,7 @@ import pyarrow as pa
 from specstream.columns.events import read_events
 from specstream.columns.phases import phases_of
 from specstream.columns.strings import StringTable
-from specstream.compiler.oracle import Oracle
+from specstream.compiler.oracle.oracle import Oracle
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent

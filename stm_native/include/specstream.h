@@ -653,7 +653,7 @@ void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t d
                     uint64_t operand);
 /* Where in the index of the redo log the search for a word begins; the slots are counted on from 0, so
  * what it gives is taken modulo their number (`slot_mask`). Compiled code works it out by itself
- * (specstream/compiler/memory.py) and must agree: a test compares the two. */
+ * (specstream/compiler/backend/memory.py) and must agree: a test compares the two. */
 uint64_t ss_index_hash(uint64_t word);
 
 /* Adds one to a word and gives the sum, by a prediction of what it is; see src/counter_prediction.c. */

@@ -19,7 +19,7 @@
  * only so does the first probe tell that a word is not the state's. A slot says where the value lies,
  * wherever that is: hence it counts in words of the log, not in entries.
  *
- * Compiled code inlines the case where the first probe decides (specstream/compiler/memory.py, which
+ * Compiled code inlines the case where the first probe decides (specstream/compiler/backend/memory.py, which
  * must agree with ss_index_hash); it calls the functions here for the rest.
  */
 #include "redo_log.h"

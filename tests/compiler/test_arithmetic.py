@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 from numba.core import types
 from numba.core.errors import TypingError
 
-from specstream.compiler import arithmetic, conversions, math_functions, numbers, symbols
-from specstream.compiler.bools import OF_BOOLS
-from specstream.compiler.instructions import OperatorFault
-from specstream.compiler.kinds import scalar_kind
-from specstream.compiler.math_exact import MATH as NATIVE_MATH
-from specstream.compiler.number_builtins import BUILTINS as NATIVE_BUILTINS
-from specstream.compiler.numbers import (
+from specstream.compiler.backend import symbols
+from specstream.compiler.backend.instructions import OperatorFault
+from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.language import numbers
+from specstream.compiler.language.bool_operators import OF_BOOLS
+from specstream.compiler.language.numbers import (
     INT64_MAX,
     INT64_MIN,
     ORACLE_BUILTINS,
@@ -38,9 +37,12 @@ from specstream.compiler.numbers import (
     power,
     to_oracle,
 )
-from specstream.compiler.numpy_functions import NUMPY as NATIVE_NUMPY
-from specstream.compiler.numpy_functions import OF_ARRAYS
-from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
+from specstream.compiler.library import arithmetic, conversions, math_functions
+from specstream.compiler.library.math_exact import MATH as NATIVE_MATH
+from specstream.compiler.library.number_builtins import BUILTINS as NATIVE_BUILTINS
+from specstream.compiler.library.numpy_functions import NUMPY as NATIVE_NUMPY
+from specstream.compiler.library.numpy_functions import OF_ARRAYS
+from specstream.compiler.objects.oracle_modules import OracleMath, OracleNumpy
 
 symbols.register()
 

@@ -29,10 +29,11 @@ import witness
 from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
-from specstream.compiler import landing, variants
-from specstream.compiler.error_classes import LEAVES
-from specstream.compiler.exceptions import steps_aside
-from specstream.compiler.variants import compile_entry
+from specstream.compiler import entries as variants
+from specstream.compiler.backend import landing
+from specstream.compiler.entries import compile_entry
+from specstream.compiler.frontend.exceptions import steps_aside
+from specstream.compiler.language.error_classes import LEAVES
 from specstream.structures import boosted
 
 PATHS: list[dict[str, Any]] = [
@@ -566,7 +567,7 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
     def interrupts(self: Any, index: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("specstream.compiler.oracle_view.View.__getitem__", interrupts)
+    monkeypatch.setattr("specstream.compiler.objects.oracle_view.View.__getitem__", interrupts)
     assert steps_aside(error)
     with pytest.raises(type(error)):
         swallows.run_sequential(keys(1))

@@ -21,7 +21,7 @@ from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
 from specstream._native import ffi, lib
-from specstream.compiler.oracle_modules import OracleNumpy
+from specstream.compiler.objects.oracle_modules import OracleNumpy
 
 PATHS = (
     {"horizon": 0},

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.compiler.joined_strings import as_joined
+from specstream.compiler.frontend.joined_strings import as_joined
 
 
 class S(ss.State):

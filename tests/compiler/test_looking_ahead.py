@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.compiler.looking_ahead import LookUp
+from specstream.compiler.frontend.program import LookUp
 
 SETTINGS = (
     {"threads": 1, "horizon": 0},

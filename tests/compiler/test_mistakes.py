@@ -25,7 +25,8 @@ from numba.core.typed_passes import NopythonTypeInference
 from test_invalid import load
 
 import specstream as ss
-from specstream.compiler import memory, pipeline, variants
+from specstream.compiler import entries as variants
+from specstream.compiler.backend import memory, pipeline
 
 EVENT = {"key": int, "x": float, "on": bool, "name": str, "maybe": ss.nullable(int)}
 EMITS = {"n": int, "x": ss.nullable(float)}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.compiler import shipping
+from specstream.compiler import pickling as shipping
 
 if TYPE_CHECKING:
     NotThere = int

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.compiler.rewrite_leaving import LeavingRewriter
-from specstream.compiler.turns import Turns
+from specstream.compiler.lowering.control_flow import LeavingRewriter
+from specstream.compiler.lowering.turns import Turns
 
 CONSTANTS: dict[str, Any] = {
     "range": range,

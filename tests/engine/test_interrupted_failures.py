@@ -278,7 +278,9 @@ def under_python(act: Callable[[], None]) -> Any:
 
     def look(frame: Any, event: str, argument: object) -> None:
         code = frame.f_code
-        is_oracle = code.co_filename.endswith("/compiler/oracle.py") and code.co_name == "_run"
+        is_oracle = (
+            code.co_filename.endswith("/compiler/oracle/oracle.py") and code.co_name == "_run"
+        )
         if event == "call" and is_oracle:
             sys.setprofile(None)
             act()

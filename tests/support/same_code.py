@@ -35,7 +35,7 @@ import generated
 import mistakes
 
 import specstream as ss
-from specstream.compiler.analysis import FunctionSource
+from specstream.compiler.frontend.analysis import FunctionSource
 
 PLACE = Path(".same-code")
 RANDOM = 150

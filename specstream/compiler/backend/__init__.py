@@ -1,0 +1,1 @@
+"""Numba and LLVM: types, memory, instructions, and passes of our own."""

@@ -1,0 +1,265 @@
+"""Core functions that mean something by the types of their arguments: lists, dicts, sets, tuples.
+
+A rule looks at Numba's types and gives the result's, those that the arguments are cast to, and
+what writes the instructions; or None, where it is not about such arguments. It is asked again when
+the code is written, and has to answer the same. That is what an intrinsic is to Numba, but that the
+answer is not kept: a list whose elements nobody knows yet is the same type when they are known.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
+
+from specstream.compiler.backend.instructions import BIT, Value
+from specstream.compiler.backend.local_types import refuse_frozen, settled
+from specstream.compiler.backend.none_types import (
+    all_present,
+    bit_where,
+    may_be_none,
+    missing,
+    present,
+    unwrapped,
+    value_or_zero,
+)
+from specstream.compiler.language.exact_template import ExactTemplate
+from specstream.compiler.language.refusals import (
+    absent,
+    has_no_method,
+    no_letters,
+    no_method,
+    refuse,
+)
+from specstream.compiler.language.text import TextType
+
+__all__ = [
+    "Core",
+    "Meaning",
+    "Rules",
+    "also",
+    "called",
+    "lower_by_rules",
+    "meaning_of",
+    "of_held",
+    "of_values",
+    "resolved_call",
+]
+
+Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
+"""Of (context, builder, signature, values of the arguments)."""
+Meaning = tuple[types.Type, Sequence[types.Type], Code]
+"""The result's type, those that the arguments are cast to, and what writes the instructions."""
+Rule = Callable[[Any, Sequence[types.Type]], Meaning | None]
+Rules = list[Rule]
+
+
+def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What the first rule says that is about such arguments."""
+    for rule in rules:
+        found = rule(typing_context, args)
+        if found is not None:
+            return found
+    return None
+
+
+def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    found = meaning_of(rules, context.typing_context, sig.args)
+    assert found is not None
+    return found[2](context, builder, sig, args)
+
+
+def of_values(rule: Rule) -> Rule:
+    """The rule for arguments that may be None as well: TypeError where one is; a decorator."""
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not any(map(may_be_none, args)):
+            plain: Meaning | None = rule(typing_context, args)
+            return plain
+        found = rule(typing_context, all_present(args))
+        if found is None:
+            return None
+        result, wanted, code = found
+        taken = [arg if may_be_none(arg) else one for arg, one in zip(args, wanted, strict=True)]
+
+        def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            there = [
+                unwrapped(context, builder, of, value, one) if may_be_none(of) else value
+                for of, value, one in zip(taken, values, wanted, strict=True)
+            ]
+            return code(context, builder, signature(sig.return_type, *wanted), there)
+
+        return result, taken, checked
+
+    return asked
+
+
+def of_held(rule: Rule) -> Rule:
+    """The rule of ``x in xs`` for an x that may be None as well, which no list, dict or set holds;
+    a decorator."""
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        element = args[0]
+        if not may_be_none(element) or element == types.none:
+            plain: Meaning | None = rule(typing_context, args)
+            return plain
+        found = rule(typing_context, [present(element), *args[1:]])
+        if found is None:
+            return None
+        result, wanted, code = found
+
+        def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            def ask() -> Value:
+                value = value_or_zero(context, builder, element, values[0])
+                there = context.cast(builder, value, present(element), wanted[0])
+                return code(context, builder, signature(result, *wanted), [there, *values[1:]])
+
+            absent = missing(context, builder, element, values[0])
+            return bit_where(builder, builder.not_(absent), ask, BIT(0))
+
+        return result, [element, *wanted[1:]], checked
+
+    return asked
+
+
+_CHANGING: tuple[str, ...] = (
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "clear",
+    "sort",
+    "reverse",
+    "update",
+)
+_CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
+_CHANGING += ("symmetric_difference_update",)
+_CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))
+_NAMES = {"delete_item": "del"}
+"""What a user has written, where that is no name."""
+
+
+class Core:
+    """A function of compiled operators: a global that Numba resolves in a call.
+
+    Args:
+        name: under which the rewriting finds it.
+        taken: what it takes, for the message where no rule is about the arguments.
+    """
+
+    def __init__(self, name: str, taken: str) -> None:
+        self.name = name
+        self.taken = taken
+        self.rules: Rules = []
+        _register(self)
+
+    def rule(self, rule: Any) -> Any:
+        """Adds a rule; a decorator."""
+        self.rules.append(rule)
+        return rule
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} exists in compiled operators only")
+
+    def __repr__(self) -> str:
+        return f"<core {self.name}>"
+
+
+def _register(function: Core) -> None:
+    class Template(AbstractTemplate):
+        key = function
+        prefer_literal = True
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            if function.name in _CHANGING and args:
+                refuse_frozen(present(args[0]))
+            found = meaning_of(function.rules, self.context, args)
+            if found is None:
+                given = ", ".join(str(types.unliteral(one)) for one in args)
+                name = function.name.removeprefix("method_")
+                if name != function.name and args and isinstance(present(args[0]), TextType):
+                    raise no_letters(name)
+                if name != function.name and args and has_no_method(args[0], name):
+                    raise refuse("; ".join(no_method(args[0], name)))
+                name = _NAMES.get(name, name)
+                if function.name.startswith("method_") and isinstance(args[0], types.Optional):
+                    raise absent(f"{name} is called of")
+                raise refuse(f"{name} does not take ({given}): {function.taken}")
+            return signature(found[0], *found[1])
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        return lower_by_rules(function.rules, context, builder, sig, args)
+
+    lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+def also(function: Any, rule: Any, *taken: Any) -> None:
+    """Gives a function that Numba knows already one more meaning.
+
+    Args:
+        function: a global of Numba's, or one that has an ``@overload``.
+        rule: as :meth:`Core.rule` takes them.
+        taken: classes of Numba's types that the arguments have, for the lowering.
+    """
+
+    class Template(ExactTemplate if function is bool else AbstractTemplate):  # type: ignore[misc]
+        key = function
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            found = None if kws else rule(self.context, args)
+            return None if found is None else signature(found[0], *found[1])
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        return lower_by_rules([rule], context, builder, sig, args)
+
+    lower_builtin(function, *taken)(lower)
+
+
+def called(function: Any) -> Callable[[Any, Sequence[types.Type]], Meaning]:
+    """A rule: what a compiled function returns for such arguments."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
+        given = tuple(settled(types.unliteral(arg)) for arg in args)
+        result = types.Dispatcher(function).get_call_type(typing_context, given, {}).return_type
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            found = function.overloads[given]
+            context.add_linking_libs((found.library,))
+            native = context.declare_function(builder.module, found.fndesc)
+            status, value = context.call_conv.call_function(
+                builder, native, result, given, list(args)
+            )
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return result, given, code
+
+    return rule
+
+
+def resolved_call(
+    context: Any, builder: Any, function: Any, given: Sequence[types.Type], args: Sequence[Value]
+) -> tuple[types.Type, Value]:
+    """Calls a core function or native one where instructions are written: type and value."""
+    typing_context = context.typing_context
+    known = typing_context.resolve_value_type(function)
+    sig = typing_context.resolve_function_type(known, tuple(given), {})
+    call = context.get_function(known, sig)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    cast = [
+        context.cast(builder, arg, types.unliteral(one), wanted)
+        for one, arg, wanted in zip(given, args, sig.args, strict=True)
+    ]
+    return sig.return_type, call(builder, cast)

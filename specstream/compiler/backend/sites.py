@@ -1,0 +1,98 @@
+"""Where in the operator an access stands: what a profiling variant logs with it.
+
+Every line of every function of an operator has a number, its *site*. A profiling variant keeps the
+site of the line that runs in ``run->site``, and the logs take it from there. It is written where
+the code of a line is generated, once for each expression, so that it is right again after a helper
+has returned; code of ours that an operator calls (a sum over a row, say) belongs to the caller's
+line.
+The other variants know nothing of sites and pay nothing for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import ir as numba_ir
+from numba.core import lowering
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import BaseNativeLowering
+
+from specstream.compiler.backend.landing import TELLS, Landing, OperatorContext, end_landing
+from specstream.compiler.backend.memory import Run
+from specstream.compiler.backend.try_regions import FAILURE
+from specstream.compiler.backend.types import PROFILED, RunType
+
+__all__ = ["MOST_SITES", "OperatorLowering", "mark"]
+
+# A site has 16 bits in the logs; lines beyond have none.
+MOST_SITES = 2**16 - 1
+_FIRST_SITE = "__ss_first_site__"
+
+
+def mark(native: Any, first_site: int, first_line: int) -> None:
+    """Leaves the numbers of a function's lines on its native form, for the lowering to find."""
+    setattr(native, _FIRST_SITE, (first_site, first_line))
+
+
+class _Lower(lowering.Lower):
+    """Numba's lowering; keeps ``run->site`` where the variant is a profiling one, and makes the
+    landings of statements inside of a ``try``."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.context.__class__ = OperatorContext  # a copy, made for this function
+        self.context.tells_texts = TELLS in self.func_ir.func_id.func.__globals__
+
+    def pre_block(self, block: Any) -> None:
+        super().pre_block(block)
+        self.guarded = _guarded(block)
+
+    def lower_inst(self, instruction: Any) -> None:
+        if _is_landing(instruction):
+            end_landing(self.builder)
+        elif instruction is self.guarded:
+            Landing(self.builder)
+        marked = getattr(self.func_ir.func_id.func, _FIRST_SITE, None)
+        run = self.fndesc.argtypes[0] if self.fndesc.argtypes else None
+        if (
+            marked is not None
+            and isinstance(run, RunType)
+            and run.variant in PROFILED.values()
+            and isinstance(instruction, numba_ir.Assign)
+            and isinstance(instruction.value, numba_ir.Expr)
+        ):
+            first_site, first_line = marked
+            site = first_site + instruction.loc.line - first_line
+            current = Run(self.context, self.builder, self.fnargs[0])
+            current.store_member("site", ir.IntType(16)(site if site <= MOST_SITES else 0))
+        super().lower_inst(instruction)
+
+
+def _is_landing(instruction: Any) -> bool:
+    is_assigned = isinstance(instruction, numba_ir.Assign)
+    return is_assigned and instruction.target.name.startswith(FAILURE)
+
+
+def _guarded(block: Any) -> Any:
+    """The statement of a block that has a landing behind it."""
+    last = None
+    for instruction in block.body:
+        if _is_landing(instruction):
+            return last
+        if not isinstance(instruction, numba_ir.Del) and not isinstance(
+            getattr(instruction, "value", None), numba_ir.Var
+        ):
+            last = instruction
+    return None
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class OperatorLowering(BaseNativeLowering):
+    """Numba's lowering pass, with the class above."""
+
+    _name = "specstream_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _Lower

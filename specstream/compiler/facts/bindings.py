@@ -1,0 +1,130 @@
+"""The names of a function: which are local, and what those hold that are assigned in one place.
+
+A name that a pattern captures is assigned what stands there in the subject of its ``match``, if
+that is written out: in several cases it is the same place.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from specstream.compiler.facts.elements import captured
+from specstream.compiler.facts.found import Binding
+from specstream.compiler.language import standard_library
+from specstream.compiler.language.standard_library import PREFIX
+
+__all__ = ["MISSING", "as_now", "bindings_of", "declared_type", "look_up"]
+
+MISSING = object()
+
+
+def look_up(function: types.FunctionType, name: str) -> Any:
+    """What a name that is not local stands for in a function; MISSING: nothing."""
+    if name in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:
+            return MISSING
+    if name.startswith(PREFIX):
+        return getattr(standard_library, name.removeprefix(PREFIX))
+    return function.__globals__.get(name, getattr(builtins, name, MISSING))
+
+
+def as_now(value: Any) -> Any:
+    """A global as it is now."""
+    is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
+    return copy.deepcopy(value) if is_changing else value
+
+
+def bindings_of(
+    tree: ast.FunctionDef,
+) -> tuple[frozenset[str], dict[str, Binding], dict[str, list[Binding]]]:
+    """The local names, of those that are assigned in one place only what they are given, and all
+    that others are."""
+    counts: dict[str, int] = {}
+    places: dict[str, list[Binding]] = {}
+
+    def place(name: str, binding: Binding) -> None:
+        places.setdefault(name, []).append(binding)
+
+    def count(name: str | None) -> None:
+        if name is not None:
+            counts[name] = counts.get(name, 0) + 1
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            count(node.id)
+        elif isinstance(node, ast.arg):
+            count(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs):
+            count(None if node is tree else node.name)
+        elif isinstance(node, ast.MatchStar):
+            count(node.name)
+        elif isinstance(node, ast.MatchMapping):
+            count(node.rest)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            counts |= dict.fromkeys(node.names, 2)
+    for node in _outer(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    place(target.id, Binding(node.value))
+                elif isinstance(target, ast.Tuple | ast.List):
+                    _place_parts(target.elts, node.value, place)
+        elif isinstance(node, ast.For):
+            if isinstance(node.target, ast.Name):
+                place(node.target.id, Binding(node.iter, loop=node))
+            elif isinstance(node.target, ast.Tuple):
+                for at, part in enumerate(node.target.elts):
+                    if isinstance(part, ast.Name):
+                        count_of = (at, len(node.target.elts))
+                        place(part.id, Binding(node.iter, at=count_of, loop=node))
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for name_of, value in captured(case.pattern, node.subject):
+                    place(name_of, Binding(value))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if node.value is not None:
+                place(node.target.id, Binding(node.value, declared_type(node)))
+        elif isinstance(node, ast.NamedExpr):
+            place(node.target.id, Binding(node.value))
+    single = {
+        name: given[0]
+        for name, given in places.items()
+        if counts.get(name) == len(given) and all(one == given[0] for one in given)
+    }
+    return frozenset(counts), single, places
+
+
+def _place_parts(
+    targets: list[ast.expr], value: ast.expr, place: Callable[[str, Binding], None]
+) -> None:
+    """Several names are assigned."""
+    stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
+    parts = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+    if all(isinstance(one, ast.Name) for one in parts):
+        for at, one in enumerate(parts):
+            assert isinstance(one, ast.Name)
+            place(one.id, Binding(value, None, (at, len(parts)), stars[0] if stars else None))
+
+
+def declared_type(node: ast.AnnAssign) -> ast.expr:
+    """The annotation of an assignment, as it was written."""
+    written: ast.expr = getattr(node, "declared", node.annotation)
+    return written
+
+
+def _outer(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below one, without those of functions inside and of what has names of its own."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _outer(child)

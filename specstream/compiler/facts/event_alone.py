@@ -1,0 +1,314 @@
+"""What an expression depends on, of what type it is, and whether it can be compiled.
+
+Of each expression of a function this finds whether it depends on the event and constants alone. If
+it does and cannot be compiled, and a column can hold what it gives, it is *lifted*: Python computes
+it before the operator runs (:mod:`specstream.compiler.staging.lifting`). What gives something else,
+like the list of ``event.name.split("-")``, makes what stands around it such an expression:
+``event.name.split("-")[0]``.
+
+A local name counts as the event's if it is assigned in one place only, and from what depends on the
+event alone. The analysis of definite assignment sees to it that no read comes before; and what
+depends on the event alone has one value for as long as the event runs, however often a loop assigns
+it.
+
+The rules for each kind of expression are in :mod:`specstream.compiler.facts.event_operations` and
+:mod:`specstream.compiler.facts.event_calls`, those for names here.
+
+This and :mod:`specstream.compiler.facts.joining` both infer types over one tree, and are two
+because they ask two questions. Here a type is Python's, of what is computed before the operator
+runs, and not to know it is an answer: the expression is left alone. There kinds are compiled
+code's, of the state as well; a name has all its assignments at once, and literals are changed by
+what is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from specstream.compiler.facts import library_types as library
+from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.bindings import MISSING, bindings_of, look_up
+from specstream.compiler.facts.check import (
+    is_constant,
+    is_container,
+)
+from specstream.compiler.facts.event_calls import Calls
+from specstream.compiler.facts.event_expressions import (
+    LETTERS,
+    bound_in,
+    is_scalar,
+    makes_container,
+)
+from specstream.compiler.facts.event_operations import Operations
+from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Found, Results
+from specstream.compiler.facts.own_values import counts, is_counted
+from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
+from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.library.frozen_types import can_freeze
+from specstream.declarations.schema import Schema
+
+__all__ = [
+    "CONSTANT",
+    "EVENT",
+    "STATE",
+    "EventAlone",
+    "Found",
+]
+
+
+# As they call themselves; what os has of the system is of posix.
+
+_KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
+
+
+class EventAlone(Operations, Calls):
+    """The expressions of one function.
+
+    Args:
+        source: the function.
+        schema: of the event.
+        events: parameters that are the event.
+        parameters: of other parameters, what is known of them.
+        parse: gives the source of functions that are called.
+        returns: tells what they give.
+
+    Attributes:
+        found: what is known of each expression that was asked about.
+        truths: expressions of which only the truth is lifted.
+        bindings: the names that are assigned in one place.
+        places: all that names are assigned.
+    """
+
+    def __init__(
+        self,
+        source: FunctionSource,
+        schema: Schema,
+        events: frozenset[str],
+        parameters: dict[str, Found],
+        parse: Callable[[types.FunctionType], FunctionSource],
+        returns: Results,
+    ) -> None:
+        self.returns = returns
+        self.source = source
+        self.schema = schema
+        self.events = events
+        self.parameters = parameters
+        self.parse = parse
+        self.found: dict[ast.expr, Found] = {}
+        self.truths: set[ast.expr] = set()
+        self.locals, self.bindings, self.places = bindings_of(source.tree)
+        self.bound: list[dict[str, Found]] = []
+        self.open: set[str] = set()
+        self.constants: dict[int, tuple[Any, bool, Type]] = {}
+        super().__init__()
+
+    def of(self, node: ast.expr) -> Found:
+        """What is known of an expression."""
+        known = self.found.get(node)
+        if known is None:
+            rule = getattr(self, f"of_{type(node).__name__}", self.of_other)
+            known = self.found[node] = self.lifted(node, rule(node))
+        return known
+
+    def lifted(self, node: ast.expr, found: Found) -> Found:
+        """The same, lifted where it has to be and can be."""
+        if found.compiled is not None or found.depends == STATE:
+            return found
+        is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
+        if found.depends == CONSTANT and not (self.events and is_computed):
+            return found
+        of_element = self.is_of_element(found) and of.is_scalar(found.type)
+        if of_element or (not found.is_bound and of.is_column(found.type)):
+            return replace(found, compiled=found.type, is_lifted=True)
+        return found
+
+    def truth(self, node: ast.expr) -> Found:
+        """What is known of an expression of which only the truth matters."""
+        if isinstance(node, ast.BoolOp):
+            parts = [self.truth(value) for value in node.values]
+            known = self.joined(parts, BOOL, all(part.compiled for part in parts))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            operand = self.truth(node.operand)
+            known = replace(operand, type=BOOL, is_lifted=False)
+            known = replace(known, compiled=BOOL if operand.compiled else None)
+        else:
+            known = self.of(node)
+            if known.compiled is not None and is_scalar(known.compiled):
+                return known
+            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
+                self.truths.add(node)
+                known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
+            else:
+                known = replace(known, type=BOOL)
+        known = self.found[node] = self.lifted(node, known)
+        return known
+
+    def of_other(self, node: ast.expr) -> Found:
+        """What is computed where it stands; parts of it may be lifted."""
+        parts = [self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return Found(STATE, ANY, ANY, bound_in(parts))
+
+    # ---- names ----
+
+    def of_Constant(self, node: ast.Constant) -> Found:
+        given = of.of_value(node.value)
+        return Found(CONSTANT, given, given)
+
+    def of_Name(self, node: ast.Name) -> Found:
+        for scope in reversed(self.bound):
+            if node.id in scope:
+                return scope[node.id]
+        if node.id in self.parameters:
+            return self.parameters[node.id]
+        if node.id in self.locals:
+            return self.of_local(node.id)
+        value = look_up(self.source.original, node.id)
+        return Found(STATE, ANY, ANY) if value is MISSING else self.of_constant(value)
+
+    def of_constant(self, value: Any) -> Found:
+        """What is known of a global."""
+        if id(value) not in self.constants:
+            is_frozen = is_container(value) and can_freeze(value)
+            self.constants[id(value)] = value, is_frozen, library.constant(value)
+        _, is_frozen, given = self.constants[id(value)]
+        if is_frozen:
+            # Compiled code reads it where it lies; of arrays only compiled code knows more.
+            is_python = given != ANY or isinstance(value, type)
+            return Found(CONSTANT if is_python else STATE, given, ANY)
+        return Found(CONSTANT, given, given if is_constant(value) else None)
+
+    def of_local(self, name: str) -> Found:
+        """What is known of a local name: that of the value which it is given, if there is one."""
+        binding = self.bindings.get(name)
+        if binding is None or name in self.open:
+            return Found(STATE, ANY, ANY)
+        self.open.add(name)
+        bound, self.bound = self.bound, []
+        value = self.of(binding.value)
+        self.bound = bound
+        if binding.loop is not None:
+            element = self.element(binding)
+            self.open.remove(name)
+            return element
+        self.open.remove(name)
+        if value.depends == STATE:
+            return Found(STATE, ANY, ANY)
+        is_whole = binding.at is None or binding.at[0] == binding.star
+        if is_whole and of.required(value.type).name in ("list", "dict") and name in self.changed:
+            return Found(STATE, ANY, ANY)
+        if isinstance(binding.value, ast.DictComp):
+            first = binding.value.generators[0]
+            if self.goes_through(first) is not None:
+                return Found(STATE, ANY, ANY)  # compiled code makes the dict
+        inside = value.bound & self.loops.keys()
+        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+            return Found(STATE, ANY, ANY)
+        declared = None if binding.annotation is None else of.annotated(binding.annotation)
+        given, compiled = declared or value.type, value.compiled
+        if declared == value.type:
+            given = value.type  # which knows what a number counts
+        if binding.at is not None:
+            given = self.item(given, *binding.at, binding.star)
+            compiled = None if compiled is None else self.item(compiled, *binding.at)
+        if compiled is not None and self.makes(binding.value, given):
+            return Found(STATE, ANY, ANY)  # statements change what it holds
+        if compiled is None and declared is not None and value.depends == EVENT:
+            compiled = declared if of.is_column(declared) else None
+        if binding.at is not None and compiled is None and of.is_column(given):
+            compiled = given  # the whole is lifted as a tuple of so many
+        is_wide = value.is_wide and binding.at is None and declared is None
+        if inside and (compiled is None or not of.is_scalar(compiled)):
+            compiled = None
+        return Found(value.depends, given, compiled, inside, is_wide=is_wide)
+
+    def makes(self, node: ast.expr, given: Type) -> bool:
+        """Whether an expression makes a list, dict or set, in compiled code."""
+        if given == ANY:  # part of what a module holds
+            return makes_container(node) or any(
+                isinstance(one, ast.Slice) for one in ast.walk(node)
+            )
+        return of.required(given).name in ("list", "dict") and self.constant(node) is MISSING
+
+    def constant(self, node: ast.expr) -> Any:
+        """The value of a global, or of an attribute of one; MISSING: it is no such."""
+        if isinstance(node, ast.Name):
+            is_local = node.id in self.locals or node.id in self.source.parameters
+            if is_local or any(node.id in scope for scope in self.bound):
+                return MISSING
+            return look_up(self.source.original, node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.constant(node.value)
+            return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
+        return MISSING
+
+    def of_Attribute(self, node: ast.Attribute) -> Found:
+        if self.is_event(node.value):
+            return self.column(node.attr)
+        value = self.constant(node)
+        if value is not MISSING:
+            return self.of_constant(value)
+        owner = self.of(node.value)
+        if owner.depends == STATE:
+            return Found(STATE, ANY, ANY, owner.bound)
+        self.ask(node)
+        compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
+        given = self.returns.attribute(self.type_here(node.value), node.attr)
+        given = STR if given == ANY and node.attr == "__name__" else given  # of any class
+        found = self.held(self.joined([owner], given, compiles))
+        return replace(found, is_wide=given == INT and node.attr == "int")
+
+    def column(self, name: str) -> Found:
+        if name == "timestamp":
+            return Found(EVENT, INT, INT)
+        if name not in self.schema.names:
+            return Found(STATE, ANY, ANY)
+        column = self.schema.columns[self.schema.names.index(name)]
+        given = counts(column) if is_counted(column) else _KINDS[column.kind]
+        return Found(EVENT, of.optional(given) if column.nullable else given, given)
+
+    def refused(self) -> dict[ast.expr, tuple[str, str]]:
+        """What of a function of values of the event has no answer."""
+        self.compiles()
+        return self.never
+
+    def compiles(self) -> tuple[bool, bool]:
+        """Whether a function of values of the event can be compiled; and if not, whether it makes
+        what only Python has, and not just something that is to be refused."""
+        compiles = True
+        for node in _own_nodes(self.source.tree):
+            if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+                compiles &= self.truth(node.test).compiled is not None
+            for _, value in ast.iter_fields(node):
+                for one in value if isinstance(value, list) else [value]:
+                    if isinstance(node, ast.stmt) and isinstance(one, ast.expr):
+                        found = self.of(one)
+                        compiles &= found.compiled is not None
+            if isinstance(node, ast.For):
+                compiles &= of.required(self.of(node.iter).type) not in LETTERS
+        only = any(
+            found.compiled is None and found.depends == EVENT and not of.is_number(found.type)
+            for found in self.found.values()
+            if found.type not in (ANY, NONE)
+        )
+        return compiles, only
+
+
+def _has_field(given: Type, name: str) -> bool:
+    """Whether compiled code has the attribute of what it has itself: a record of a module."""
+    cls = of.required(given).cls
+    if cls is None:
+        return given == ANY
+    if issubclass(cls, enum.Enum):
+        return name in ("name", "value") and not issubclass(cls, int | str)
+    names: Any = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
+    return name in names
+
+
+def _own_nodes(tree: ast.FunctionDef) -> Iterator[ast.AST]:
+    for statement in tree.body:
+        yield from ast.walk(statement)

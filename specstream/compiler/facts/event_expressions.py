@@ -1,0 +1,111 @@
+"""What the rules for expressions of an event share: how what is known of parts is put together."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.elements import Elements
+from specstream.compiler.facts.found import CONSTANT, Found, Results
+from specstream.compiler.facts.own_values import OwnValues
+from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+
+__all__ = [
+    "LETTERS",
+    "Expressions",
+    "bound_in",
+    "has_string",
+    "is_compared",
+    "is_scalar",
+    "makes_container",
+]
+
+LETTERS = (STR, of.BYTES)
+
+
+class Expressions(OwnValues, Elements, ABC):
+    """What is known of expressions; see ``EventAlone`` of ``event_alone``."""
+
+    events: frozenset[str]
+    found: dict[ast.expr, Found]
+    returns: Results
+
+    @abstractmethod
+    def truth(self, node: ast.expr) -> Found:
+        """What is known of an expression of which only the truth matters."""
+
+    @abstractmethod
+    def of_constant(self, value: Any) -> Found:
+        """What is known of a global."""
+
+    def is_event(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.events
+
+    @staticmethod
+    def joined(parts: list[Found], given: Type, compiles: bool) -> Found:
+        """What is made of parts and gives a type."""
+        return Found(
+            max((part.depends for part in parts), default=CONSTANT),
+            given,
+            of.required(given) if compiles else None,
+            bound_in(parts),
+        )
+
+    @staticmethod
+    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
+        given = of.required(given)
+        if star is not None:
+            return of.list_of(of.element(given)) if at == star else of.element(given)
+        if given.name == "tuple" or (given.name == "object" and given.of):
+            return given.of[at] if len(given.of) == count else ANY
+        return of.element(given)
+
+    @staticmethod
+    def is_number(found: Found) -> bool:
+        """Compiled code has a number of it, or what only it knows."""
+        return found.compiled is not None and (
+            of.is_number(found.compiled) or found.compiled == ANY
+        )
+
+    @staticmethod
+    def held(found: Found) -> Found:
+        """What compiled code has of a list or dict: other types than scalars are its own."""
+        if found.compiled is None or (is_scalar(found.compiled) and found.type == found.compiled):
+            return found
+        return replace(found, compiled=found.compiled if found.compiled.name == "tuple" else ANY)
+
+
+def bound_in(parts: list[Found]) -> frozenset[int]:
+    return frozenset[int]().union(*(part.bound for part in parts))
+
+
+def is_scalar(given: Type | None) -> bool:
+    return given in (INT, FLOAT, BOOL, STR, ANY)
+
+
+def is_compared(given: Type | None) -> bool:
+    """Whether compiled code compares it: a scalar, or a tuple or list of such."""
+    if given is not None and given.name in ("tuple", "list"):
+        return all(map(is_compared, given.of))
+    return is_scalar(given)
+
+
+def has_string(given: Type | None) -> bool:
+    """Whether a tuple, list or dict has strings in it."""
+    if given is None or given.name not in ("tuple", "list", "dict"):
+        return False
+    return any(one == STR or has_string(one) for one in given.of)
+
+
+def makes_container(node: ast.expr) -> bool:
+    """Whether an expression makes a list, dict or set."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("dict", "list", "set", "sorted", "map", "filter")
+    if isinstance(node, ast.BinOp):  # [0] * n
+        return makes_container(node.left) or makes_container(node.right)
+    return isinstance(
+        node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+    )

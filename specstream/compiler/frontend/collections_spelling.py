@@ -1,0 +1,657 @@
+"""``defaultdict``, ``Counter``, ``deque`` and records as dicts, where they stay in one function.
+
+What ``d = defaultdict(int)`` makes is a dict whose ``d[k]`` is ``d.setdefault(k, 0)``; a
+``Counter`` one whose ``c[k]`` is ``c.get(k, 0)``; a ``deque`` is a list. That is known by the name,
+so the name has to keep it: what is given to a function, returned or called otherwise has to be made
+a dict or list before. A dict that is only written out and given to a call as ``**row`` is a name
+for each of its values, which then need not be of one type.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import copy
+import itertools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from specstream.compiler.frontend.nullable_flows import is_none
+from specstream.compiler.language.standard_library import PREFIX
+
+__all__ = ["LocalCollections"]
+
+# What Python has a deque that is gone through raise for.
+_RESIZING = (
+    *("append", "appendleft", "clear", "extend", "extendleft", "insert", "pop", "popleft"),
+    *("remove", "rotate"),
+)
+# Builtins that give the elements of a value one after the other, or call something for each.
+_LAZY = ("enumerate", "filter", "map", "max", "min", "reversed", "zip")
+# Builtins that go through a value, or ask its size, and keep nothing of it.
+_ASKING = (
+    *("len", "list", "tuple", "set", "dict", "sorted", "sum", "min", "max", "any", "all"),
+    *("enumerate", "zip", "reversed", "bool", "map", "filter"),
+)
+_DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''", "list": "[]"}
+_DEFAULTS |= {"dict": "{}", "set": "set()"}
+_KINDS = (collections.defaultdict, collections.Counter, collections.deque)
+_NO_METHODS = {
+    "defaultdict": ("copy", "fromkeys"),
+    "Counter": ("copy", "elements", "subtract", "fromkeys", "setdefault"),
+    "deque": ("copy", "sort"),
+}
+
+
+class _Made:
+    """What a name was given.
+
+    Attributes:
+        kind: the class.
+        default: of a defaultdict, what a missing key gets.
+        most: of a deque, the name that has its greatest length.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+        self.default: ast.expr | None = None
+        self.most: str | None = None
+
+
+class LocalCollections(ast.NodeTransformer):
+    """Spells those of one function.
+
+    Args:
+        value_of: what of the library is called, by its name.
+        refuse: raises, of a node.
+        catches: what stands behind raise is compiled, and not Python's.
+    """
+
+    def __init__(
+        self,
+        value_of: Callable[[ast.expr], Any],
+        refuse: Callable[[ast.AST, str, str], NoReturn],
+        catches: bool,
+    ) -> None:
+        self.catches = catches
+        self.says = False
+        self.value_of = value_of
+        self.refuse = refuse
+        self.made: dict[str, _Made] = {}
+        self.numbers = itertools.count(1)
+
+    def spell(self, tree: ast.FunctionDef) -> None:
+        _Records(tree).spell()
+        if not any(
+            isinstance(node, ast.Call) and self.value_of(node.func) in _KINDS
+            for node in ast.walk(tree)
+        ):
+            return
+        bound = [
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        for node in ast.walk(tree):
+            target = _single_target(node)
+            kind = self.value_of(node.value.func) if target and _is_call(node.value) else None  # type: ignore[attr-defined]
+            if target is not None and kind in _KINDS and bound.count(target) == 1:
+                self.made[target] = _Made(kind)
+        self.refuse_resized(tree)
+        tree.body = self.block(tree.body)
+
+    def refuse_resized(self, tree: ast.FunctionDef) -> None:
+        """Refuses deques that change while they are gone through: as lists they may never end."""
+        for node in ast.walk(tree):
+            for name in self.walked(node):
+                changed = _resized(node, name)
+                if changed is not None:
+                    self.refuse(
+                        changed,
+                        f"{name!r} is a deque, and gets longer or shorter while a loop goes "
+                        "through it, for which Python raises RuntimeError",
+                        f"write the loop as for x in list({name}), or leave it right behind this",
+                    )
+
+    def walked(self, node: ast.AST) -> list[str]:
+        """The deques that a statement or an expression goes through."""
+        walked: list[ast.expr] = []
+        if isinstance(node, ast.For):
+            walked = [node.iter]
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            walked = [one.iter for one in node.generators]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in _LAZY:
+            walked = node.args
+        while lazy := [one for one in walked if _is_call(one) and ast.unparse(one.func) in _LAZY]:  # type: ignore[attr-defined]
+            walked = [one for one in walked if one not in lazy]
+            walked += [one for call in lazy for one in call.args]  # type: ignore[attr-defined]
+        made = [(one.id, self.of(one)) for one in walked if isinstance(one, ast.Name)]
+        return [name for name, made in made if made and made.kind is collections.deque]
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for statement in body:
+            found = self.visit(statement)
+            done += found if isinstance(found, list) else [found]
+        return done
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.says = not self.catches
+        self.generic_visit(node)
+        self.says = False
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = self.visit(node.test)
+        self.says = not self.catches
+        node.msg = None if node.msg is None else self.visit(node.msg)
+        self.says = False
+        return node
+
+    # ---- where they are made ----
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        target = _single_target(node)
+        made = self.made.get(target or "")
+        if made is None:
+            return self.generic_visit(node)
+        assert isinstance(node.value, ast.Call)
+        self.only_takes(node.value, made)
+        call, before = node.value, []
+        call.args = [self.visit(one) for one in call.args]
+        if made.kind is collections.defaultdict:
+            made.default = self.default(call)
+            node.value = _expression("{}") if len(call.args) < 2 else _call("dict", call.args[1])
+        elif made.kind is collections.Counter:
+            node.value = _call(f"{PREFIX}counted", *call.args) if call.args else _expression("{}")
+        else:
+            most = call.args[1] if len(call.args) == 2 else None
+            most = next((one.value for one in call.keywords), most)
+            values = call.args[:1]
+            if most is None or is_none(most):
+                node.value = _call("list", *values) if values else _expression("[]")
+            else:
+                made.most = f"{target}_maxlen"
+                most = _call(f"{PREFIX}greatest_length", most)
+                kept = ast.Assign([ast.Name(made.most, ast.Store())], most)
+                before.append(ast.copy_location(kept, node))
+                most = ast.Name(made.most, ast.Load())
+                last = _call(f"{PREFIX}last_of", values[0], most) if values else None
+                node.value = last or _expression("[]")
+        return [_placed(one, node) for one in (*before, node)]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        made = self.made.get(_single_target(node) or "")
+        if made is None or node.value is None:
+            return self.generic_visit(node)
+        plain = ast.copy_location(ast.Assign([node.target], node.value), node)
+        *before, plain = self.visit_Assign(plain)
+        said = node.annotation
+        if isinstance(said, ast.Subscript) and ast.unparse(plain.value) in ("{}", "[]"):
+            name = ast.Name("list" if made.kind is collections.deque else "dict", ast.Load())
+            parts = said.slice
+            if made.kind is collections.Counter:
+                parts = ast.Tuple([parts, ast.Name("int", ast.Load())], ast.Load())
+            node.annotation = ast.Subscript(name, parts, ast.Load())
+            node.value = plain.value
+            plain = _placed(node, node)
+        return [*before, plain]
+
+    def only_takes(self, call: ast.Call, made: _Made) -> None:
+        most = {collections.defaultdict: 2, collections.Counter: 1, collections.deque: 2}
+        names = ["maxlen"] if made.kind is collections.deque else []
+        if len(call.args) > most[made.kind] or any(one.arg not in names for one in call.keywords):
+            self.refuse(
+                call,
+                f"{ast.unparse(call)} cannot be used in an operator",
+                "make it of one value, and fill it afterwards",
+            )
+
+    def default(self, call: ast.Call) -> ast.expr:
+        factory = call.args[0] if call.args else None
+        if isinstance(factory, ast.Lambda) and not factory.args.args:
+            return factory.body
+        if isinstance(factory, ast.Name) and factory.id in _DEFAULTS:
+            return _expression(_DEFAULTS[factory.id])
+        return self.refuse(
+            call,
+            "defaultdict takes int, float, bool, str, list, dict, set or a lambda here",
+            "write d = {}, and d.setdefault(key, value) where it may be missing",
+        )
+
+    # ---- where they are used ----
+
+    def of(self, node: ast.AST | None) -> _Made | None:
+        return self.made.get(node.id) if isinstance(node, ast.Name) else None
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        made = self.of(node)
+        if made is not None and isinstance(node.ctx, ast.Load):
+            plain = "list" if made.kind is collections.deque else "dict"
+            self.refuse(
+                node,
+                f"{node.id!r} is a {made.kind.__name__}, and is one only where it was made",
+                f"write {plain}({node.id}) to pass it on, return it or give it another name",
+            )
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        made = self.of(node.value)
+        node.slice = self.visit(node.slice)
+        if made is None:
+            node.value = self.visit(node.value)
+            return node
+        if isinstance(node.slice, ast.Slice):
+            if made.kind is collections.deque:
+                self.refuse(node, "a deque has no slices", f"write list({ast.unparse(node.value)})")
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if made.kind is collections.deque:
+            return _placed(_call(f"{PREFIX}item_of", node.value, node.slice), node)
+        return _placed(self.item(made, node.value, node.slice), node)
+
+    @staticmethod
+    def item(made: _Made, owner: ast.expr, key: ast.expr) -> ast.expr:
+        is_counter = made.kind is collections.Counter
+        default = ast.Constant(0) if is_counter else copy.deepcopy(made.default)
+        method = ast.Attribute(owner, "get" if is_counter else "setdefault", ast.Load())
+        assert default is not None
+        return ast.Call(method, [key, default], [])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target = node.target
+        made = self.of(target.value) if isinstance(target, ast.Subscript) else None
+        if made is None or made.kind is collections.deque:
+            return self.generic_visit(node)
+        assert isinstance(target, ast.Subscript)
+        key = f"specstream_key_{next(self.numbers)}"
+        kept = ast.Assign([ast.Name(key, ast.Store())], self.visit(target.slice))
+        load = self.item(made, copy.deepcopy(target.value), ast.Name(key, ast.Load()))
+        store = ast.Subscript(target.value, ast.Name(key, ast.Load()), ast.Store())
+        value = self.visit(node.value)
+        if isinstance(load, ast.Call) and made.kind is collections.defaultdict:
+            # What is missing gets its default before the value is computed.
+            first = ast.Expr(load)
+            changed: ast.stmt = ast.AugAssign(store, node.op, value)
+            return [_placed(one, node) for one in (kept, first, changed)]
+        changed = ast.Assign([store], ast.BinOp(load, node.op, value))
+        return [_placed(one, node) for one in (kept, changed)]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        only = node.targets[0]
+        if len(node.targets) == 1 and isinstance(only, ast.Subscript):
+            made = self.of(only.value)
+            if made is not None and made.kind is collections.Counter:
+                method = ast.Attribute(only.value, "pop", ast.Load())
+                call = ast.Call(method, [self.visit(only.slice), ast.Constant(0)], [])
+                return _placed(ast.Expr(call), node)
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        made = self.of(node.value)
+        if made is None:
+            return self.generic_visit(node)
+        if made.kind is collections.deque and node.attr == "maxlen" and made.most:
+            return _placed(ast.Name(made.most, ast.Load()), node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """``append`` of a bounded deque: what is put in says what it holds; then it is cut off."""
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return self.generic_visit(node)
+        made, owner = self.of(call.func.value), call.func.value
+        cut = {"append": "cut_left", "appendleft": "cut_right"}.get(call.func.attr)
+        if made is None or made.most is None or cut is None or len(call.args) != 1:
+            return self.generic_visit(node)
+        item = self.visit(call.args[0])
+        if cut == "cut_left":
+            put = ast.Call(ast.Attribute(owner, "append", ast.Load()), [item], [])
+        else:
+            put = ast.Call(ast.Attribute(owner, "insert", ast.Load()), [ast.Constant(0), item], [])
+        off = _call(f"{PREFIX}{cut}", copy.deepcopy(owner), ast.Name(made.most, ast.Load()))
+        return [_placed(ast.Expr(put), node), _placed(ast.Expr(off), node)]
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            made, owner = self.of(node.func.value), node.func.value
+            if made is None and _is_call(owner) and self.value_of(owner.func) in _KINDS:  # type: ignore[attr-defined]
+                assert isinstance(owner, ast.Call)
+                made = _Made(self.value_of(owner.func))
+                if made.kind is collections.Counter and len(owner.args) == 1:
+                    owner = _call(f"{PREFIX}counted", self.visit(owner.args[0]))
+                    node.func.value = _placed(owner, node)
+            if made is not None:
+                node.args = [self.visit(one) for one in node.args]
+                return _placed(self.method(node, made, node.func.value, node.func.attr), node)
+        if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
+            node.args = [one if self.of(one) else self.visit(one) for one in node.args]
+            for keyword in node.keywords:
+                keyword.value = self.visit(keyword.value)
+            return node
+        if self.value_of(node.func) in _KINDS and not self.says:
+            kind = self.value_of(node.func).__name__
+            self.refuse(
+                node,
+                f"a {kind} is made here, and no name has it",
+                f"give it a name that nothing else is given, x = {kind}(...), and use that",
+            )
+        return self.generic_visit(node)
+
+    def method(self, node: ast.Call, made: _Made, owner: ast.expr, name: str) -> ast.expr:
+        kind = made.kind.__name__
+        if name in _NO_METHODS[kind]:
+            plain = "list" if kind == "deque" else "dict"
+            self.refuse(
+                node,
+                f"{name} of a {kind} cannot be used in an operator",
+                f"make a {plain} of it, {plain}(x), and write what it does",
+            )
+        if kind == "Counter":
+            return self.of_counter(node, owner, name)
+        if kind == "deque":
+            return self.of_deque(node, made, owner, name)
+        return node
+
+    def of_counter(self, node: ast.Call, owner: ast.expr, name: str) -> ast.expr:
+        def of_owner(method: str) -> ast.expr:
+            return ast.Call(ast.Attribute(owner, method, ast.Load()), [], [])
+
+        if name == "update":
+            if len(node.args) != 1 or isinstance(node.args[0], ast.Dict) or self.of(node.args[0]):
+                self.refuse(
+                    node,
+                    "update of a Counter takes what it counts",
+                    "add up in a loop over items()",
+                )
+            return _call(f"{PREFIX}count_into", owner, *node.args)
+        if name == "total":
+            return _call("sum", of_owner("values"))
+        if name == "most_common":
+            by_count = _expression("sorted(x, key=lambda pair: pair[1], reverse=True)")
+            assert isinstance(by_count, ast.Call)
+            by_count.args = [of_owner("items")]
+            given = [*node.args, *(one.value for one in node.keywords)]
+            if not given or is_none(given[0]):
+                return by_count
+            count = _call("max", given[0], ast.Constant(0))
+            return ast.Subscript(by_count, ast.Slice(None, count, None), ast.Load())
+        return node
+
+    def of_deque(self, node: ast.Call, made: _Made, owner: ast.expr, name: str) -> ast.expr:
+        most = None if made.most is None else ast.Name(made.most, ast.Load())
+        bounded = {"append": "push", "appendleft": "push_left", "extend": "push_all"}
+        bounded["insert"] = "put_in"
+        method = node.func
+        assert isinstance(method, ast.Attribute)
+        if name in bounded and most is not None:
+            return _call(f"{PREFIX}{bounded[name]}", owner, *node.args, most)
+        if name == "appendleft":
+            method.attr = "insert"
+            node.args.insert(0, ast.Constant(0))
+        elif name in ("pop", "popleft") and not node.args:
+            return _call(f"{PREFIX}{'take' if name == 'pop' else 'take_left'}", owner)
+        elif name == "rotate":
+            return _call(f"{PREFIX}rotate", owner, *(node.args or [ast.Constant(1)]))
+        elif name == "extendleft":
+            self.refuse(node, "extendleft of a deque", "write for x in xs: q.appendleft(x)")
+        return node
+
+    # ---- where they may stand by themselves ----
+
+    def test(self, node: Any) -> Any:
+        """A condition: whether it is empty."""
+        return node if self.of(node) else self.visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        node.operand = self.test(node.operand)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        node.values = [self.test(one) for one in node.values]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        node.left = self.visit(node.left)
+        are_in = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
+        node.comparators = [
+            one if are_in and self.of(one) else self.visit(one) for one in node.comparators
+        ]
+        return node
+
+    def conditional(self, node: Any) -> Any:
+        node.test = self.test(node.test)
+        if isinstance(node, ast.IfExp):
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        else:
+            node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return node
+
+    visit_If = visit_While = visit_IfExp = conditional
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.test(node.iter)
+        node.target = self.visit(node.target)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        node.iter = self.test(node.iter)
+        node.ifs = [self.test(one) for one in node.ifs]
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        node.value = self.test(node.value)
+        return node
+
+
+class _Records:
+    """Dicts that are written out, and used as ``**row`` and ``row["name"]`` alone."""
+
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        self.tree = tree
+        parents: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                parents[child] = node
+        self.parents = parents
+
+    def spell(self) -> None:
+        spread = {
+            node.value.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.keyword)
+            and node.arg is None
+            and isinstance(node.value, ast.Name)
+        }
+        for name in sorted(spread):
+            places = [
+                node
+                for node in ast.walk(self.tree)
+                if isinstance(node, ast.Name) and node.id == name
+            ]
+            keys = self.keys(places)
+            if keys is not None:
+                _InNames(name, keys).visit(self.tree)
+        _Spread().visit(self.tree)
+
+    def keys(self, places: list[ast.Name]) -> list[str] | None:
+        """The keys of a record; None: the name is more than that."""
+        keys: list[str] | None = None
+        stored = [one for one in places if isinstance(one.ctx, ast.Store)]
+        if len(stored) != 1:
+            return None
+        made = self.parents[stored[0]]
+        if _single_target(made) is None or not isinstance(made, ast.Assign):
+            return None
+        keys = _written_keys(made.value)
+        for place in places:
+            if place is stored[0] or keys is None:
+                continue
+            parent = self.parents[place]
+            if isinstance(parent, ast.keyword) and parent.arg is None:
+                continue
+            item = parent.slice if isinstance(parent, ast.Subscript) else None
+            if not isinstance(item, ast.Constant) or item.value not in keys:
+                return None
+            if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Del):
+                return None
+        return keys
+
+
+def _written_keys(value: ast.expr) -> list[str] | None:
+    """The keys of a dict that is written out, all of them different strings."""
+    keys: list[Any] = []
+    if isinstance(value, ast.Dict):
+        keys = [one.value if isinstance(one, ast.Constant) else None for one in value.keys]
+    elif _is_call(value) and ast.unparse(value.func) == "dict" and not value.args:  # type: ignore[attr-defined]
+        keys = [one.arg for one in value.keywords]  # type: ignore[attr-defined]
+    are_names = all(isinstance(one, str) and one.isidentifier() for one in keys)
+    return keys if keys and are_names and len(set(keys)) == len(keys) else None
+
+
+def _written_values(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.Dict):
+        return value.values
+    assert isinstance(value, ast.Call)
+    return [one.value for one in value.keywords]
+
+
+class _InNames(ast.NodeTransformer):
+    """A record as a name for each of its values."""
+
+    def __init__(self, name: str, keys: list[str]) -> None:
+        self.name = name
+        self.keys = keys
+
+    def part(self, key: str, context: Any) -> ast.Name:
+        return ast.Name(f"{self.name}_specstream_{key}", context)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        if _single_target(node) != self.name:
+            return self.generic_visit(node)
+        values = [self.visit(one) for one in _written_values(node.value)]
+        return [
+            _placed(ast.Assign([self.part(key, ast.Store())], value), value)
+            for key, value in zip(self.keys, values, strict=True)
+        ]
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id == self.name:
+            assert isinstance(node.slice, ast.Constant)
+            return _placed(self.part(str(node.slice.value), node.ctx), node)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        keywords = []
+        for keyword in node.keywords:
+            value = keyword.value
+            if keyword.arg is None and isinstance(value, ast.Name) and value.id == self.name:
+                keywords += [ast.keyword(key, self.part(key, ast.Load())) for key in self.keys]
+            else:
+                keywords.append(keyword)
+        node.keywords = keywords
+        return _placed(node, node)
+
+
+class _Spread(ast.NodeTransformer):
+    """``f(**{"a": 1})`` as ``f(a=1)``."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        keywords = []
+        for keyword in node.keywords:
+            keys = None if keyword.arg is not None else _written_keys(keyword.value)
+            if keys is None:
+                keywords.append(keyword)
+                continue
+            values = _written_values(keyword.value)
+            keywords += [ast.keyword(*pair) for pair in zip(keys, values, strict=True)]
+        node.keywords = keywords
+        return _placed(node, node)
+
+
+def _resized(loop: ast.AST, name: str) -> ast.AST | None:
+    """Where the length of a deque changes in a loop that may go on behind it."""
+    if isinstance(loop, ast.For):
+        return _resized_in(loop.body, name, False, False)
+    if isinstance(loop, ast.Call):
+        # What is called for each element; other arguments are there before.
+        given = [*loop.args, *(one.value for one in loop.keywords)]
+        called = [one.body for one in given if isinstance(one, ast.Lambda)]
+        return next(filter(None, (_resizing(one, name) for one in called)), None)
+    return _resizing(loop, name)
+
+
+def _resized_in(body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool) -> ast.AST | None:
+    """In a block of the loop; is it in a loop inside, or where what is raised may be caught?"""
+    last = body[-1]
+    leaves = isinstance(last, ast.Return) or (isinstance(last, ast.Raise) and not is_tried)
+    leaves = leaves or (isinstance(last, ast.Break) and not is_inner)
+    goes_on = any(isinstance(node, ast.Continue) for one in body for node in ast.walk(one))
+    if leaves and not goes_on:
+        return None
+    for statement in body:
+        is_loop = isinstance(statement, ast.For | ast.While)
+        is_try = is_tried or isinstance(statement, ast.Try)
+        for part in ast.iter_child_nodes(statement):
+            if not isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
+                found = _resizing(part, name)
+                if found is not None:
+                    return found
+        blocks = [getattr(statement, of, []) for of in ("body", "orelse", "finalbody")]
+        blocks += [one.body for of in ("handlers", "cases") for one in getattr(statement, of, [])]
+        for block in filter(None, blocks):
+            found = _resized_in(block, name, is_inner or is_loop, is_try)
+            if found is not None:
+                return found
+        targets = statement.targets if isinstance(statement, ast.Delete) else []
+        if any(isinstance(one, ast.Subscript) and _is_name(one.value, name) for one in targets):
+            return statement
+    return None
+
+
+def _resizing(tree: ast.AST, name: str) -> ast.AST | None:
+    """A call of a method in an expression."""
+    for node in ast.walk(tree):
+        is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if is_method and _is_name(node.func.value, name) and node.func.attr in _RESIZING:  # type: ignore[attr-defined]
+            return node
+    return None
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_call(node: Any) -> bool:
+    return isinstance(node, ast.Call)
+
+
+def _single_target(node: ast.AST) -> str | None:
+    """The one name that a statement gives a value to."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    only = targets[0] if len(targets) == 1 else None
+    return only.id if isinstance(only, ast.Name) else None
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _placed(node: Any, at: ast.AST) -> Any:
+    """A node with the line of another one, for all that has none or another text's."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.expr | ast.stmt | ast.keyword | ast.arg) and (
+            not hasattr(part, "lineno") or part.lineno < at.lineno  # type: ignore[attr-defined]
+        ):
+            ast.copy_location(part, at)
+    return node

@@ -1,0 +1,162 @@
+"""Texts of the event under names that do not say so: why they are refused, and what to write."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from specstream.compiler.frontend.steps import made_of_event
+
+__all__ = ["why_not_of_event"]
+
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+_SPELT = {"len": "len({})", "[]": "{}[...]"}
+
+
+def why_not_of_event(
+    text: str, first: int, function: str, line: int, asked: str
+) -> tuple[str, str] | None:
+    """What is wrong with a name in a line of a function, and what to write; None: it is another
+    thing.
+
+    Args:
+        text: of the function.
+        first: number of its first line.
+        function: its name.
+        line: where a string is not taken for the event's.
+        asked: of that string: a method, builtin or operator.
+
+    >>> text = "def f(event, emit):\\n    s = event.w\\n    for c in s: s = s.strip(c)"
+    >>> why_not_of_event(text, 1, "f", 3, "strip")[0][:29]
+    "'s' is assigned in two places"
+    """
+    tree = ast.parse(textwrap.dedent(text)).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        return None
+    at = line - first + 1
+    here = [one for one in ast.walk(tree) if getattr(one, "lineno", None) == at]
+    asked_of = [part for one in here for part in _asked_of(one, asked)]
+    inside = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+    inside |= set(_stored(tree))
+    read = _names(asked_of or here)
+    if (of_argument := _of_argument(tree, read, function, at)) is not None:
+        return of_argument
+    parameters = [one.arg for one in tree.args.args]
+    events = {*parameters[len(parameters) == 3 :][:1], "event"}
+    made = made_of_event(tree, events, is_added=True)
+    for part in asked_of:
+        texts = _chosen(tree, part, made | events)
+        if texts is not None and (asked in ("len", "[]") or hasattr(str, asked)):
+            shown = [_SPELT.get(asked, "{}." + asked + "(...)").format(one) for one in texts]
+            return (
+                f"{ast.unparse(part)!r} is one of several texts, and which of them is known only "
+                "when the event runs",
+                f"write it of each of them where it is chosen, {' and '.join(shown)}",
+            )
+    if asked_of:  # what is made of the state as well is refused for that
+        alone = [_names([one]) for one in asked_of]
+        read = set[str]().union(*(one for one in alone if one & inside <= made | events))
+    for name in _made_of(tree, read, made):
+        stores = _stored(tree).count(name)
+        if stores > 1:
+            return (
+                f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so that "
+                "which text it is depends on the way that the event takes",
+                f"give each its own name, like t = {name}.lower() if event.x else {name}, or make "
+                f"it in a plain function at module level, {name} = f(event.x)",
+            )
+    return None
+
+
+def _of_argument(
+    tree: ast.FunctionDef, read: set[str], function: str, at: int
+) -> tuple[str, str] | None:
+    """What is wrong with an argument of a function inside of the function."""
+    for inner in ast.walk(tree):
+        if not isinstance(inner, ast.FunctionDef | ast.Lambda) or inner is tree:
+            continue
+        name = getattr(inner, "name", "a lambda")
+        shown = repr(name) if isinstance(inner, ast.FunctionDef) else name
+        for one in inner.args.args:
+            if one.arg in read and inner.lineno <= at <= (inner.end_lineno or at):
+                module = name if isinstance(inner, ast.FunctionDef) else "f"
+                return (
+                    f"{one.arg!r} is an argument of {shown}, a function inside of {function!r}, "
+                    "where strings have no letters",
+                    f"define it at module level, def {module}({one.arg}): ..., where Python calls "
+                    "it before the operator runs",
+                )
+    return None
+
+
+def _stored(tree: ast.AST) -> list[str]:
+    """Names that something is assigned to, each as often as that is done."""
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return [one.id for one in names if isinstance(one.ctx, ast.Store)]
+
+
+def _made_of(tree: ast.AST, names: set[str], made: set[str]) -> list[str]:
+    """Those of the names that are made of the event, and then those that they are made of."""
+    found: list[str] = []
+    waiting = sorted(names & made)
+    while waiting:
+        name = waiting.pop(0)
+        if name in found:
+            continue
+        found.append(name)
+        for one in ast.walk(tree):
+            if isinstance(one, ast.Assign) and name in _names([*one.targets]):
+                waiting += sorted(_names([one.value]) & made)
+    return found
+
+
+def _names(nodes: list[ast.AST]) -> set[str]:
+    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _asked_of(node: ast.AST, asked: str) -> list[ast.AST]:
+    """The parts of an expression of which something is asked."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name == asked:
+            return [value]
+        case ast.Call(func=ast.Name(id=name)) if name == asked:
+            return [*node.args]
+        case ast.Subscript() if asked == "[]":
+            return [node.value]
+        case ast.For() if asked == "for":  # over a constant: what its body makes is refused
+            return [node.iter if _names([node.iter]) else node]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if asked == "for":
+            return [one.iter for one in node.generators]
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]) if asked == "in":
+            return [*node.comparators]
+        case ast.BinOp() | ast.AugAssign() | ast.Compare() if not asked[0].isalpha():
+            return [node]
+    return []
+
+
+def _chosen(tree: ast.FunctionDef, part: ast.AST, alone: set[str]) -> list[str] | None:
+    """The texts one of which something is, each known to Python before; None: it is another
+    thing."""
+    values = [part]
+    if isinstance(part, ast.Name):
+        given = [one for one in ast.walk(tree) if isinstance(one, ast.Assign)]
+        values = [one.value for one in given if _is_only(one.targets, part.id)]
+        if _stored(tree).count(part.id) > len(values):
+            return None
+    texts: list[ast.AST] = []
+    while values:
+        value = values.pop(0)
+        if isinstance(value, ast.IfExp):
+            values[:0] = [value.body, value.orelse]
+        else:
+            texts.append(value)
+    is_literal = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in texts)
+    is_known = is_literal and all(_names([one]) <= alone for one in texts)
+    own = part.id if isinstance(part, ast.Name) else ""
+    if not is_known or len(texts) < 2 or own in _names(texts):
+        return None
+    return list(dict.fromkeys(map(ast.unparse, texts)))
+
+
+def _is_only(targets: list[ast.expr], name: str) -> bool:
+    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name

@@ -1,0 +1,217 @@
+"""One name for one step: what is made of the event under one name has a name for each value.
+
+``s = event.w.strip()``, ``s = s.lower()``: a name that is assigned in two places says nothing of
+what it depends on. Where one assignment stands behind the other in a block, all that is read
+between them is the value of the first, and gets a name of its own. Only what is made of the event,
+of constants and of such names is told apart: all else keeps its name. As elsewhere
+(:mod:`specstream.compiler.frontend.loop_names`), the number behind a middle dot is seen by nobody.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from specstream.compiler.frontend.scopes import bound_names
+
+__all__ = ["made_of_event", "name_steps"]
+
+_FIRST = 100_000  # other names count from lower numbers
+# Who uses up a generator where it stands.
+_USING_UP = ("any", "all", "sum", "min", "max", "sorted", "list", "set", "tuple", "dict", "join")
+
+
+def name_steps(tree: ast.FunctionDef, events: Collection[str]) -> None:
+    """Changes a function's tree.
+
+    Args:
+        tree: the function.
+        events: its parameters that are the event.
+    """
+    numbers = itertools.count(_FIRST)
+    for name in sorted(made_of_event(tree, events)):
+        if not _is_told_later(tree, name):
+            for block in list(_blocks_of(tree, _Block([], False, ()))):
+                _tell_apart(tree, name, block, numbers)
+
+
+def made_of_event(
+    tree: ast.FunctionDef, events: Collection[str], is_added: bool = False
+) -> set[str]:
+    """Local names of which every value is made of the event, of constants and of such names.
+
+    Args:
+        tree: of a function.
+        events: its parameters that are the event.
+        is_added: whatever is added to a name makes another value of it, not only a text.
+    """
+    local = bound_names(ast.Module(tree.body, []))
+    parameters = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
+    values: dict[str, list[ast.expr]] = {}
+    bindings: dict[str, int] = {}
+    for node in ast.walk(tree):
+        for name in _bound_by(node):
+            bindings[name] = bindings.get(name, 0) + 1
+        if is_added and isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            values.setdefault(node.target.id, []).append(node.value)
+            continue
+        for target, value in _assigned(node):
+            values.setdefault(target, []).append(value)
+    made = {name for name, found in values.items() if bindings.get(name) == len(found)}
+    made -= parameters
+    made -= {name for name in made if any(isinstance(one, ast.Lambda) for one in values[name])}
+    unknown = (local | parameters) - set(events)
+    before = None
+    while before != made:
+        before = set(made)
+        made = {
+            name for name in made if not any(_reads(one) & (unknown - made) for one in values[name])
+        }
+    return made
+
+
+def _bound_by(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return [*node.names]
+    found = (getattr(node, field, None) for field in ("arg", "name", "rest"))
+    return [name for name in found if isinstance(name, str)]
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a statement gives a value, and of what that is made."""
+    if isinstance(node, ast.AugAssign) and _is_text(node) and isinstance(node.target, ast.Name):
+        yield node.target.id, node.value
+    if isinstance(node, ast.For):
+        yield from ((name, node.iter) for name in _stored(node.target))
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        assert isinstance(node, ast.Assign)
+        for one in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+            one = one.value if isinstance(one, ast.Starred) else one
+            if isinstance(one, ast.Name):
+                yield one.id, node.value
+
+
+def _stored(target: ast.expr) -> Iterator[str]:
+    for one in ast.walk(target):
+        if isinstance(one, ast.Name):
+            yield one.id
+
+
+def _is_text(node: ast.AugAssign) -> bool:
+    """Whether a text is added to something, which then is one: a list would be changed."""
+    is_constant = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return isinstance(node.op, ast.Add) and (is_constant or isinstance(node.value, ast.JoinedStr))
+
+
+def _reads(value: ast.expr) -> set[str]:
+    """Names that a value is made of, but for those that it binds itself."""
+    own = {name for node in ast.walk(value) for name in _bound_by(node)}
+    return {one.id for one in ast.walk(value) if isinstance(one, ast.Name)} - own
+
+
+def _is_told_later(tree: ast.FunctionDef, name: str) -> bool:
+    """Whether something reads the name that is computed later than where it stands."""
+    used_up = {
+        id(one)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and _called(call) in _USING_UP
+        for one in call.args
+    }
+    return any(
+        any(_has(one, name) for one in ast.walk(node))
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree)
+        or (isinstance(node, ast.GeneratorExp) and id(node) not in used_up)
+    )
+
+
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Statements one after the other.
+
+    Attributes:
+        is_within: something around them may leave or repeat them.
+        later: what is done behind them.
+    """
+
+    body: list[ast.stmt]
+    is_within: bool
+    later: tuple[ast.stmt, ...]
+
+
+def _blocks_of(node: ast.AST, around: _Block) -> Iterator[_Block]:
+    """The blocks of a statement, the inner ones before those around them."""
+    is_within = around.is_within or isinstance(node, ast.For | ast.While | ast.Try)
+    for one in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from _blocks_of(one, _Block([], is_within, around.later))
+    for field in ("body", "orelse", "finalbody"):
+        body = getattr(node, field, None)
+        if isinstance(body, list):
+            for at, one in enumerate(body):
+                later = (*body[at + 1 :], *around.later)
+                yield from _blocks_of(one, _Block([], is_within, later))
+            yield _Block(body, is_within, around.later)
+
+
+def _tell_apart(tree: ast.FunctionDef, name: str, around: _Block, numbers: Iterator[int]) -> None:
+    """Gives each value that a name has in a block a name of its own; the last one as well, if
+    nothing behind the block reads it."""
+    block = around.body
+    given = [at for at, one in enumerate(block) if _gives(one, name)]
+    if not given or (len(given) < 2 and block is tree.body):
+        return
+    for at in given:
+        block[at] = _as_assignment(block[at])
+    first = block[given[0]]
+    inside = {id(one) for statement in block[given[0] :] for one in ast.walk(statement)}
+    inside -= {id(one) for one in ast.walk(first.value)}  # type: ignore[attr-defined]
+    outside = [one for one in ast.walk(tree) if _has(one, name) and id(one) not in inside]
+    if around.is_within and outside:
+        return
+    is_free = not any(_has(one, name) for later in around.later for one in ast.walk(later))
+    segments: list[list[ast.AST]] = []
+    for at, statement in enumerate(block[given[0] :], start=given[0]):
+        if isinstance(statement, ast.Assign) and at in given:
+            if segments:
+                segments[-1].append(statement.value)
+            segments.append([*statement.targets])
+        else:
+            segments[-1].append(statement)
+    for segment in segments if is_free else segments[:-1]:
+        new = f"{name}·{next(numbers)}"
+        for part in segment:
+            for one in ast.walk(part):
+                if isinstance(one, ast.Name) and one.id == name:
+                    one.id = new
+
+
+def _has(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _gives(statement: ast.stmt, name: str) -> bool:
+    """Whether all that a statement does is to give the name a value."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return _has(statement.targets[0], name)
+    is_added = isinstance(statement, ast.AugAssign) and _is_text(statement)
+    return is_added and _has(statement.target, name)  # type: ignore[attr-defined]
+
+
+def _as_assignment(statement: ast.stmt) -> ast.stmt:
+    """``s += "x"`` as ``s = s + "x"``."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return statement
+    read = ast.Name(statement.target.id, ast.Load())
+    made = ast.Assign([statement.target], ast.BinOp(read, statement.op, statement.value))
+    for part in ast.walk(made):
+        if not hasattr(part, "lineno"):
+            ast.copy_location(part, statement)
+    return made

@@ -1,0 +1,132 @@
+"""Refusals while an operator is typed, in the user's terms: what, and the way out.
+
+Numba wraps them in its own words; :mod:`specstream.compiler.backend.diagnosis` takes them out
+again.
+"""
+
+from __future__ import annotations
+
+from numba.core import types
+from numba.core.errors import TypingError
+
+from specstream.compiler.language.text import refusal
+from specstream.compiler.language.ways_out import names_it_has
+from specstream.declarations.state import Field
+
+__all__ = [
+    *("FROZEN", "TIMER_NAMES", "absent", "has_no_method", "is_boosted", "no_letters", "no_method"),
+    "refuse",
+]
+
+_OF_ARRAYS: tuple[str, ...] = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax")
+_OF_ARRAYS += ("any", "all", "fill", "copy")
+_LENGTHENS = ("append", "extend", "insert", "pop", "remove", "clear", "add", "update", "popleft")
+
+_OF_LISTS: tuple[str, ...] = ("append", "clear", "copy", "count", "extend", "index", "insert")
+_OF_LISTS += ("pop", "remove", "reverse", "sort")
+_OF_DEQUES: tuple[str, ...] = ("append", "appendleft", "clear", "count", "extend", "extendleft")
+_OF_DEQUES += ("index", "insert", "pop", "popleft", "remove", "reverse", "rotate")
+_OF_DICTS: tuple[str, ...] = ("clear", "copy", "get", "items", "keys", "pop", "popitem")
+_OF_DICTS += ("setdefault", "update", "values")
+_OF_SETS: tuple[str, ...] = ("add", "clear", "copy", "difference", "difference_update", "discard")
+_OF_SETS += ("intersection", "intersection_update", "isdisjoint", "issubset", "issuperset", "pop")
+_OF_SETS += ("remove", "symmetric_difference", "symmetric_difference_update", "union", "update")
+_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
+    "dict": _OF_DICTS,
+    "state_dict": _OF_DICTS,
+    "set": _OF_SETS,
+    "state_set": _OF_SETS,
+    "list": _OF_LISTS,
+    "state_list": _OF_LISTS,
+    "state_deque": _OF_DEQUES,
+    "state_priority_queue": ("clear", "peek", "pop", "push", "pushpop", "replace"),
+    "state_timers": ("cancel", "clear", "get", "set"),
+}
+TIMER_NAMES = ("key", "at", "timestamp", "sequence")
+"""What the timer that fires has."""
+
+FROZEN = (
+    "a default, or a list, dict, set or array of a module is frozen, and is changed here",
+    "copy it first, list(x), dict(x) or set(x), or keep what changes in the state",
+)
+
+
+def refuse(message: str) -> TypingError:
+    """A typing error that :mod:`specstream.compiler.backend.diagnosis` translates for the user."""
+    return TypingError(f"specstream: {message}")
+
+
+def absent(what: str) -> TypingError:
+    """Why something is not done with what may be None: ``what`` says of what it is done."""
+    return refuse(f"what {what} may be None here; put it in a block: if x is not None:")
+
+
+def no_letters(what: str) -> TypingError:
+    """Why a string does not have what an array has."""
+    return refuse("; ".join(refusal(what)))
+
+
+def is_boosted(field: Field) -> TypingError:
+    """Why a boosted field is not accessed like an array."""
+    ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
+    return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
+
+
+def has_no_method(of: types.Type, name: str) -> bool:
+    """Whether what a method is asked of has none of that name, whatever it takes."""
+    kind = _kind(of)
+    if kind == "view":
+        return name not in (*_OF_ARRAYS, "tolist")
+    if kind in ("state", "event", "emit", "timer", "record", "place"):
+        return True
+    return name not in _OF_CONTAINERS.get(kind, (name,))
+
+
+def no_method(of: types.Type, name: str) -> tuple[str, str]:
+    """Why something has no such method, and what to write instead."""
+    kind = _kind(of)
+    if kind == "event":
+        return (
+            f"the event has no method {name!r}",
+            "read a column as event.x; its methods are random(i), random_bits(i), normal(i), "
+            "integer(low, high, i), choice(n, i) and is_null(name)",
+        )
+    if kind == "timer":
+        return (
+            f"the timer has no method {name!r}",
+            f"it has {', '.join(TIMER_NAMES)}, and the methods random(i), random_bits(i), "
+            "normal(i), integer(low, high, i) and choice(n, i)",
+        )
+    if kind in ("record", "place"):
+        return (
+            f"methods of records are not compiled: {name!r} of a record {of.class_name}",
+            f"write a plain function that takes the record, {name}(x)",
+        )
+    if kind == "state":
+        return f"the state has no method {name!r}", "read and assign its fields, as state.x"
+    if kind in _OF_CONTAINERS:
+        what = kind.removeprefix("state_").replace("_", " ")
+        what += " of the state" if kind.startswith("state_") else ""
+        what = "field of timers" if kind == "state_timers" else what
+        return f"a {what} has no method {name!r}", names_it_has(name, _OF_CONTAINERS[kind])
+    if kind == "view" and name in _LENGTHENS:
+        return (
+            f"an array of the state has no method {name!r}: its length is declared and stays",
+            f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in "
+            "the state, and write state.x[state.count % len(state.x)] = value",
+        )
+    if kind == "view":
+        return (
+            f"an array has no method {name!r} in an operator",
+            f"it has {', '.join(_OF_ARRAYS)} and tolist; sorted(x) makes a list in order, and the "
+            "rest is a loop",
+        )
+    return (
+        f"{of} has no method {name!r} in an operator",
+        "write a plain function, and call it with the value",
+    )
+
+
+def _kind(of: types.Type) -> str:
+    """``view`` of one of our types of arrays."""
+    return str(of.name).removeprefix("specstream.").partition("(")[0]

@@ -1,0 +1,270 @@
+"""Strings inside operators: equal or not, empty or not, kept, emitted, hashed, and nothing else.
+
+What an operator has of a string is a code of its content (:mod:`specstream.columns.strings`). A
+code tells which string it is; of its order and its letters it tells nothing. So strings have a type
+of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
+and that a code cannot do. What depends on the event alone never gets here: Python computes it
+before (:mod:`specstream.compiler.staging.lifting`). Python's strings have no bit operations: those
+take the code, for hashes."""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_builtin, lower_constant
+from numba.core.typing.templates import infer_global, signature
+from numba.extending import (
+    intrinsic,
+    lower_cast,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+)
+
+from specstream.columns.strings import StringTable, string_code
+from specstream.compiler.language.exact_template import ExactTemplate
+from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.own_code import is_own
+from specstream.errors import CompileError
+
+__all__ = [
+    "TEXT",
+    "Text",
+    "TextType",
+    "python_string",
+    "refusal",
+    "refuse",
+    "tell_texts",
+    "text_of",
+    "write_truth",
+]
+
+_OF = "an operator has a code of its content"
+_ALONE = "compute what is needed of the event alone"
+# What no string is, and the string that is false.
+_FALSE = (0, string_code(""))
+_REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "order": (
+        ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum", "argmin", "argmax"),
+        f"this one is not of the event alone, and strings of the state have no order here ({_OF})",
+        f"{_ALONE}, like event.a < event.b",
+    ),
+    "arithmetic": (
+        ("+", "-", "*", "/", "//", "%", "**", "~", "sum", "mean"),
+        f"this one is not of the event alone, and strings of the state have no arithmetic here "
+        f"({_OF})",
+        f"{_ALONE}, or hash its bits: (x & 65535) % n; the operators &, |, ^, << and >> take the "
+        "code",
+    ),
+    "conversion": (
+        (),
+        f"a string that is not of the event alone is no number here ({_OF})",
+        f"{_ALONE}, like int(event.x); what a timer needs of it, keep in the state when it is set",
+    ),
+    "letters": (
+        ("len", "[]", "for", "in"),
+        f"this one is not of the event alone, and strings of the state have no letters here "
+        f"({_OF})",
+        f"{_ALONE}, like len(event.x)",
+    ),
+}
+
+
+def refusal(what: str) -> tuple[str, str]:
+    """Why strings do not have an operator or builtin, and what to write instead."""
+    kind = "letters" if hasattr(str, what) else "conversion"
+    found = next((one for one in _REFUSED.values() if what in one[0]), _REFUSED[kind])
+    return f"{what} of a string: {found[1]}", found[2]
+
+
+class Text:
+    """A string in the oracle, and in a constant tuple on its way to Numba.
+
+    >>> from specstream.columns.strings import StringTable, string_code
+    >>> Text(string_code("a")) == Text(string_code("a"))
+    True
+    """
+
+    __slots__ = ("_texts", "code")
+
+    def __init__(self, code: int, texts: StringTable | str | None = None) -> None:
+        self.code = Int64(code)
+        self._texts = texts
+
+    def __str__(self) -> str:
+        """The string itself, for the texts of exceptions."""
+        if isinstance(self._texts, str):
+            return self._texts
+        found = None if self._texts is None else self._texts.text(int(self.code))
+        return "" if found is None else found
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Text):
+            return self.code == other.code
+        if other is None:
+            return False
+        if not isinstance(other, int) or isinstance(other, bool):
+            refuse(*refusal("== with a number"))
+        return self.code == other  # a string that was kept in an int field
+
+    def __hash__(self) -> int:
+        return hash(self.code)
+
+    def __bool__(self) -> bool:
+        return int(self.code) not in _FALSE
+
+    def __repr__(self) -> str:
+        return f"Text({int(self.code)})" if self._texts is None else repr(str(self))
+
+
+def python_string(value: Any) -> Any:
+    """A text as a string of Python's, and anything else as it is."""
+    return str(value) if isinstance(value, Text) else value
+
+
+def tell_texts(error: BaseException) -> None:
+    """Makes of the texts that an exception was made of Python's strings: whoever gets it looks at
+    them when the table may have forgotten them, as a batch that fails is undone.
+
+    >>> error = KeyError(Text(string_code("a"), "a"), 1)
+    >>> tell_texts(error)
+    >>> error.args
+    ('a', 1)
+    """
+    if any(isinstance(one, Text) for one in error.args):
+        error.args = tuple(map(python_string, error.args))
+
+
+def refuse(problem: str, way_out: str) -> NoReturn:
+    """Refuses while the oracle runs what compiling would have refused."""
+    frame = sys._getframe(1)
+    while is_own(frame.f_code.co_filename):
+        assert frame.f_back is not None
+        frame = frame.f_back
+    code = frame.f_code
+    raise CompileError(code.co_name, code.co_filename, frame.f_lineno, problem, way_out)
+
+
+def _refusing(what: str) -> Callable[..., Any]:
+    def method(self: Text, *others: object) -> Any:
+        refuse(*refusal(what))
+
+    return method
+
+
+def _bits(name: str) -> Callable[[Text, Any], Any]:
+    def method(self: Text, other: Any) -> Any:
+        operand = other.code if isinstance(other, Text) else other
+        return getattr(self.code, name)(operand)
+
+    return method
+
+
+_METHODS: dict[str, tuple[str, ...]] = {
+    "<": ("lt",),
+    "<=": ("le",),
+    ">": ("gt",),
+    ">=": ("ge",),
+    "+": ("add", "radd", "pos"),
+    "-": ("sub", "rsub", "neg"),
+    "*": ("mul", "rmul"),
+    "/": ("truediv", "rtruediv"),
+    "//": ("floordiv", "rfloordiv"),
+    "%": ("mod", "rmod"),
+    "**": ("pow", "rpow"),
+    "~": ("invert",),
+    "int": ("int", "index"),
+    "float": ("float",),
+    "abs": ("abs",),
+    "round": ("round", "floor", "ceil", "trunc"),
+    "len": ("len",),
+    "[]": ("getitem",),
+    "for": ("iter",),
+    "in": ("contains",),
+}
+for _what, _names in _METHODS.items():
+    for _name in _names:
+        setattr(Text, f"__{_name}__", _refusing(_what))
+for _name in ("and", "or", "xor", "lshift", "rshift"):
+    setattr(Text, f"__{_name}__", _bits(f"__{_name}__"))
+    setattr(Text, f"__r{_name}__", _bits(f"__r{_name}__"))
+
+
+class TextType(types.Type):
+    """A string in compiled code: its code."""
+
+    def __init__(self) -> None:
+        super().__init__("string")
+
+
+TEXT = TextType()
+
+
+@register_model(TextType)
+class _TextModel(models.PrimitiveModel):
+    def __init__(self, manager: object, of: TextType) -> None:
+        super().__init__(manager, of, ir.IntType(64))
+
+
+@typeof_impl.register(Text)
+def _typeof(text: Text, context: object) -> TextType:
+    return TEXT
+
+
+@lower_constant(TextType)
+def _constant(context: Any, builder: Any, of: TextType, text: Text) -> Any:
+    return ir.IntType(64)(int(text.code))
+
+
+@lower_cast(TextType, types.Integer)
+@lower_cast(types.Integer, TextType)
+def _cast(context: Any, builder: Any, given: types.Type, wanted: types.Type, value: Any) -> Any:
+    """A code is kept in int fields, and comes back from them into a column of strings."""
+    return value
+
+
+@intrinsic
+def text_of(typing_context: Any, code: Any) -> Any:
+    """A literal. Not a constant for Numba, which would ask it for its truth to drop a branch."""
+    return TEXT(types.int64), lambda context, builder, sig, args: args[0]
+
+
+def _is_refused(function: Any, what: str) -> None:
+    @overload(function)
+    def refusing(text: Any) -> Any:
+        if isinstance(text, TextType):
+            problem, way_out = refusal(what)
+            raise TypingError(f"specstream: {problem}; {way_out}")
+
+
+def write_truth(builder: Any, code: Any) -> Any:
+    """Whether a string is not empty, nor what is read of a null."""
+    ones = [builder.icmp_unsigned("!=", code, ir.IntType(64)(one)) for one in _FALSE]
+    return builder.and_(*ones)
+
+
+@infer_global(bool)
+class _Truth(ExactTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        is_text = len(args) == 1 and isinstance(args[0], TextType)
+        return signature(types.boolean, args[0]) if is_text else None
+
+
+@lower_builtin(bool, TextType)
+def _bool_of_text(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return write_truth(builder, args[0])
+
+
+_is_refused(len, "len")

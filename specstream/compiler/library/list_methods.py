@@ -1,0 +1,501 @@
+"""The rest of what can be done with an event's own lists: methods, ``del``, operators, builtins."""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from specstream._native import lib
+from specstream.compiler.backend.core_function import (
+    Core,
+    Meaning,
+    also,
+    called,
+    of_held,
+    of_values,
+)
+from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
+from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.backend.local_types import (
+    ListType,
+    LocalIterator,
+    LocalType,
+    known,
+    own,
+    resolved,
+)
+from specstream.compiler.backend.native_function import Native
+from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.polling import poll_while
+from specstream.compiler.backend.types import ContainerType, RecordType
+from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.text import TEXT
+from specstream.compiler.library import arithmetic, conversions
+from specstream.compiler.library.indices import check_index, index_type
+from specstream.compiler.library.local_lists import (
+    List,
+    element_of,
+    list_append,
+    list_new,
+    same_elements,
+    takes,
+)
+from specstream.compiler.library.local_methods import adding, length, truth, written_by
+from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
+
+__all__ = [
+    "as_list",
+    "delete_item",
+    "list_from",
+    "list_sorted",
+    "list_sorted_by",
+    "nothing",
+    "reversed_list",
+]
+
+_VOID = ir.VoidType()
+_meaning = written_by(List)
+_method = functools.partial(adding, ListType)
+
+
+# ---- methods ----
+
+
+@_method("extend", 1)
+def _extend(of: ListType, by: types.Type) -> Meaning:
+    if not isinstance(by, ListType):
+        raise refuse(f"a list is extended by {by}: write x.extend(list(...))")
+    same_elements(of, by)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        head.leave_unless(head.call("ss_list_extend", BIT, *args))
+
+    return _meaning(types.none, (of, by), write)
+
+
+@_method("insert", 2)
+def _insert(of: ListType, index: types.Type, value: types.Type) -> Meaning:
+    element = takes(of, value)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        at = head.clipped(args[1], sig.args[1])
+        gap = head.call("ss_list_gap", I64.as_pointer(), head.pointer, head.kinds, at)
+        head.leave_if_null(gap)
+        head.store(at, args[2])
+
+    return _meaning(types.none, (of, index_type(index), element), write)
+
+
+@_method("pop", 1, 0)
+def _pop(of: ListType, *index: types.Type) -> Meaning:
+    element = element_of(of)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        if index:
+            at = head.position(args[1], sig.args[1])
+            value = head.load(at)
+            head.call("ss_list_delete", _VOID, head.pointer, at, I64(1), I64(1))
+            return value
+        last = head.position(I64(-1), types.int64)
+        head.builder.store(last, head.member_address("count"))
+        return head.load(last)
+
+    return _meaning(element, (of, *map(index_type, index)), write)
+
+
+@_method("remove", 1)
+def _remove(of: ListType, value: types.Type) -> Meaning:
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        at = _found(head, args[1], I64(0), head.count())
+        head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
+        head.call("ss_list_delete", _VOID, head.pointer, at, I64(1), I64(1))
+
+    return _meaning(types.none, (of, takes(of, value)), write)
+
+
+def _found(head: List, value: Value, first: Value, last: Value) -> Value:
+    """The position of an element that is equal, or -1."""
+    packed = head.packed(value)
+    return head.call("ss_list_find", I64, head.pointer, head.kinds, packed, first, last)
+
+
+@_method("index", 3, 1)
+def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        within = [I64(0), head.count()]
+        for place, (bound, given) in enumerate(zip(args[2:], sig.args[2:], strict=True)):
+            within[place] = head.clipped(bound, given)
+        at = _found(head, args[1], *within)
+        head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
+        return at
+
+    return _meaning(types.int64, (of, takes(of, value), *map(index_type, bounds)), write)
+
+
+@_method("count", 1)
+def _count(of: ListType, value: types.Type) -> Meaning:
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        packed = head.packed(args[1])
+        return head.call("ss_list_count", I64, head.pointer, head.kinds, packed)
+
+    return _meaning(types.int64, (of, takes(of, value)), write)
+
+
+@_method("clear", 0)
+def _clear(of: ListType) -> Meaning:
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        head.builder.store(I64(0), head.member_address("count"))
+
+    return _meaning(types.none, (of,), write)
+
+
+@_method("copy", 0)
+def _copy(of: ListType) -> Meaning:
+    return _meaning(own(of), (of,), lambda head, sig, args: copied(head))
+
+
+def copied(head: List) -> Value:
+    return head.part(I64(0), I64(1), head.count())
+
+
+@_method("reverse", 0)
+def _reverse(of: ListType) -> Meaning:
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        head.call("ss_list_reverse", _VOID, head.pointer)
+
+    return _meaning(types.none, (of,), write)
+
+
+# ---- sorting ----
+
+list_sorted = Core("list_sorted", "it sorts lists")
+list_sorted_by = Core("list_sorted_by", "it sorts lists")
+
+
+def _ordered(element: types.Type, what: str) -> None:
+    """Refuses elements that have no order."""
+    element = resolved(element)
+    if isinstance(element, ListType):
+        _ordered(element.element, what)
+    elif isinstance(element, types.BaseTuple):
+        for part in element:
+            _ordered(part, what)
+    elif element == TEXT:
+        raise refuse(
+            f"{what} of strings, which have no order here: sort by a number, with key=, or give "
+            "the table a column that says their order"
+        )
+    elif isinstance(element, RecordType):
+        raise refuse(
+            f"{what} of records, which have no order: sort by a field of theirs, with key="
+        )
+    elif isinstance(element, LocalType):
+        raise refuse(f"{what} of {element}, which has no order: sort by a number, with key=")
+
+
+def _sort(head: List, keys: Value, backwards: Value) -> None:
+    head.fault_if(head.call("ss_list_has_nan", BIT, keys), ValueError)
+    flag = head.builder.zext(backwards, I32)
+    head.leave_unless(head.call("ss_list_sort", BIT, head.pointer, keys, flag))
+
+
+@list_sorted.rule
+def _sorted(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Sorts a list in place, and is that list: (list, backwards)."""
+    of, backwards = args
+    if not isinstance(of, ListType):
+        return None
+    _ordered(of.element, "a sort")
+    _flag(backwards)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        _sort(head, head.pointer, args[1])
+        return head.pointer
+
+    return _meaning(resolved(of), (of, types.boolean), write)
+
+
+@list_sorted_by.rule
+def _sorted_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Likewise by the elements of another list: (list, backwards, keys)."""
+    of, backwards, keys = args
+    if not isinstance(of, ListType) or not isinstance(keys, ListType):
+        return None
+    _ordered(keys.element, "a sort by keys")
+    _flag(backwards)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        _sort(head, args[2], args[1])
+        return head.pointer
+
+    return _meaning(resolved(of), (of, types.boolean, keys), write)
+
+
+def _flag(given: types.Type) -> None:
+    if scalar_kind(given) not in ("bool", "int64"):
+        raise refuse(f"reverse is {given}: write reverse=True or reverse=False")
+
+
+@_method("sort", 1)
+def _sort_in_place(of: ListType, backwards: types.Type) -> Meaning:
+    """The rewriting always says whether backwards."""
+    _ordered(of.element, "a sort")
+    _flag(backwards)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        _sort(head, head.pointer, args[1])
+
+    return _meaning(types.none, (of, types.boolean), write)
+
+
+nothing = Core("nothing", "it takes one value")
+"""A call whose value is not used: None in Python."""
+
+
+@nothing.rule
+def _nothing(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return context.get_dummy_value()
+
+    return types.none, args, code
+
+
+# ---- one of whatever can be gone through ----
+
+list_from = Core("list_from", "write list(x) of what a loop goes over")
+
+
+@list_from.rule
+def _from_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``list(x)`` of a list: (run, list)."""
+    of = args[1]
+    if not isinstance(of, ListType):
+        return None
+    return _meaning(own(of), args, lambda head, sig, args: copied(head), of=1)
+
+
+def _collected(run: Any, values: Any) -> Any:
+    made = list_new(run)
+    for value in values:
+        poll_while(run)
+        list_append(made, value)
+    return made
+
+
+_COLLECT = called(compiled(_collected))
+list_from.rule(_COLLECT)
+
+as_list = Core("as_list", "write list(x) of what a loop goes over")
+
+
+@as_list.rule
+def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What can be gone through as a list; a list is itself: (run, iterable)."""
+    if not isinstance(args[1], ListType):
+        found: Meaning = _COLLECT(context, args)
+        return found
+    return resolved(args[1]), args, lambda context, builder, sig, args: args[1]
+
+
+# ---- del ----
+
+delete_item = Core("delete_item", "del takes items and slices of lists, and keys of dicts")
+
+
+@delete_item.rule
+def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    of, index = args
+    if not isinstance(of, ListType):
+        return None
+    index = types.unliteral(index)
+    if not isinstance(index, types.SliceType):
+        check_index(index)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        if isinstance(index, types.SliceType):
+            selected = head.selected(index, args[1])
+        else:
+            selected = head.position(args[1], index), I64(1), I64(1)
+        head.call("ss_list_delete", _VOID, head.pointer, *selected)
+
+    return _meaning(types.none, (of, index), write)
+
+
+# ---- operators ----
+
+
+def _both_lists(args: Sequence[types.Type]) -> bool:
+    return len(args) == 2 and all(isinstance(one, ListType) for one in args)
+
+
+def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not _both_lists(args):
+        return None
+    made = same_elements(*args)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        return head.leave_if_null(head.call("ss_list_joined", POINTER, *args))
+
+    return _meaning(made, args, write)
+
+
+def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not _both_lists(args):
+        is_kept = isinstance(args[1], ContainerType)  # one of the state: see there
+        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None and not is_kept:
+            raise refuse(f"+= puts {args[1]} behind a list: write x.extend(y)")
+        return None
+    made = same_elements(*args)
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        head.leave_unless(head.call("ss_list_extend", BIT, *args))
+        return head.pointer
+
+    return _meaning(made, args, write)
+
+
+def _repeating(in_place: bool) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 2 or not any(isinstance(one, ListType) for one in args):
+            return None
+        at = 0 if isinstance(args[0], ListType) else 1
+        times = args[1 - at]
+        if scalar_kind(times) not in ("int64", "bool"):
+            raise refuse(f"a list is multiplied by {times}: write [x] * n with an integer n")
+
+        def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+            if not in_place:
+                head.pointer = copied(head)
+            head.leave_unless(head.call("ss_list_repeat", BIT, head.pointer, args[1 - at]))
+            return head.pointer
+
+        taken = [types.int64, types.int64]
+        taken[at] = args[at]
+        return _meaning(own(args[at]), taken, write, of=at)
+
+    return of_values(rule)
+
+
+_RELATIONS: dict[Native, int] = {
+    arithmetic.eq: lib.SS_EQUAL,
+    arithmetic.ne: lib.SS_UNEQUAL,
+    arithmetic.lt: lib.SS_LESS,
+    arithmetic.le: lib.SS_LESS_EQUAL,
+    arithmetic.gt: lib.SS_GREATER,
+    arithmetic.ge: lib.SS_GREATER_EQUAL,
+}
+
+
+def _comparing(function: Native, relation: int) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not _both_lists(args):
+            return None
+        found = same_elements(*args)
+        if function not in (arithmetic.eq, arithmetic.ne):
+            assert isinstance(found, ListType)
+            _ordered(found.element, "a comparison of lists")
+
+        def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+            return head.call("ss_list_compare", BIT, *args, I32(relation))
+
+        return _meaning(types.boolean, args, write)
+
+    return rule
+
+
+arithmetic.add.others.append(_add)
+arithmetic.iadd.others.append(_add_in_place)
+arithmetic.mul.others.append(_repeating(False))
+arithmetic.imul.others.append(_repeating(True))
+arithmetic.not_.others.append(truth(ListType, _meaning, True))
+conversions.bool_.others.append(truth(ListType, _meaning, False))
+for _function, _relation in _RELATIONS.items():
+    _function.others.append(_comparing(_function, _relation))
+also(bool, truth(ListType, _meaning, False), ListType)
+
+
+also(len, length(ListType, _meaning), ListType)
+
+
+@of_held
+def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    value, of = args
+    if not isinstance(of, ListType):
+        return None
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        at = _found(head, args[0], I64(0), head.count())
+        return head.builder.icmp_signed(">=", at, I64(0))
+
+    return _meaning(types.boolean, (takes(of, value), of), write, of=1)
+
+
+also(contains, _contains, types.Any, ListType)
+
+
+# ---- builtins ----
+
+
+def _extreme(relation: int) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], ListType):
+            return None
+        element = element_of(args[0])
+        _ordered(element, "min or max")
+
+        def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+            head.fault_if(head.builder.icmp_unsigned("==", head.count(), I64(0)), ValueError)
+            return head.load(head.call("ss_list_extreme", I64, head.pointer, I32(relation)))
+
+        return _meaning(element, args, write)
+
+    return rule
+
+
+def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], ListType):
+        return None
+    element = element_of(args[0])
+    if scalar_kind(element) is None:
+        raise refuse(f"sum of a list of {element}: write a loop")
+    total = types.int64 if element == types.boolean else element
+
+    def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
+        bits = head.call("ss_list_sum", I64, head.pointer)
+        return head.builder.bitcast(bits, F64) if total == types.float64 else bits
+
+    return _meaning(total, args, write)
+
+
+also(OF_AN_ARRAY["min"], _extreme(lib.SS_LESS), ListType)
+also(OF_AN_ARRAY["max"], _extreme(lib.SS_GREATER), ListType)
+also(OF_AN_ARRAY["sum"], _sum, ListType)
+
+
+def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    of = args[0]
+    if len(args) != 1 or not isinstance(of, ListType):
+        return None
+    walk = LocalIterator(resolved(of), "reversed", known(of.element, "a list"))
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = List(context, builder, sig.args[0], args[0])
+        made = cgutils.create_struct_proxy(walk)(context, builder)
+        made.walked = args[0]
+        last = builder.sub(head.count(), I64(1))
+        made.next = cgutils.alloca_once_value(builder, last)
+        made.changes = I64(0)
+        return made._getvalue()
+
+    return walk, args, code
+
+
+reversed_list = Core("reversed", "reversed takes a list: write reversed(list(x))")
+reversed_list.rule(_reversed)

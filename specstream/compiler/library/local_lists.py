@@ -1,0 +1,414 @@
+"""An event's own lists in Numba's terms: what can be done with one.
+
+What nearly every event does (an item, ``append``, ``len``, a loop) is written in place; the rest
+is C's (``local_list.c``).
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import RefType, iternext_impl
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
+
+from specstream._native import ffi
+from specstream.compiler.backend.core_function import Core, Meaning
+from specstream.compiler.backend.instructions import BIT, I64, POINTER, Instructions, Value
+from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.backend.local_types import (
+    DictType,
+    ListType,
+    LocalIterator,
+    SetType,
+    Unknown,
+    kinds_of,
+    known,
+    meet,
+    own,
+    pack,
+    resolved,
+    settled,
+    storable,
+    unpack,
+    width_of,
+)
+from specstream.compiler.backend.types import RunType
+from specstream.compiler.frontend.error_texts import NO_ITEM
+from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.text import TEXT
+from specstream.compiler.library.indices import Indexed, check_index
+from specstream.compiler.library.item_assignment import SET_ITEM
+from specstream.compiler.library.local_methods import method
+
+__all__ = [
+    "List",
+    "argument",
+    "declared",
+    "element_of",
+    "list_append",
+    "list_new",
+    "list_of",
+]
+
+
+class Head(Instructions):
+    """A head in the arena, by its address; what it has in its members."""
+
+    struct: str
+
+    def __init__(self, context: Any, builder: Any, pointer: Value) -> None:
+        super().__init__(context, builder)
+        self.pointer = pointer
+
+    def member(self, name: str, of: ir.Type = I64) -> Value:
+        return self.builder.load(self.member_address(name, of))
+
+    def member_address(self, name: str, of: ir.Type = I64) -> Value:
+        offset = I64(ffi.offsetof(self.struct, name))
+        address = self.builder.gep(self.pointer, [offset], inbounds=True)
+        return self.builder.bitcast(address, of.as_pointer())
+
+    def leave_if_null(self, pointer: Value) -> Value:
+        """What C could not give for want of memory."""
+        self.leave_if(cgutils.is_null(self.builder, pointer))
+        return pointer
+
+    def leave_unless(self, done: Value) -> None:
+        """What C could not do for want of memory."""
+        self.leave_if(self.builder.not_(done))
+
+    def words_at(self, address: Value, count: int) -> list[Value]:
+        """Words from an address on."""
+        return [
+            self.builder.load(self.builder.gep(address, [I64(at)], inbounds=True))
+            for at in range(count)
+        ]
+
+    def put_words(self, address: Value, words: list[Value]) -> None:
+        for at, word in enumerate(words):
+            self.builder.store(word, self.builder.gep(address, [I64(at)], inbounds=True))
+
+    def in_memory(self, words: list[Value]) -> Value:
+        """The address of words on the stack, for a call of C."""
+        place = cgutils.alloca_once(self.builder, I64, size=max(len(words), 1))
+        self.put_words(place, words)
+        return self.builder.bitcast(place, POINTER)
+
+
+class List(Indexed, Head):
+    """Writes instructions about one list."""
+
+    struct = "struct ss_list"
+
+    def __init__(self, context: Any, builder: Any, of: types.Type, pointer: Value) -> None:
+        super().__init__(context, builder, pointer)
+        found = resolved(of)
+        assert isinstance(found, ListType)
+        self.element = found.element
+        self.width = 0 if isinstance(self.element, Unknown) else width_of(self.element)
+
+    @property
+    def kinds(self) -> Value:
+        return I64(0) if isinstance(self.element, Unknown) else kinds_of(self.element)
+
+    def count(self) -> Value:
+        return self.member("count")
+
+    def address(self, at: Value) -> Value:
+        """Of an element; the caller has checked the bounds."""
+        words = self.member("words", I64.as_pointer())
+        return self.builder.gep(words, [self.builder.mul(at, I64(self.width))], inbounds=True)
+
+    def load(self, at: Value) -> Value:
+        return unpack(self, self.element, self.words_at(self.address(at), self.width))
+
+    def store(self, at: Value, value: Value) -> None:
+        self.put_words(self.address(at), pack(self, self.element, value))
+
+    def packed(self, value: Value) -> Value:
+        """The address of a value's words, for a call of C."""
+        return self.in_memory(pack(self, self.element, value))
+
+    def append(self, value: Value) -> None:
+        builder = self.builder
+        words = pack(self, self.element, value)
+        count = self.count()
+        full = builder.icmp_unsigned("==", count, self.member("capacity"))
+        with builder.if_then(full, likely=False):
+            self.leave_unless(self.call("ss_list_reserve", BIT, self.pointer, self.kinds, I64(1)))
+        self.put_words(self.address(count), words)
+        builder.store(builder.add(count, I64(1)), self.member_address("count"))
+
+    def part(self, first: Value, step: Value, length: Value) -> Value:
+        made = self.call("ss_list_part", POINTER, self.pointer, first, step, length)
+        return self.leave_if_null(made)
+
+
+def element_of(of: ListType, what: str = "a list") -> types.Type:
+    """What a list holds; an error as long as nobody has said it."""
+    return known(of.element, what)
+
+
+def takes(of: ListType, given: types.Type) -> types.Type:
+    """What a list holds after it was given a value; refuses one that does not fit."""
+    value = storable(given, "a list")
+    found = meet(of.element, value)
+    if found is None:
+        raise refuse(
+            f"a list of {of.element} gets {value}: keep values of one type in a list"
+            + _way_out(of.element, value)
+        )
+    return found
+
+
+def _way_out(element: types.Type, given: types.Type) -> str:
+    kinds = scalar_kind(element), scalar_kind(given)
+    if kinds == ("int64", "float64"):
+        return ", and begin it with floats, such as [0.0] * n"
+    ways = {"float64": "float(x)", "int64": "int(x)", "uint64": "np.uint64(x)", "bool": "bool(x)"}
+    return f", and write {ways[kinds[0]]}" if kinds[0] in ways and kinds[1] is not None else ""
+
+
+# ---- making one ----
+
+list_new = Core("list_new", "write []")
+list_of = Core("list_of", "write [a, b]")
+
+
+@list_new.rule
+def _new(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``[]``; with a type of a list, one of that."""
+    if len(args) != 1 or not isinstance(args[0], RunType):
+        return None
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Head(context, builder, args[0])
+        return head.leave_if_null(head.call("ss_list_new", POINTER, args[0], I64(0), I64(0)))
+
+    return ListType(Unknown()), args, code
+
+
+@list_of.rule
+def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``[a, b]``."""
+    run, *given = args
+    element: types.Type = Unknown()
+    for one in given:
+        element = takes(ListType(element), one)
+    made = ListType(element)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Head(context, builder, args[0])
+        new = List(context, builder, sig.return_type, args[0])
+        length = I64(len(args) - 1)
+        pointer = head.call("ss_list_new", POINTER, args[0], new.kinds, length)
+        new.pointer = head.leave_if_null(pointer)
+        for at, value in enumerate(args[1:]):
+            new.store(I64(at), value)
+        builder.store(length, new.member_address("count"))
+        return new.pointer
+
+    return made, (run, *[element] * len(given)), code
+
+
+declared = Core("declared", "write x: list[float] = []")
+
+
+@declared.rule
+def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """An empty list, dict or set of what an annotation says."""
+    said = args[1]
+    if not isinstance(said, types.StringLiteral):
+        raise refuse("an annotation is a literal: write x: list[float] = []")
+    made = declared_type(ast.parse(said.literal_value, mode="eval").body)
+    symbol = "ss_list_new" if isinstance(made, ListType) else "ss_table_new"
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Head(context, builder, args[0])
+        rest = [I64(0), I64(0)] if isinstance(made, ListType) else []
+        return head.leave_if_null(head.call(symbol, POINTER, args[0], *rest))
+
+    return made, args, code
+
+
+_SCALARS: dict[str, types.Type] = {
+    "int": types.int64,
+    "float": types.float64,
+    "bool": types.boolean,
+    "str": TEXT,
+}
+
+
+def declared_type(said: ast.expr) -> types.Type:
+    """The type that an annotation names."""
+    if isinstance(said, ast.Name) and said.id in _SCALARS:
+        return _SCALARS[said.id]
+    if isinstance(said, ast.Subscript):
+        of = ast.unparse(said.value).rpartition(".")[2].lower()
+        inside = said.slice
+        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        kinds = {"list": (ListType, 1), "set": (SetType, 1), "dict": (DictType, 2)}
+        if of == "tuple":
+            return types.BaseTuple.from_types([declared_type(one) for one in parts])
+        if of in kinds and len(parts) == kinds[of][1]:
+            return kinds[of][0](*(declared_type(one) for one in parts))
+    raise refuse(
+        f"the annotation {ast.unparse(said)} is not understood: write int, float, bool, str, and "
+        "list[...], set[...], dict[..., ...] and tuple[...] of these"
+    )
+
+
+# ---- changing one ----
+
+list_append = method("append")
+
+
+@list_append.rule
+def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 2 or not isinstance(args[0], ListType):
+        return None
+    element = takes(args[0], args[1])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        List(context, builder, sig.args[0], args[0]).append(args[1])
+        return context.get_dummy_value()
+
+    return types.none, (args[0], element), code
+
+
+def same_elements(left: types.Type, right: types.Type) -> types.Type:
+    """The type of two lists that go together."""
+    found = meet(own(left), own(right))
+    if found is None:
+        raise refuse(
+            f"a list of {left.element} meets one of {right.element}: "
+            "keep values of one type in both"
+        )
+    return found
+
+
+argument = Core("argument", "a function takes it as it is")
+
+
+@argument.rule
+def _argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What is given to another function, once it is known what it holds."""
+    given = settled(types.unliteral(args[0]))
+    return given, (given,), lambda context, builder, sig, args: args[0]
+
+
+# ---- items ----
+
+
+@infer_global(operator.getitem)
+class _Item(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        of, index = args
+        if not isinstance(of, ListType):
+            return None
+        index = types.unliteral(index)
+        if isinstance(index, types.SliceType):
+            return signature(own(of), of, index)
+        check_index(index)
+        return signature(element_of(of), of, index)
+
+
+@lower_builtin(operator.getitem, ListType, types.Any)
+def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    head = List(context, builder, sig.args[0], args[0])
+    if isinstance(sig.args[1], types.SliceType):
+        return head.part(*head.selected(sig.args[1], args[1]))
+    return head.load(head.position(args[1], sig.args[1], NO_ITEM))
+
+
+@SET_ITEM.append
+def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[i] = value``, with the value first; of a slice by another list."""
+    value, of, index = args
+    if not isinstance(of, ListType):
+        return None
+    index = types.unliteral(index)
+    if isinstance(index, types.SliceType):
+        return _replacing(value, of, index)
+    check_index(index)
+    element = takes(of, value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = List(context, builder, sig.args[1], args[1])
+        head.store(head.position(args[2], sig.args[2]), args[0])
+        return context.get_dummy_value()
+
+    return types.void, (element, of, index), code
+
+
+def _replacing(value: types.Type, of: ListType, index: types.Type) -> Meaning:
+    if not isinstance(value, ListType):
+        raise refuse(f"a slice of a list gets {value}: assign a list, such as list(...)")
+    same_elements(of, value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = List(context, builder, sig.args[1], args[1])
+        first, step, length = head.selected(sig.args[2], args[2])
+        if sig.args[2].has_step:
+            other = List(context, builder, sig.args[0], args[0])
+            is_other = builder.icmp_unsigned("!=", length, other.count())
+            apart = builder.icmp_signed("!=", step, I64(1))
+            head.fault_if(builder.and_(apart, is_other), ValueError)
+        head.leave_unless(head.call("ss_list_replace", BIT, args[1], first, step, length, args[0]))
+        return context.get_dummy_value()
+
+    return types.void, (value, of, index), code
+
+
+# ---- going through one ----
+
+
+@lower_builtin("getiter", ListType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    made.walked = args[0]
+    made.next = cgutils.alloca_once_value(builder, I64(0))
+    made.changes = I64(0)
+    return made._getvalue()
+
+
+@lower_builtin("iternext", LocalIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    iterator = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    STEPS[sig.args[0].walk](context, builder, sig.args[0], iterator, result)
+
+
+def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
+    """It sees what is appended meanwhile, as Python's."""
+    head = List(context, builder, of.walked, iterator.walked)
+    at = builder.load(iterator.next)
+    more = builder.icmp_unsigned("<", at, head.count())
+    result.set_valid(more)
+    with builder.if_then(more):
+        builder.store(builder.add(at, I64(1)), iterator.next)
+        result.yield_(head.load(at))
+
+
+def _next_before(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
+    """Backwards; it ends where the list has become too short."""
+    head = List(context, builder, of.walked, iterator.walked)
+    at = builder.load(iterator.next)
+    more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
+    result.set_valid(more)
+    with builder.if_then(more):
+        builder.store(builder.sub(at, I64(1)), iterator.next)
+        result.yield_(head.load(at))
+
+
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_before}
+"""One step of an iterator, by how it goes."""

@@ -1,0 +1,112 @@
+"""Methods by their names: what ``x.pop(i)`` means is told by what ``x`` is.
+
+A method is one core function, to which each type that has one of that name adds a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+
+from specstream.compiler.backend.core_function import Core, Meaning
+from specstream.compiler.backend.instructions import Value
+from specstream.compiler.language.refusals import no_method, refuse
+
+__all__ = ["METHODS", "adding", "length", "method", "truth", "unknown_method", "written_by"]
+
+Write = Callable[[Any, Any, Sequence[Value]], Value]
+"""Of the list, dict or set, the signature and the values of all arguments."""
+
+METHODS: dict[str, Core] = {}
+
+unknown_method = Core("unknown_method", "write a plain function")
+"""A method that nothing has, by its name: refused when it is known what it was asked of."""
+
+
+@unknown_method.rule
+def _unknown(context: Any, args: Any) -> Any:
+    of, name = args
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    raise refuse("; ".join(no_method(of, name.literal_value)))
+
+
+def method(name: str) -> Core:
+    """The core function of all methods of a name; its first argument is what the method is of."""
+    if name not in METHODS:
+        METHODS[name] = Core(
+            f"method_{name}", f"{name} is a method of other types, or takes others"
+        )
+    return METHODS[name]
+
+
+def written_by(head: Any) -> Callable[..., Meaning]:
+    """What makes a meaning of a writer of instructions about a list, or about a dict or set.
+
+    Args:
+        head: made of context, builder, type and address.
+    """
+
+    def meaning(
+        result: types.Type, taken: Sequence[types.Type], write: Write, of: int = 0
+    ) -> Meaning:
+        """``of``: which argument it is about."""
+
+        def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+            value = write(head(context, builder, sig.args[of], args[of]), sig, args)
+            return context.get_dummy_value() if value is None else value
+
+        return result, taken, code
+
+    return meaning
+
+
+def adding(kind: Any, name: str, most: int, least: int | None = None, form: str = "") -> Any:
+    """A decorator that adds what a method is of a kind; called with its type and those of the
+    arguments, of which there are so many. ``form``: how it is called, where Python has no such
+    method."""
+    least = most if least is None else least
+
+    def add(rule: Callable[..., Meaning]) -> Any:
+        def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+            if not isinstance(args[0], kind):
+                return None
+            if not least <= len(args) - 1 <= most:
+                expected = str(most) if least == most else f"{least} to {most}"
+                way_out = f"write {form}" if form else "see Python's"
+                raise refuse(f"{name} takes {expected} value(s) here: {way_out}")
+            return rule(*args)
+
+        method(name).rule(checked)
+        return rule
+
+    return add
+
+
+def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:
+    """A rule: ``len`` of a kind."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not isinstance(args[0], kind):
+            return None
+        return meaning(types.int64, args, lambda head, sig, args: head.count())
+
+    return rule
+
+
+def truth(kind: Any, meaning: Callable[..., Meaning], negated: bool) -> Any:
+    """A rule: whether one is not empty, or is."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], kind):
+            return None
+
+        def write(head: Any, sig: Any, args: Sequence[Value]) -> Value:
+            count = head.count()
+            return head.builder.icmp_unsigned("==" if negated else "!=", count, count.type(0))
+
+        return meaning(types.boolean, args, write)
+
+    return rule

@@ -1,0 +1,374 @@
+"""The elements of a sequence of the state in LLVM instructions, and what all else is made of.
+
+What an operator does with one is made of a few things: the number of elements, one of them read or
+stored, one put in, some taken out. These are here; the rest is plain Python over them
+(:mod:`specstream.compiler.library.sequence_methods`). Elements and headers are loaded and stored as
+all words of the state; C (``sequence.c``) is called where elements have to make room or to move.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from specstream._native import lib
+from specstream.compiler.backend.core_function import Core, Meaning, Rule, also
+from specstream.compiler.backend.instructions import BIT, I32, I64, Value
+from specstream.compiler.backend.memory import Run
+from specstream.compiler.backend.types import RecordType, RunType
+from specstream.compiler.library.indices import Indexed, index_type
+from specstream.compiler.library.local_methods import length, written_by
+from specstream.compiler.library.sequence_types import DequeField, SequenceType, stored
+from specstream.compiler.library.state_records import Records
+from specstream.declarations.element_types import storage_of
+
+__all__ = [
+    "Elements",
+    "append",
+    "clipped",
+    "delete",
+    "get",
+    "insert",
+    "item_position",
+    "limit_of",
+    "put",
+    "run_of",
+    "run_of_either",
+    "take_last",
+    "turned",
+]
+
+_WORD = storage_of(int, "a word of a header")
+_VOID = ir.VoidType()
+
+
+class Elements(Indexed, Run):
+    """Writes instructions about one sequence."""
+
+    def __init__(self, context: Any, builder: Any, of: SequenceType, pointer: Value) -> None:
+        super().__init__(context, builder, pointer)
+        self.of = of
+        self.variant = of.state.variant
+        self.width = of.container.entry_words
+        self.is_deque = isinstance(of, DequeField)
+
+    # -- words --
+
+    def header_word(self, word: int) -> Value:
+        return self.moved(self.of, "header", self.of.field.offset + word)
+
+    def number(self) -> Value:
+        return self.moved(self.of, "number", self.of.number)
+
+    def header(self, word: int) -> Value:
+        return self.load("state", self.variant, _WORD, self.header_word(word))
+
+    def set_header(self, word: int, value: Value) -> None:
+        self.store("state", self.variant, _WORD, self.header_word(word), value)
+
+    def count(self) -> Value:
+        return self.header(lib.SS_HEADER_COUNT)
+
+    def set_count(self, count: Value) -> None:
+        self.set_header(lib.SS_HEADER_COUNT, count)
+        self.changed()
+
+    def ring(self) -> tuple[Value, Value]:
+        """Where elements begin, and how many of them the ring has, less one; of a list both are
+        constants."""
+        most = I64(self.of.container.room - 1)
+        if not self.is_deque:
+            return I64(0), most
+        start = self.header(lib.SS_HEADER_START)
+        capacity = self.header(lib.SS_HEADER_CAPACITY)
+        # Whatever a run on inconsistent data has read: it stays within the region.
+        return start, self.builder.and_(self.builder.sub(capacity, I64(1)), most)
+
+    def word_of(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
+        """The first word of an element; the caller has checked the bounds."""
+        builder = self.builder
+        if self.is_deque:
+            start, mask = self.ring() if ring is None else ring
+            at = builder.and_(builder.add(start, at), mask)
+        offset = builder.mul(at, I64(self.width))
+        return builder.add(self.moved(self.of, "region", self.of.container.region), offset)
+
+    def changed(self) -> None:
+        """It gets or loses an element, or turns: who goes through it is told."""
+        at = self.counter()
+        after = self.builder.add(self.load("scratch", self.variant, _WORD, at), I64(1))
+        self.store("scratch", self.variant, _WORD, at, after)
+
+    def changes(self) -> Value:
+        return self.load("scratch", self.variant, _WORD, self.counter())
+
+    def counter(self) -> Value:
+        return self.moved(self.of, "change", self.of.state.layout.changes_of(self.of.field))
+
+    # -- elements --
+
+    @property
+    def records(self) -> Records | None:
+        """Where it holds records."""
+        of = self.of.element
+        if not isinstance(of, RecordType):
+            return None
+        return Records(self.context, self.builder, of, self.pointer)
+
+    def leave(self, first: Value, step: Value, length: Value) -> None:
+        """Records are about to be removed; nothing where no record of the event is known."""
+        records, builder = self.records, self.builder
+        if records is None:
+            return
+        known = builder.icmp_unsigned("!=", self.load_member("objects"), I64(0))
+        count = builder.select(known, length, I64(0))
+        with cgutils.for_range(builder, count) as loop:
+            at = builder.add(first, builder.mul(loop.index, step))
+            records.leave(self.word_of(at))
+
+    def get(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
+        word = self.word_of(at, ring)
+        if self.records is not None:
+            return self.records.object_of(word)
+        parts = [
+            self.load("state", self.variant, part, self.builder.add(word, I64(place)))
+            for place, part in enumerate(self.of.container.value.parts)
+        ]
+        if not self.of.container.value.is_tuple:
+            return parts[0]
+        return self.context.make_tuple(self.builder, self.of.element, parts)
+
+    def put(self, at: Value, value: Value, ring: tuple[Value, Value] | None = None) -> None:
+        self.put_words(self.word_of(at, ring), value)
+
+    def put_words(self, word: Value, value: Value) -> None:
+        if self.records is not None:
+            self.records.put(word, value)
+            return
+        for place, part in enumerate(self.of.container.value.parts):
+            own = value
+            if self.of.container.value.is_tuple:
+                own = self.builder.extract_value(value, place)
+            target = self.builder.add(word, I64(place))
+            self.store("state", self.variant, part, target, own)
+
+    # -- putting in and taking out --
+
+    def insert(self, at: Value, value: Value) -> None:
+        """Before position ``at``, from 0 to the count."""
+        self.store_member("raised", I32(0))
+        arguments = (self.pointer, self.number(), at)
+        word = self.call("ss_sequence_insert", I64, *arguments)
+        builder = self.builder
+        with builder.if_then(builder.icmp_unsigned("==", word, I64(-1)), likely=False):
+            full = builder.icmp_unsigned("==", self.load_member("raised", I32), I32(lib.SS_FULL))
+            self.leave_if(builder.not_(full))
+            self.store_member("verdict", I32(lib.SS_COMPLETED))  # a handler may go on
+            self.fault_if(BIT(1), OverflowError)
+        self.put_words(word, value)
+        self.changed()
+
+    def append(self, value: Value, left: bool = False) -> None:
+        """Behind all, or before. Only to make room C is called."""
+        builder, count = self.builder, self.count()
+        full = builder.icmp_unsigned(">=", count, I64(self.of.container.limit))
+        if not self.is_deque:
+            self.fault_if(full, OverflowError)
+            self.put(count, value)
+            self.set_count(builder.add(count, I64(1)))
+            return
+        capacity = self.header(lib.SS_HEADER_CAPACITY)
+        full = builder.or_(full, builder.icmp_unsigned(">=", count, capacity))
+        with builder.if_else(full, likely=False) as (by_c, here):
+            with by_c:
+                self.insert(I64(0) if left else count, value)
+            with here:
+                self.put_beside(count, value, left)
+                self.set_count(builder.add(count, I64(1)))
+
+    def push(self, value: Value, left: bool = False) -> None:
+        """To a deque that drops what is at the other end."""
+        most, builder = self.of.container.maxlen, self.builder
+        if most is None:
+            self.append(value, left)
+            return
+        if most == 0:
+            self.changed()
+            return
+        count = self.count()
+        with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
+            with over:  # it is as long as before
+                start, mask = self.put_beside(count, value, left)
+                if not left:
+                    after = builder.and_(builder.add(start, I64(1)), mask)
+                    self.set_header(lib.SS_HEADER_START, after)
+                self.changed()
+            with room:
+                self.append(value, left)
+
+    def put_beside(self, count: Value, value: Value, left: bool) -> tuple[Value, Value]:
+        """Puts an element into a deque's ring, next to the others, and gives the ring."""
+        builder = self.builder
+        start, mask = self.ring()
+        if left:
+            start = builder.and_(builder.sub(start, I64(1)), mask)
+            self.set_header(lib.SS_HEADER_START, start)
+        self.put(I64(0) if left else count, value, (start, mask))
+        return start, mask
+
+    def delete(self, first: Value, step: Value, length: Value) -> None:
+        """Elements first, first + step ...; ``step`` may be negative."""
+        builder = self.builder
+        last = builder.add(first, builder.mul(step, builder.sub(length, I64(1))))
+        backwards = builder.icmp_signed("<", step, I64(0))
+        first = builder.select(backwards, last, first)
+        step = builder.select(backwards, builder.neg(step), step)
+        some = builder.icmp_signed(">", length, I64(0))
+        with builder.if_then(some):
+            self.leave(first, step, length)
+            arguments = (self.pointer, self.number(), first, step, length)
+            self.call("ss_sequence_delete", _VOID, *arguments)
+            self.leave_if_verdict()
+            self.changed()
+
+    def take_last(self) -> Value:
+        """Takes the last one out; a fault where there is none."""
+        last = self.position(I64(-1), types.int64)
+        value = self.get(last)
+        self.leave(last, I64(1), I64(1))
+        self.set_count(last)
+        return value
+
+    def take_first(self) -> Value:
+        """Likewise the first one of a deque."""
+        builder, count = self.builder, self.count()
+        self.fault_if(builder.icmp_unsigned("==", count, I64(0)), IndexError)
+        start, mask = self.ring()
+        value = self.get(I64(0), (start, mask))
+        self.leave(I64(0), I64(1), I64(1))
+        after = builder.and_(builder.add(start, I64(1)), mask)
+        self.set_header(lib.SS_HEADER_START, after)
+        self.set_count(builder.sub(count, I64(1)))
+        return value
+
+
+_meaning = written_by(Elements)
+
+
+# ---- what all else is made of ----
+
+get = Core("get_element", "it takes a position")
+put = Core("put_element", "it takes a position and a value")
+append = Core("append_element", "it takes a value")
+take_last = Core("take_last", "it takes a sequence")
+insert = Core("insert_element", "it takes a position and a value")
+delete = Core("delete_elements", "it takes a first position, a step and a number")
+item_position = Core("item_position", "it takes an index")
+clipped = Core("clipped_position", "it takes an index")
+turned = Core("turned", "it takes a deque")
+
+
+@get.rule
+def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """An element at a position that it has."""
+    of = args[0]
+    assert isinstance(of, SequenceType)
+    return _meaning(of.element, (of, types.int64), lambda head, sig, args: head.get(args[1]))
+
+
+@put.rule
+def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """Likewise: it gets another value."""
+    of, _, value = args
+    assert isinstance(of, SequenceType)
+    taken = (of, types.int64, stored(of, value))
+    return _meaning(types.none, taken, lambda head, sig, args: head.put(*args[1:]))
+
+
+@append.rule
+def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """An element behind all."""
+    of, value = args
+    assert isinstance(of, SequenceType)
+    return _meaning(
+        types.none, (of, stored(of, value)), lambda head, sig, args: head.append(args[1])
+    )
+
+
+@take_last.rule
+def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """The last element, which is there no more; IndexError where there is none."""
+    (of,) = args
+    assert isinstance(of, SequenceType)
+    return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
+
+
+@insert.rule
+def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """An element before a position from 0 to the length."""
+    of, _, value = args
+    assert isinstance(of, SequenceType)
+    taken = (of, types.int64, stored(of, value))
+    return _meaning(types.none, taken, lambda head, sig, args: head.insert(*args[1:]))
+
+
+@delete.rule
+def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """So many elements that are there: first, first + step ..."""
+    taken = (args[0], types.int64, types.int64, types.int64)
+    return _meaning(types.none, taken, lambda head, sig, args: head.delete(*args[1:]))
+
+
+def _positioned(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
+    """A rule: an index as a position."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning:
+        of, index = args
+        return _meaning(
+            types.int64,
+            (of, index_type(index)),
+            lambda head, sig, args: position(head, args[1], sig.args[1]),
+        )
+
+    return rule
+
+
+item_position.rule(_positioned(Elements.position))
+clipped.rule(_positioned(Elements.clipped))
+
+
+@turned.rule
+def _turned(context: Any, args: Sequence[types.Type]) -> Meaning:
+    """Who goes through a deque is to be told."""
+    return _meaning(types.none, args, lambda head, sig, args: head.changed())
+
+
+@intrinsic
+def run_of(typing_context: Any, of: Any) -> Any:
+    """The run."""
+    return RunType(of.state.variant)(of), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
+def limit_of(typing_context: Any, of: Any) -> Any:
+    """How many elements it holds at most."""
+    most = of.container.limit
+    return types.int64(of), lambda context, builder, sig, args: I64(most)
+
+
+@intrinsic
+def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
+    """The run of two values, one of which is a sequence at least."""
+    at = 0 if isinstance(left, SequenceType) else 1
+    run = RunType((left, right)[at].state.variant)
+    return run(left, right), lambda context, builder, sig, args: args[at]
+
+
+also(len, length(SequenceType, _meaning), SequenceType)

@@ -1,0 +1,166 @@
+"""Star in an assignment: a tuple taken apart where its type is known, or a list when it is run."""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from specstream.compiler.backend.core_function import Core, Meaning, meaning_of, resolved_call
+from specstream.compiler.backend.instructions import I64, Instructions
+from specstream.compiler.backend.local_types import ListType, own
+from specstream.compiler.backend.none_types import may_be_none
+from specstream.compiler.language.refusals import refuse
+from specstream.compiler.library.list_methods import as_list
+from specstream.compiler.library.local_lists import List, element_of
+
+__all__ = ["as_long_as", "spread", "taken_apart", "unpacked"]
+
+taken_apart = Core("taken_apart", "a star in an assignment takes a tuple, a list or an array")
+
+
+@taken_apart.rule
+def _taken_apart(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What a star may take apart: a tuple, or all else as a list: (run, value)."""
+    given = args[1]
+    if isinstance(given, types.BaseTuple) or may_be_none(given):
+        return given, args, lambda context, builder, sig, args: args[1]
+    return meaning_of(as_list.rules, context, args)
+
+
+spread = Core("spread", "it takes a tuple, a list or an array")
+
+
+@spread.rule
+def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A tuple of so many values, -1 for as many as it has: (run, value, count, least, columns).
+
+    Of one that has fewer, but ``least``, the rest is None.
+    """
+    if not all(isinstance(one, types.Literal) for one in args[2:]):
+        return None
+    count, least, columns = (one.literal_value for one in args[2:])
+    given = types.unliteral(args[1])
+    if isinstance(given, types.BaseTuple):
+        if count in (-1, len(given)):
+            return given, args, lambda context, builder, sig, args: args[1]
+        if not least <= len(given) < count:
+            if columns:
+                raise refuse(
+                    f"a star gives emit {len(given)} values for {count} columns, {columns}: give "
+                    "each a value"
+                )
+            raise refuse(f"a tuple of {len(given)} values is put where {count} are: name them")
+        return _with_none(given, args, count)
+    if columns and (isinstance(given, types.Number | types.Boolean) or given == types.none):
+        raise refuse(
+            f"a star gives emit {given}, which is no tuple, for {count} columns, {columns}: give a "
+            "tuple, which (x,) is"
+        )
+    if count < 0:
+        raise refuse(
+            "a tuple is made of a list, whose length only a run knows: make a list, list(x), or "
+            "write its items out, (x[0], x[1])"
+        )
+    found = meaning_of(as_list.rules, context, (args[0], given))
+    assert found is not None
+    of, taken, make = found
+    assert isinstance(of, ListType)
+    result = types.BaseTuple.from_types([element_of(of)] * count)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        head = List(context, builder, of, make(context, builder, of(*taken), args[:2]))
+        head.fault_if(builder.icmp_unsigned("!=", head.count(), I64(count)), TypeError)
+        parts = [head.load(I64(at)) for at in range(count)]
+        return context.make_tuple(builder, result, parts)
+
+    return result, (*taken, *args[2:]), code
+
+
+def _with_none(given: types.BaseTuple, args: Sequence[types.Type], count: int) -> Meaning:
+    """A tuple with None behind it."""
+    more = count - len(given)
+    whole = types.BaseTuple.from_types([*given, *[types.none] * more])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        parts = cgutils.unpack_tuple(builder, args[1], len(given))
+        return context.make_tuple(builder, whole, [*parts, *[context.get_dummy_value()] * more])
+
+    return whole, args, code
+
+
+as_long_as = Core("as_long_as", "zip(..., strict=True) takes what has a length")
+
+
+@as_long_as.rule
+def _as_long_as(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A value that is as long as another one; else a fault."""
+    given = [types.unliteral(one) for one in args]
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        counts = [
+            resolved_call(context, builder, len, (of,), (arg,))[1]
+            for of, arg in zip(given, args, strict=True)
+        ]
+        different = builder.icmp_unsigned("!=", *counts)
+        Instructions(context, builder).fault_if(different, ValueError)
+        return args[0]
+
+    for one in given:
+        known = context.resolve_function_type(context.resolve_value_type(len), (one,), {})
+        if known is None:
+            raise refuse(f"zip(..., strict=True) takes {one}, which has no length: write list(x)")
+    return given[0], given, code
+
+
+def _of_a_list(value: ListType, before: Any, after: Any) -> Any:
+    """Parts of a list; a fault where it is too short."""
+    first, last = before.literal_value, after.literal_value
+    element, rest = element_of(value), own(value)
+    result = types.Tuple([*[element] * first, rest, *[element] * last])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        head = List(context, builder, sig.args[0], args[0])
+        count = head.count()
+        left = builder.sub(count, I64(first + last))
+        head.fault_if(builder.icmp_signed("<", left, I64(0)), ValueError)
+        parts = [head.load(I64(at)) for at in range(first)]
+        parts.append(head.part(I64(first), I64(1), left))
+        parts += [head.load(builder.sub(count, I64(last - at))) for at in range(last)]
+        return context.make_tuple(builder, sig.return_type, parts)
+
+    return result(value, before, after), code
+
+
+@intrinsic(prefer_literal=True)
+def unpacked(typing_context: Any, value: Any, before: Any, after: Any) -> Any:
+    """A tuple as what stands before the star, what the star takes, and what stands behind."""
+    if not isinstance(before, types.IntegerLiteral):
+        return None  # what was refused is tried once more, without literals
+    if isinstance(value, ListType):
+        return _of_a_list(value, before, after)
+    if not isinstance(value, types.BaseTuple):
+        raise refuse(
+            f"a star in an assignment takes a tuple apart, and gets {types.unliteral(value)}: "
+            "take its items one by one, x[0], and what is left as a slice, x[1:]"
+        )
+    first, last = before.literal_value, len(value) - after.literal_value
+    if last < first:
+        raise refuse(
+            f"a tuple of {len(value)} is too short for {first + after.literal_value} names and a "
+            "star: leave names out"
+        )
+    parts = [*value.types[:first], types.Tuple(value.types[first:last]), *value.types[last:]]
+    result = types.Tuple(parts)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        items = cgutils.unpack_tuple(builder, args[0])
+        taken = context.make_tuple(builder, sig.return_type.types[first], items[first:last])
+        return context.make_tuple(builder, sig.return_type, [*items[:first], taken, *items[last:]])
+
+    return result(value, before, after), code

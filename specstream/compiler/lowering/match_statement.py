@@ -1,0 +1,223 @@
+"""``match`` in the rewriting for Numba: a chain of if and elif.
+
+The subject is evaluated once. A pattern becomes tests, in Python's order, joined by ``and``; what
+it captures is kept aside while it is tested, and goes to its names when all of it fits, before the
+guard. What a subject is, is known from its type: of a tuple, how long it is. So a pattern that
+could never fit is refused, and the others need no test of that.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from specstream.compiler.backend.core_function import Core, Meaning
+from specstream.compiler.backend.instructions import BIT, I64
+from specstream.compiler.backend.local_types import ListType, own
+from specstream.compiler.backend.none_types import fits_none, missing, present, value_or_zero
+from specstream.compiler.backend.types import ContainerType
+from specstream.compiler.frontend.definite_assignment import is_irrefutable
+from specstream.compiler.language.refusals import refuse
+from specstream.compiler.library.local_lists import List
+from specstream.compiler.library.sequence_types import DequeField, ListField
+from specstream.compiler.lowering.rewrite_parts import NativeParts
+
+__all__ = ["MatchStatements"]
+
+
+@intrinsic
+def kept_aside(typing_context: Any, value: Any) -> Any:
+    """True, whatever the value."""
+    return types.boolean(value), lambda context, builder, sig, args: ir.IntType(1)(1)
+
+
+@intrinsic(prefer_literal=True)
+def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
+    """``value is wanted``, of True or False."""
+    if not isinstance(wanted, types.BooleanLiteral):
+        return None
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if types.unliteral(present(value)) != types.boolean:
+            return BIT(0)
+        given = value_or_zero(context, builder, value, args[0])
+        fits = builder.icmp_unsigned("==", given, BIT(int(wanted.literal_value)))
+        return builder.and_(builder.not_(missing(context, builder, value, args[0])), fits)
+
+    return types.boolean(value, wanted), code
+
+
+is_sequence = Core("is_sequence", "a pattern of parts takes a tuple or list")
+
+
+@is_sequence.rule
+def _is_sequence(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Whether a tuple or list has as many items as a pattern; of a tuple it has to have them."""
+    value, least, has_star = args
+    if not isinstance(least, types.IntegerLiteral):
+        return None  # what was refused is tried once more, without literals
+    count = least.literal_value
+    if isinstance(value, ListType):
+        return _is_long_enough(value, args, count, has_star.literal_value)
+    if isinstance(value, ContainerType):
+        held = f"state.{value.field.name}"
+        has_places = isinstance(value, ListField | DequeField)
+        way_out = f"write match list({held}):" if has_places else "go through it in a loop"
+        raise refuse(
+            f"a pattern of {count} parts meets {held}, which is a container of the state: {way_out}"
+        )
+    if not isinstance(value, types.BaseTuple):
+        raise refuse(
+            f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple or "
+            "list; match its parts, match a, b:, or leave the case out"
+        )
+    fits = len(value) >= count if has_star.literal_value else len(value) == count
+    if not fits:
+        raise refuse(
+            f"a pattern of {count} parts never fits a tuple of {len(value)}; leave the case out"
+        )
+    return types.boolean, args, lambda context, builder, sig, args: ir.IntType(1)(1)
+
+
+def _is_long_enough(
+    value: ListType, args: Sequence[types.Type], count: int, has_star: bool
+) -> Meaning:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        length = List(context, builder, value, args[0]).count()
+        return builder.icmp_unsigned(">=" if has_star else "==", length, I64(count))
+
+    return types.boolean, args, code
+
+
+star_of = Core("star_of", "a star in a pattern takes what a list has left")
+
+
+@star_of.rule
+def _star_of(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What a star in a pattern takes: the rest of a list."""
+    value, before, after = args
+    if not isinstance(before, types.IntegerLiteral):
+        return None
+    if not isinstance(value, ListType):
+        raise refuse(
+            "a star with a name, in a pattern of a tuple, makes a list; write *_, and take the "
+            "rest of the tuple as a slice: x[1:]"
+        )
+    others = before.literal_value + after.literal_value
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        head = List(context, builder, value, args[0])
+        length = builder.sub(head.count(), I64(others))
+        return head.part(I64(before.literal_value), I64(1), length)
+
+    return own(value), args, code
+
+
+class MatchStatements(NativeParts):
+    """What the native rewriting does with match statements."""
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        subject = self.new_name("subject")
+        taken = ast.Assign([ast.Name(subject, ast.Store())], node.subject)
+        chain: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            captures: dict[str, str] = {}
+            tests = self.tests(case.pattern, _load(subject), captures)
+            tests += [
+                self.keep(name, _load(aside), case.pattern) for name, aside in captures.items()
+            ]
+            if case.guard is not None:
+                tests.append(case.guard)
+            elif is_irrefutable(case.pattern):
+                # The last case; Numba need not see a way around it.
+                chain = [ast.Expr(test) for test in tests] + case.body
+                continue
+            chain = [ast.copy_location(ast.If(_all_of(tests), case.body, chain), case.pattern)]
+        for statement in (taken, *chain):
+            ast.copy_location(statement, node)
+            for part in ast.walk(statement):
+                if not hasattr(part, "lineno") and isinstance(part, ast.expr | ast.stmt):
+                    ast.copy_location(part, node)
+        return self.statements([taken, *chain])
+
+    def keep(self, name: str, value: ast.expr, at: ast.AST) -> ast.expr:
+        """Gives a value to a name, inside of a condition that goes on."""
+        return self.core(kept_aside, ast.NamedExpr(ast.Name(name, ast.Store()), value), at=at)
+
+    def tests(
+        self, pattern: ast.pattern, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        """What has to hold, in this order; captures come to be by the way, under other names."""
+        match pattern:
+            case ast.MatchValue():
+                test = ast.Compare(subject, [ast.Eq()], [pattern.value])
+                return [ast.copy_location(test, pattern)]
+            case ast.MatchSingleton(value=None):
+                return [self.core(fits_none, subject, at=pattern)]
+            case ast.MatchSingleton():
+                wanted = ast.copy_location(ast.Constant(pattern.value), pattern)
+                return [self.core(is_singleton, subject, wanted, at=pattern)]
+            case ast.MatchAs():
+                tests = []
+                if pattern.pattern is not None:
+                    tests = self.tests(pattern.pattern, subject, captures)
+                if pattern.name is not None:
+                    aside = captures.setdefault(pattern.name, f"__ss_{pattern.name}·0")
+                    tests.append(self.keep(aside, subject, pattern))
+                return tests
+            case ast.MatchOr():
+                return self.alternatives(pattern, subject, captures)
+            case ast.MatchSequence():
+                return self.sequence(pattern, subject, captures)
+        return self.check.refuse(
+            pattern,
+            f"{ast.unparse(pattern)} is a pattern that cannot be compiled",
+            "match numbers, strings and tuples of them, and use a guard: case x if ...",
+        )
+
+    def alternatives(
+        self, pattern: ast.MatchOr, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        choices: list[ast.expr] = []
+        for alternative in pattern.patterns:
+            tests = self.tests(alternative, subject, captures)
+            tests = tests or [ast.copy_location(ast.Constant(True), alternative)]
+            choices.append(_all_of(tests))
+        return [ast.BoolOp(ast.Or(), choices)]
+
+    def sequence(
+        self, pattern: ast.MatchSequence, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        parts = pattern.patterns
+        stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
+        least = ast.copy_location(ast.Constant(len(parts) - len(stars)), pattern)
+        has_star = ast.copy_location(ast.Constant(bool(stars)), pattern)
+        tests: list[ast.expr] = [self.core(is_sequence, subject, least, has_star, at=pattern)]
+        for at, part in enumerate(parts):
+            if isinstance(part, ast.MatchStar):
+                if part.name is not None:
+                    counts = [ast.Constant(at), ast.Constant(len(parts) - at - 1)]
+                    rest = self.core(star_of, subject, *counts, at=pattern)
+                    aside = captures.setdefault(part.name, f"__ss_{part.name}·0")
+                    tests.append(self.keep(aside, rest, pattern))
+            else:
+                place = at - len(parts) if stars and at > stars[0] else at
+                item = ast.Subscript(subject, ast.Constant(place), ast.Load())
+                tests += self.tests(part, ast.copy_location(item, pattern), captures)
+        return tests
+
+
+def _all_of(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())

@@ -1,0 +1,1 @@
+"""State, event and emit as Python objects: what the oracle's functions are given."""

@@ -1,0 +1,445 @@
+"""Lists, dicts and sets of an operator in the oracle: Python's own, but for what compiled code
+cannot have.
+
+There are no objects in compiled code, so a NaN is never found by being the same one: ``==``,
+``in``, ``index`` and the like compare by value, as do tuples. A NaN in a sort or as a key raises.
+Positions and counts are integers of 64 bits. A set has the order in which its elements came, as a
+dict has; and who goes through either is told when keys have come *and* gone, too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from typing import Any, ClassVar
+
+from specstream.compiler.language import numbers
+from specstream.compiler.language.numbers import Int64
+from specstream.compiler.objects.oracle_view import ByValue, View, by_value
+
+__all__ = ["BUILTINS", "Dict", "List", "Set"]
+
+_ABSENT = object()
+
+
+def equal(left: Any, right: Any) -> bool:
+    """``left == right`` by value, also of what lies in tuples."""
+    return bool(by_value(left) == right)
+
+
+def has_nan(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(has_nan, value))
+    return isinstance(value, float) and value != value
+
+
+def _checked_key(key: Any) -> Any:
+    if has_nan(key):
+        raise ValueError(
+            "a NaN is no key of a dict or set, because it is equal to nothing; test "
+            "math.isnan(x) before"
+        )
+    return key
+
+
+def as_python_does(function: Callable[[Any], Any], value: Any) -> Exception:
+    """What Python raises, of an empty list or deque."""
+    try:
+        function(value)
+    except ValueError as error:
+        return error
+    raise AssertionError("it raises")
+
+
+class List(list[Any]):
+    """A list."""
+
+    __slots__ = ()
+    __hash__ = None
+    _empty: ClassVar[Any] = []
+    """One of Python's, which raises its own errors."""
+
+    @property
+    def zero(self) -> Any:
+        """What a sum begins with."""
+        first = self[0] if self else Int64(0)
+        return (
+            0.0 if isinstance(first, float) else type(first)(0) if first is not True else Int64(0)
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list.__getitem__(self, index)
+        return List(found) if isinstance(index, slice) else found
+
+    def __contains__(self, value: object) -> bool:
+        return any(equal(own, value) for own in self)
+
+    def __add__(self, other: Any) -> Any:
+        return List(list.__add__(self, other)) if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return List(list.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: Any) -> Any:
+        self[:] = list.__mul__(self, times)
+        return self
+
+    def copy(self) -> List:
+        return List(self)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Only when all has been gone through does anything change."""
+        list.extend(self, list(values))
+
+    def index(self, value: Any, start: Any = 0, stop: Any = numbers.INT64_MAX) -> Int64:
+        for at in range(*slice(start, stop).indices(len(self))):
+            if equal(self[at], value):
+                return Int64(at)
+        raise as_python_does(self._empty.index, value)
+
+    def count(self, value: Any) -> Int64:
+        return Int64(sum(equal(own, value) for own in self))
+
+    def remove(self, value: Any) -> None:
+        for at, own in enumerate(self):
+            if equal(own, value):
+                del self[at]
+                return
+        raise as_python_does(self._empty.remove, value)
+
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
+        keys = list(self) if key is None else [key(one) for one in self]
+        if any(map(has_nan, keys)):
+            raise ValueError(
+                "a NaN is among what is sorted, and has no order; leave out what math.isnan(x)"
+            )
+        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
+        self[:] = [self[at] for at in order]
+
+    def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
+        if not isinstance(other, list):
+            return NotImplemented
+        return compare(ByValue(self), ByValue(other))
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, operator.ne)
+
+    def __lt__(self, other: object) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: object) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: object) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: object) -> Any:
+        return self._compared(other, operator.ge)
+
+
+class Dict:
+    """A dict."""
+
+    __slots__ = ("changes", "entries")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+    def __init__(self, given: Any = ()) -> None:
+        self.changes = 0
+        self.entries: dict[Any, Any] = {}
+        self.update(given)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        key = getattr(key, "plain", key)  # of a null, the zero that it reads
+        self.changes += _checked_key(key) not in self.entries
+        self.entries[key] = value
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.entries[_checked_key(key)]
+
+    def __delitem__(self, key: Any) -> None:
+        del self.entries[_checked_key(key)]
+        self.changes += 1
+
+    def __contains__(self, key: object) -> bool:
+        return _checked_key(key) in self.entries
+
+    def __iter__(self) -> Iterator[Any]:
+        return _walk(self, iter(self.entries))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return _walk(self, reversed(self.entries))
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, Dict):
+            return NotImplemented
+        return len(self) == len(other) and all(
+            key in other.entries and equal(value, other.entries[key])
+            for key, value in self.entries.items()
+        )
+
+    def __or__(self, other: Dict) -> Dict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ior__(self, other: Dict) -> Dict:
+        self.update(other)
+        return self
+
+    def keys(self) -> _DictView:
+        return _DictView(self, self.entries.keys())
+
+    def values(self) -> _DictView:
+        return _DictView(self, self.entries.values())
+
+    def items(self) -> _DictView:
+        return _DictView(self, self.entries.items())
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self.entries.get(_checked_key(key), default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: Any, default: Any = _ABSENT) -> Any:
+        if default is not _ABSENT and key not in self:
+            return default
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[Any, Any]:
+        pair = self.entries.popitem()
+        self.changes += 1
+        return pair
+
+    def update(self, given: Any = ()) -> None:
+        """Only when all has been gone through does anything change."""
+        pairs = list(given.items() if isinstance(given, Dict | Mapping) else given)
+        for key, _ in pairs:
+            _checked_key(key)
+        for key, value in pairs:
+            self[key] = value
+
+    def clear(self) -> None:
+        self.changes += len(self) > 0
+        self.entries.clear()
+
+    def copy(self) -> Dict:
+        return Dict(self)
+
+
+class _DictView:
+    """What keys(), values() and items() give."""
+
+    __slots__ = ("of", "view")
+
+    def __init__(self, of: Dict, view: Any) -> None:
+        self.of = of
+        self.view = view
+
+    def __iter__(self) -> Iterator[Any]:
+        return _walk(self.of, iter(self.view))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return _walk(self.of, reversed(self.view))
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __contains__(self, key: Any) -> bool:
+        if isinstance(self.view, KeysView):
+            return key in self.of
+        return any(equal(own, key) for own in self.view)
+
+
+def _walk(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
+    """Python sees that the size has changed; here it is enough that keys have come or gone."""
+    changes = of.changes
+    while True:
+        if of.changes != changes:
+            raise RuntimeError(f"{what} changed size during iteration")
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        yield item
+
+
+def _as_set(given: Iterable[Any]) -> Set:
+    return given if isinstance(given, Set) else Set(given)
+
+
+class Set:
+    """A set, in the order in which its elements came."""
+
+    __slots__ = ("members",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, self))}}}" if self.members else "set()"
+
+    def __init__(self, given: Iterable[Any] = ()) -> None:
+        self.members = Dict()
+        for one in given:
+            self.add(one)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __contains__(self, one: object) -> bool:
+        return one in self.members
+
+    def __iter__(self) -> Iterator[Any]:
+        return _walk(self.members, iter(self.members.entries), "Set")
+
+    def add(self, one: Any) -> None:
+        if one not in self.members:
+            self.members[one] = None
+
+    def discard(self, one: Any) -> None:
+        self.members.pop(one, None)
+
+    def remove(self, one: Any) -> None:
+        del self.members[one]
+
+    def pop(self) -> Any:
+        if not self.members:
+            raise KeyError("pop from an empty set")
+        return self.members.popitem()[0]
+
+    def clear(self) -> None:
+        self.members.clear()
+
+    def copy(self) -> Set:
+        return Set(self)
+
+    def update(self, *given: Iterable[Any]) -> None:
+        for other in given:
+            for one in list(_as_set(other)):
+                self.add(one)
+
+    def union(self, *given: Iterable[Any]) -> Set:
+        made = self.copy()
+        made.update(*map(_as_set, given))
+        return made
+
+    def intersection(self, *given: Iterable[Any]) -> Set:
+        others = list(map(_as_set, given))
+        return Set(one for one in self if all(one in other for other in others))
+
+    def difference(self, *given: Iterable[Any]) -> Set:
+        others = list(map(_as_set, given))
+        return Set(one for one in self if not any(one in other for other in others))
+
+    def symmetric_difference(self, given: Iterable[Any]) -> Set:
+        other = _as_set(given)
+        return self.difference(other).union(other.difference(self))
+
+    def intersection_update(self, *given: Iterable[Any]) -> None:
+        for other in list(map(_as_set, given)):
+            for one in [one for one in self if one not in other]:
+                self.remove(one)
+
+    def difference_update(self, *given: Iterable[Any]) -> None:
+        for other in list(map(_as_set, given)):
+            for one in [one for one in self if one in other]:
+                self.remove(one)
+
+    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
+        other = _as_set(given)
+        made = self.symmetric_difference(other)
+        self.clear()
+        self.update(made)
+
+    def issubset(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
+        return all(one in other for one in self)
+
+    def issuperset(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
+        return other.issubset(self)
+
+    def isdisjoint(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
+        return not any(one in other for one in self)
+
+    def __or__(self, other: Set) -> Any:
+        return self.union(other)
+
+    def __and__(self, other: Set) -> Any:
+        return self.intersection(other)
+
+    def __sub__(self, other: Set) -> Any:
+        return self.difference(other)
+
+    def __xor__(self, other: Set) -> Any:
+        return self.symmetric_difference(other)
+
+    def __ior__(self, other: Set) -> Any:
+        self.update(other)
+        return self
+
+    def __iand__(self, other: Set) -> Any:
+        self.intersection_update(other)
+        return self
+
+    def __isub__(self, other: Set) -> Any:
+        self.difference_update(other)
+        return self
+
+    def __ixor__(self, other: Set) -> Any:
+        self.symmetric_difference_update(other)
+        return self
+
+    def __eq__(self, other: object) -> Any:
+        return isinstance(other, Set) and self.members == other.members
+
+    def __le__(self, other: Set) -> bool:
+        return self.issubset(other)
+
+    def __lt__(self, other: Set) -> bool:
+        return len(self) < len(other) and self.issubset(other)
+
+    # Not by the other's operators: Python asks a frozen set, which is a class of its own, first.
+
+    def __ge__(self, other: Set) -> bool:
+        return other.issubset(self)
+
+    def __gt__(self, other: Set) -> bool:
+        return len(self) > len(other) and other.issubset(self)
+
+
+def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> List:
+    made = List(values)
+    made.sort(key=key, reverse=reverse)
+    return made
+
+
+View.list_of = List
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "list": List,
+    "dict": Dict,
+    "set": Set,
+    "sorted": _sorted,
+    "reversed": reversed,
+    "tuple": tuple,
+    "map": map,
+    "filter": filter,
+}
+"""What the oracle finds under the names of builtins."""
+numbers.ORACLE_BUILTINS.update(BUILTINS)

@@ -1,0 +1,57 @@
+"""Nulls of columns in the oracle: zeros that know what they are.
+
+They are numbers and strings like all others, until somebody asks whether they are None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.text import Text
+
+__all__ = ["attribute_is_none", "is_none", "null_or_value"]
+
+
+class _NullInt(Int64):
+    __slots__ = ()
+    plain = Int64(0)
+
+    def __pos__(self) -> Int64:
+        return Int64(0)
+
+
+class _NullFloat(float):
+    __slots__ = ()
+    plain = 0.0
+
+
+class _NullText(Text):
+    __slots__ = ()
+    plain = Text(0)
+
+
+_NULLS: dict[type, Any] = {
+    Int64: int.__new__(_NullInt, 0),
+    float: _NullFloat(0.0),
+    Text: _NullText(0),
+}
+
+
+def is_none(value: Any) -> bool:
+    """``value is None``."""
+    return value is None or isinstance(value, _NullInt | _NullFloat | _NullText)
+
+
+def null_or_value(owner: Any, name: str) -> Any:
+    """``owner.name``, where it is kept."""
+    value = getattr(owner, name)
+    if name in getattr(owner, "_nulls", ()) and owner.is_null(name):
+        return _NULLS.get(type(value), value)
+    return value
+
+
+def attribute_is_none(owner: Any, name: str) -> bool:
+    """``owner.name is None``."""
+    value = getattr(owner, name)
+    return value is None or (name in getattr(owner, "_nulls", ()) and owner.is_null(name))

@@ -1,0 +1,104 @@
+"""The functions that Python calls for derived values: made of expressions over an event's columns.
+
+``event.key[:2]`` becomes the body of a function of the column ``key``. The conditions that go along
+with an expression stand before it: where one does not hold, nothing is computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from specstream.columns.derived import UNREACHED
+from specstream.columns.own_values import own_value
+from specstream.compiler.facts.bindings import MISSING, as_now, look_up
+from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.staging.lifted_loops import NAMES
+
+__all__ = ["Made", "Unpack"]
+
+Unpack = tuple[int, int | None]
+"""How many names a value is taken apart into, and which of them has a star."""
+
+
+class Made:
+    """A function on its way to a derived value.
+
+    Attributes:
+        inputs: what its parameters are.
+        names: the globals that it uses.
+    """
+
+    def __init__(self, source: FunctionSource) -> None:
+        self.source = source
+        self.inputs: dict[str, str | int] = {}
+        self.names: dict[str, Any] = {}
+
+    def input(self, name: str, value: str | int) -> ast.expr:
+        self.inputs[name] = value
+        return ast.Name(name, ast.Load())
+
+    def use(self, name: str) -> None:
+        value = look_up(self.source.original, name)
+        if value is not MISSING and value is not getattr(builtins, name, MISSING):
+            self.names[name] = as_now(value)
+
+    def function(
+        self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
+    ) -> tuple[Callable[..., Any], Any]:
+        """The function, and what tells it from others."""
+        statements: list[ast.stmt] = []
+        if guards:
+            test = ast.BoolOp(ast.And(), guards) if len(guards) > 1 else guards[0]
+            leave = ast.Return(ast.Name("__ss_unreached", ast.Load()))
+            tried = ast.If(ast.UnaryOp(ast.Not(), test), [leave], [])
+            # A condition that raises does so in the operator as well, before it gets here.
+            kind = ast.Name("__ss_exception", ast.Load())
+            handler = ast.ExceptHandler(kind, None, [leave])
+            statements.append(ast.Try([tried], [handler], [], []))
+        count, star = unpack
+        if count:
+            names = [f"__ss_part_{at}" for at in range(count)]
+            stored: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+            if star is not None:
+                stored[star] = ast.Starred(stored[star], ast.Store())
+            statements.append(ast.Assign([ast.Tuple(stored, ast.Store())], body))
+            body = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
+        statements.append(ast.Return(body))
+        parameters = [ast.arg(name) for name in self.inputs]
+        arguments = ast.arguments([], parameters, None, [], [], None, [])
+        original = self.source.original.__name__
+        tree = ast.FunctionDef(original, arguments, statements, [])
+        values = tuple((name, id(look_up(self.source.original, name))) for name in self.names)
+        key = (ast.dump(tree), tuple(self.inputs.values()), values)
+        for part in ast.walk(tree):
+            if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.ExceptHandler):
+                ast.copy_location(part, body) if not hasattr(part, "lineno") else None
+        module = ast.fix_missing_locations(ast.Module([tree], []))
+        namespace = {
+            **self.names,
+            **NAMES,
+            "__name__": self.source.original.__module__,
+            "__ss_bool": bool,
+            "__ss_own": own_value,
+            "__ss_exact": _exact,
+            "__ss_float": _as_declared_float,
+            "__ss_unreached": UNREACHED,
+            "__ss_exception": Exception,
+        }
+        exec(compile(module, self.source.filename, "exec"), namespace)
+        return namespace[original], key
+
+
+def _exact(value: Any) -> Any:
+    """An integer as compiled code has it, where it would wrap."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError(f"{value} does not fit 64 bits")
+    return value
+
+
+def _as_declared_float(value: Any) -> Any:
+    """What a name has that is annotated float: the same whoever reads it."""
+    return float(value) if isinstance(value, int) else value
