@@ -407,6 +407,62 @@ def test_what_the_message_about_none_says_to_write_compiles() -> None:
     agree(none_mended)
 
 
+# ---- what is given for want of another ----
+
+
+class Kept(ss.State):
+    d = ss.dict(int, float)
+    c = ss.dict(int, int)
+    pairs = ss.dict(int, (float, int))
+
+
+def with_defaults(state, event, emit):
+    emit("", False, -state.d.get(event.id, 0))
+    emit("", False, -state.d.pop(event.what, 0))
+    emit("", False, math.copysign(1.0, -state.d.get(-9, event.what)))
+    emit("", False, state.d.get(-9, 10) ** 30)
+    emit("", False, state.d.get(-9, 1 << 62) * (event.id % 8))
+    emit("", False, state.d.get(-9, event.id))
+    first, second = state.pairs.get(-9, (0, 0))
+    emit("", second == 0, -first)
+    first, second = state.pairs.pop(event.what, (event.what, 2))
+    emit("", second == 2, -first * 0)
+    emit(f"{state.c.get(-9, 1)}", state.c.get(-9, event.x > 0) == 1, -state.d.setdefault(8, 0))
+    try:
+        emit("", True, event.id / state.d.get(-9, 0))
+    except ZeroDivisionError as error:
+        emit(str(error), False, 0.0)
+    try:
+        emit("", True, state.d.get(-9, 0) ** -1)
+    except ZeroDivisionError:
+        emit("none", False, 0.0)
+    state.d[event.what] = event.x
+    state.pairs[event.what] = event.x, event.id
+
+
+def test_a_default_has_the_type_of_the_values() -> None:
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Kept, event=EVENT, emits=emits)(with_defaults)
+    assert witness.assert_agrees(made, TABLE) == TABLE.num_rows
+    found = run_engine(made, TABLE)
+    assert_identical(found, run_oracle(made, TABLE))
+    assert math.copysign(1.0, found.output["y"][0].as_py()) == -1.0
+
+
+def test_a_raise_that_depends_on_a_default_is_the_oracles() -> None:
+    def limited(state, event, emit):
+        if state.d.get(event.id, 5_000_000_000) * event.what > 1e19:
+            raise ValueError(f"{event.id} is over")
+        emit("", False, 0.0)
+
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Kept, event=EVENT, emits=emits)(limited)
+    table = {"id": [1, 2], "x": [0.0, 0.0], "what": [3_000_000_000, 1]}
+    with ss.Engine(made, errors="side") as engine:
+        assert engine.process(table).num_rows == 1
+        assert engine.failed_events()["message"].to_pylist() == ["1 is over"]
+
+
 # ---- random programs ----
 
 EVENTS = pa.table(
