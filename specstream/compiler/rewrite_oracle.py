@@ -38,6 +38,7 @@ from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.oracle_records import maker
+from specstream.compiler.oracle_reductions import floats
 from specstream.compiler.raise_arguments import RaiseArguments
 from specstream.compiler.rewrite import (
     Rewriter,
@@ -291,6 +292,8 @@ class OracleRewriter(Rewriter):
             container, _, *values = node.args
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
+        if hasattr(node, "of_floats"):
+            node.args = [self.ours(floats, *node.args, at=node)]
         return self.generic_visit(node)
 
     def container(self, node: ast.List | ast.Dict | ast.Set) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -461,6 +462,43 @@ def test_a_raise_that_depends_on_a_default_is_the_oracles() -> None:
     with ss.Engine(made, errors="side") as engine:
         assert engine.process(table).num_rows == 1
         assert engine.failed_events()["message"].to_pylist() == ["1 is over"]
+
+
+# ---- sums of no floats ----
+
+
+class Recent(ss.State):
+    xs = ss.list(float)
+    a = ss.array(float, 3)
+
+
+def total_of(xs):
+    return sum(xs)
+
+
+def of_nothing(state, event, emit):
+    emit(f"{sum(state.xs[: event.what])} {sum(state.a[:0])} {sum(state.xs)}", False, 0.0)
+    emit(f"{sum((x for x in state.xs if x > 2.5), 0)}", False, -sum(state.xs[1:]))
+    emit(f"{sum((x for x in state.xs if x > 9), start=1)}", False, -total_of(state.xs[9:]))
+    emit(f"{math.prod(x for x in state.xs if x > 9)}", False, math.prod(state.xs[:0]))
+    emit("", False, -sum(filter(None, state.xs[:0])) - sum(islice(state.xs, 0)))
+    emit(f"{sum(list(state.xs)[9:])} {sum(sorted(state.xs)[9:])}", False, -sum(state.xs[:0] * 2))
+    kept = state.xs[: event.what]
+    kept.clear()
+    emit(f"{sum(kept)} {math.prod(kept)}", False, -sum(kept, 0))
+    kept = [event.x]
+    kept.pop()
+    emit(f"{sum(kept)} {sum(reversed(kept))} {sum(kept[1:])}", False, -sum(abs(x) for x in kept))
+    if event.what:
+        state.xs.append(event.x)
+
+
+def test_a_sum_of_no_floats_is_a_float() -> None:
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Recent, event=EVENT, emits=emits)(of_nothing)
+    found = run_engine(made, TABLE.slice(0, 12))
+    assert_identical(found, run_oracle(made, TABLE.slice(0, 12)))
+    assert found.output["text"][:2].to_pylist() == ["0.0 0.0 0.0", "0.0"]
 
 
 # ---- random programs ----
