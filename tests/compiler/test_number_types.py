@@ -501,6 +501,33 @@ def test_a_sum_of_no_floats_is_a_float() -> None:
     assert found.output["text"][:2].to_pylist() == ["0.0 0.0 0.0", "0.0"]
 
 
+# ---- None among what is searched ----
+
+
+def searching(state, event, emit):
+    k = event.k
+    found = state.counts.get(event.id)
+    emit("", event.k in (1, None), 0.0)
+    emit("", k in [1, None], 0.0)
+    emit("", event.k not in {1, None} and event.id > 0, 0.0)
+    emit("", event.u in ("a", None), 0.0)
+    emit("in" if event.u not in ("b", None) else "out", k not in (None,), 0.0)
+    emit("", found in (1, None) or k not in (None, 2, 1), 0.0)
+    emit("", event.id in (7, None) and state.n in (0, None), 0.0)
+    state.counts[event.id] = event.id
+
+
+def test_a_null_is_found_where_none_is_searched_for() -> None:
+    event = {"id": int, "k": ss.nullable(int), "u": ss.nullable(str)}
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=S, event=event, emits=emits)(searching)
+    table = pa.table({"id": [7, 1, 1, 7], "k": [None, 1, 0, 2], "u": [None, "a", "b", ""]})
+    assert witness.assert_agrees(made, table, are_none=True) == table.num_rows
+    found = run_engine(made, table)
+    assert_identical(found, run_oracle(made, table))
+    assert found.output["odd"][:4].to_pylist() == [True, True, False, True]
+
+
 # ---- random programs ----
 
 EVENTS = pa.table(
