@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -405,6 +406,126 @@ def test_a_key_that_may_be_none_is_told_so(function: Any) -> None:
 
 def test_what_the_message_about_none_says_to_write_compiles() -> None:
     agree(none_mended)
+
+
+# ---- what is given for want of another ----
+
+
+class Kept(ss.State):
+    d = ss.dict(int, float)
+    c = ss.dict(int, int)
+    pairs = ss.dict(int, (float, int))
+
+
+def with_defaults(state, event, emit):
+    emit("", False, -state.d.get(event.id, 0))
+    emit("", False, -state.d.pop(event.what, 0))
+    emit("", False, math.copysign(1.0, -state.d.get(-9, event.what)))
+    emit("", False, state.d.get(-9, 10) ** 30)
+    emit("", False, state.d.get(-9, 1 << 62) * (event.id % 8))
+    emit("", False, state.d.get(-9, event.id))
+    first, second = state.pairs.get(-9, (0, 0))
+    emit("", second == 0, -first)
+    first, second = state.pairs.pop(event.what, (event.what, 2))
+    emit("", second == 2, -first * 0)
+    emit(f"{state.c.get(-9, 1)}", state.c.get(-9, event.x > 0) == 1, -state.d.setdefault(8, 0))
+    try:
+        emit("", True, event.id / state.d.get(-9, 0))
+    except ZeroDivisionError as error:
+        emit(str(error), False, 0.0)
+    try:
+        emit("", True, state.d.get(-9, 0) ** -1)
+    except ZeroDivisionError:
+        emit("none", False, 0.0)
+    state.d[event.what] = event.x
+    state.pairs[event.what] = event.x, event.id
+
+
+def test_a_default_has_the_type_of_the_values() -> None:
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Kept, event=EVENT, emits=emits)(with_defaults)
+    assert witness.assert_agrees(made, TABLE) == TABLE.num_rows
+    found = run_engine(made, TABLE)
+    assert_identical(found, run_oracle(made, TABLE))
+    assert math.copysign(1.0, found.output["y"][0].as_py()) == -1.0
+
+
+def test_a_raise_that_depends_on_a_default_is_the_oracles() -> None:
+    def limited(state, event, emit):
+        if state.d.get(event.id, 5_000_000_000) * event.what > 1e19:
+            raise ValueError(f"{event.id} is over")
+        emit("", False, 0.0)
+
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Kept, event=EVENT, emits=emits)(limited)
+    table = {"id": [1, 2], "x": [0.0, 0.0], "what": [3_000_000_000, 1]}
+    with ss.Engine(made, errors="side") as engine:
+        assert engine.process(table).num_rows == 1
+        assert engine.failed_events()["message"].to_pylist() == ["1 is over"]
+
+
+# ---- sums of no floats ----
+
+
+class Recent(ss.State):
+    xs = ss.list(float)
+    a = ss.array(float, 3)
+
+
+def total_of(xs):
+    return sum(xs)
+
+
+def of_nothing(state, event, emit):
+    emit(f"{sum(state.xs[: event.what])} {sum(state.a[:0])} {sum(state.xs)}", False, 0.0)
+    emit(f"{sum((x for x in state.xs if x > 2.5), 0)}", False, -sum(state.xs[1:]))
+    emit(f"{sum((x for x in state.xs if x > 9), start=1)}", False, -total_of(state.xs[9:]))
+    emit(f"{math.prod(x for x in state.xs if x > 9)}", False, math.prod(state.xs[:0]))
+    emit("", False, -sum(filter(None, state.xs[:0])) - sum(islice(state.xs, 0)))
+    emit(f"{sum(list(state.xs)[9:])} {sum(sorted(state.xs)[9:])}", False, -sum(state.xs[:0] * 2))
+    kept = state.xs[: event.what]
+    kept.clear()
+    emit(f"{sum(kept)} {math.prod(kept)}", False, -sum(kept, 0))
+    kept = [event.x]
+    kept.pop()
+    emit(f"{sum(kept)} {sum(reversed(kept))} {sum(kept[1:])}", False, -sum(abs(x) for x in kept))
+    if event.what:
+        state.xs.append(event.x)
+
+
+def test_a_sum_of_no_floats_is_a_float() -> None:
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=Recent, event=EVENT, emits=emits)(of_nothing)
+    found = run_engine(made, TABLE.slice(0, 12))
+    assert_identical(found, run_oracle(made, TABLE.slice(0, 12)))
+    assert found.output["text"][:2].to_pylist() == ["0.0 0.0 0.0", "0.0"]
+
+
+# ---- None among what is searched ----
+
+
+def searching(state, event, emit):
+    k = event.k
+    found = state.counts.get(event.id)
+    emit("", event.k in (1, None), 0.0)
+    emit("", k in [1, None], 0.0)
+    emit("", event.k not in {1, None} and event.id > 0, 0.0)
+    emit("", event.u in ("a", None), 0.0)
+    emit("in" if event.u not in ("b", None) else "out", k not in (None,), 0.0)
+    emit("", found in (1, None) or k not in (None, 2, 1), 0.0)
+    emit("", event.id in (7, None) and state.n in (0, None), 0.0)
+    state.counts[event.id] = event.id
+
+
+def test_a_null_is_found_where_none_is_searched_for() -> None:
+    event = {"id": int, "k": ss.nullable(int), "u": ss.nullable(str)}
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=S, event=event, emits=emits)(searching)
+    table = pa.table({"id": [7, 1, 1, 7], "k": [None, 1, 0, 2], "u": [None, "a", "b", ""]})
+    assert witness.assert_agrees(made, table, are_none=True) == table.num_rows
+    found = run_engine(made, table)
+    assert_identical(found, run_oracle(made, table))
+    assert found.output["odd"][:4].to_pylist() == [True, True, False, True]
 
 
 # ---- random programs ----

@@ -51,6 +51,8 @@ LEAVES = {
         "0.5",
         "state.d.get(event.k, 0.0)",
         "state.d.get(event.k, 0)",
+        "-state.d.get(event.k, 0)",
+        "-state.d.pop(event.k, 0)",
         "state.f[0]",
     ),
     "bool": ("event.on", "state.on", "event.n > 3", "event.x > state.x", "True"),

@@ -404,10 +404,14 @@ class Dict(dict[Any, Any], Expiring):
         super().__delitem__(asked(key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return super().get(asked(key), default)
+        return self[key] if key in self else self.given(default)
 
     def pop(self, key: Any, *default: Any) -> Any:
-        return super().pop(asked(key), *default)
+        return super().pop(asked(key), *map(self.given, default))
+
+    def given(self, default: Any) -> Any:
+        """A default, of which the type is that of the values."""
+        return self.held.convert(default) if isinstance(default, int | float | tuple) else default
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = self.held.key(key)

@@ -365,6 +365,8 @@ class Joining:
             for kind in kinds:
                 found = joined(found, self.item(kind) if isinstance(kind, Items) else kind)
             return found
+        if name in ("filter", "islice") and len(node.args) > 1:
+            return Items(self.item(self.kind(node.args[name == "filter"])))
         if name in ("range",):
             return Items(self.all_of(node.args) or "int")
         if name == "next" and node.args:
@@ -453,15 +455,31 @@ class Joining:
                 self.convert_arguments(node)
 
     def begin_sum(self, node: ast.Call) -> None:
-        """The sum of no floats is 0.0, as compiled code has it, and not an int."""
-        is_sum = isinstance(node.func, ast.Name) and node.func.id == "sum"
-        if not is_sum or "sum" in self.webs.names or len(node.args) != 1 or node.keywords:
+        """The sum of no floats is 0.0, as compiled code has it, and not an int; likewise 1.0."""
+        callee = node.func
+        name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        is_ours = name in self.webs.names or name in self.functions
+        value = self.values.get(name) if isinstance(callee, ast.Name) else None
+        name = getattr(value, "__name__", name)
+        of_math = isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name)
+        is_sum = name == "sum" and isinstance(callee, ast.Name)
+        is_product = name == "prod" and (of_math or isinstance(callee, ast.Name))
+        if is_ours or not (is_sum or is_product) or not node.args:
             return
-        (summed,) = node.args
+        summed, *starts = node.args
+        if not is_float(self.item(self.kind(summed))):
+            return
+        starts += [one.value for one in node.keywords]
+        for start in starts:
+            self.convert(start, "float")
+        if starts:
+            return
         is_name = isinstance(summed, ast.Name)
         made = self.webs.of(summed) in self.made() if is_name else _makes(summed)
-        if made and is_float(self.item(self.kind(summed))):
+        if is_sum and made:
             node.args.append(ast.copy_location(ast.Constant(0.0), node))
+        else:
+            node.of_floats = True  # type: ignore[attr-defined]
 
     def made(self) -> set[Hashable]:
         """Names of lists, dicts and sets that the function makes."""

@@ -149,6 +149,27 @@ class _Spelling(ast.NodeTransformer):
 
     # ---- calls ----
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """``x in (1, None)``: a null is found by asking for it, as its value reads 0."""
+        self.generic_visit(node)
+        held = node.comparators[0]
+        is_search = len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
+        if not is_search or not isinstance(held, ast.Tuple | ast.List | ast.Set):
+            return node
+        others = [one for one in held.elts if not is_none(one)]
+        asked = node.left
+        is_read = isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name)
+        if len(others) == len(held.elts) or not (isinstance(asked, ast.Name) or is_read):
+            return node
+        is_in = isinstance(node.ops[0], ast.In)
+        test = ast.Compare(asked, [ast.Is() if is_in else ast.IsNot()], [ast.Constant(None)])
+        if not others:
+            return ast.fix_missing_locations(ast.copy_location(test, node))
+        held.elts = others
+        node.left = copy.deepcopy(asked)
+        both = ast.BoolOp(ast.Or() if is_in else ast.And(), [test, node])
+        return ast.fix_missing_locations(ast.copy_location(both, node))
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         """``heappush`` and ``insort``: the item is put in first, and says what the list holds."""
         call = node.value

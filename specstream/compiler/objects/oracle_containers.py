@@ -28,6 +28,7 @@ from specstream.compiler.language.text import Text, refuse
 from specstream.compiler.objects.oracle_elements import LOAD, store_of
 from specstream.compiler.objects.oracle_local import Dict, List, Set
 from specstream.compiler.objects.oracle_lookup import ABSENT, FoundEntries, NoStamps
+from specstream.compiler.objects.oracle_nulls import is_none
 from specstream.compiler.objects.oracle_records import Places, values_of
 from specstream.compiler.objects.oracle_timers import StateTimers
 from specstream.compiler.objects.oracle_view import ByValue, by_value
@@ -259,7 +260,17 @@ class StateDict(Dict):
         return self._asked(key) in self.entries
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self.entries.get(self._asked(key), default)
+        key = self._asked(key)
+        return self.entries[key] if key in self.entries else self._given(default)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        is_there = not default or key in self
+        return super().pop(key) if is_there else self._given(*default)
+
+    def _given(self, default: Any) -> Any:
+        """A default has the type of the values in compiled code."""
+        is_kept = is_none(default) or self._places is not None
+        return default if is_kept else self._value(default)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key, value = self._key(key), self._value(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from specstream.columns.told_errors import in_python
 from specstream.compiler.language.numbers import Int64
 
-__all__ = ["NAMES", "Reductions", "reduction"]
+__all__ = ["NAMES", "Reductions", "floats", "reduction"]
 
 NAMES = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
 
@@ -107,6 +107,22 @@ class _Listed(Reductions):
 
     def _values(self) -> list[Any]:
         return self._list
+
+
+class _Floats:
+    """What is added up or multiplied, and is floats also where there are none."""
+
+    zero = 0.0
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+
+def floats(values: Any) -> _Floats:
+    return _Floats(values)
 
 
 def reduction(name: str) -> Callable[[Any], Any]:

@@ -42,6 +42,7 @@ from specstream.compiler.objects import oracle_local, oracle_nulls, oracle_view
 from specstream.compiler.objects.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.objects.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.objects.oracle_records import maker
+from specstream.compiler.objects.oracle_reductions import floats
 from specstream.compiler.oracle.raise_arguments import RaiseArguments
 from specstream.compiler.oracle.rewrite import (
     Rewriter,
@@ -293,6 +294,8 @@ class OracleRewriter(Rewriter):
             container, _, *values = node.args
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
+        if hasattr(node, "of_floats"):
+            node.args = [self.ours(floats, *node.args, at=node)]
         return self.generic_visit(node)
 
     def container(self, node: ast.List | ast.Dict | ast.Set) -> Any:
