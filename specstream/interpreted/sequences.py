@@ -203,7 +203,8 @@ class StateList(MutableSequence[Any]):
         return value
 
     def index(self, value: Any, *between: Any) -> int:
-        return self._as_python().index(value, *between)
+        at: int = self._as_python().index(value, *between)
+        return at
 
     def remove(self, value: Any) -> None:
         self._as_python().remove(value)  # which raises as Python does
