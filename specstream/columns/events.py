@@ -303,19 +303,18 @@ def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Ta
     Raises:
         InputError: Arrow cannot pick rows of such a table, because of the type of a column.
     """
-    try:
-        return table.filter(pa.array(which))
-    except pa.ArrowException:
-        mask = pa.array(which)
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            try:
-                column.filter(mask)
-            except pa.ArrowException as error:
-                raise InputError(
-                    f"{what}: some rows are to be put aside, and Arrow cannot take them out of "
-                    f"column {name!r} of type {column.type} ({error}): cast it, or leave it out"
-                ) from None
-        raise
+    mask = pa.array(which)
+    some: list[pa.ChunkedArray] = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            some.append(pc.without_views(column).filter(mask))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"{what}: some rows are to be put aside, and Arrow cannot take them out of "
+                f"column {name!r} of type {column.type} ({error}): cast it, or leave it out"
+            ) from None
+    fields = [one.with_type(of.type) for one, of in zip(table.schema, some, strict=True)]
+    return pa.table(some, pa.schema(fields, table.schema.metadata))
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
@@ -326,8 +325,10 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
     column = table.column(found[0])
     with reading(what, name, column.type):
         array = one_array(column)
-        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-            array = array.dictionary_decode()  # so that its nulls are counted
+        if pa.types.is_dictionary(array.type):
+            array = pc.without_views(array)  # views that are no dictionary are read as they are
+            if array.dictionary.null_count:
+                array = array.dictionary_decode()  # so that its nulls are counted
     return array
 
 
@@ -346,6 +347,7 @@ def _of_its_source(error: RowError, tags: pa.ChunkedArray, of: OneOf) -> RowErro
     source = tags[row].as_py()
     if source not in dict(of.required):
         return error
+    tags = pc.without_views(tags)
     number = pc.sum(pc.equal(tags.slice(0, row), source), min_count=0).as_py()
     return error.at(f"row {number} of source {source!r}")
 
@@ -366,7 +368,7 @@ def _check_nulls(array: pa.Array, name: str, what: str, called: str | None = Non
 
 def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
     """Whether each row is of a kind, and has what that requires."""
-    kinds = columns[of.tag].array
+    kinds = pc.without_views(columns[of.tag].array)
     if pa.types.is_dictionary(kinds.type):
         kinds = kinds.dictionary_decode()
     known = pa.array([kind for kind, _ in of.required], kinds.type)

@@ -1,7 +1,8 @@
 """Rows that cannot be events: a null, a value that does not fit, a time without an order.
 
 They are an error, or they are left out and kept on the side, as they were given, with the reason.
-A missing column or one of a wrong type is no matter of rows and always an error.
+A missing column, but of a list of rows, or one of a wrong type is no matter of rows and always an
+error.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from specstream.columns import compute as pc
 from specstream.columns.misfits import fitting_values, is_of_objects, is_taken, with_misfits
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
@@ -44,7 +45,7 @@ def as_table(
             interface, like a frame of polars or a relation of DuckDB; a pandas frame; a dict of
             arrays; a list or tuple of rows, each a dict, an object of a dataclass, a named tuple.
         what: the operator, in errors.
-        columns: that an empty list has.
+        columns: that a list has, whatever its rows have.
         event: what its columns are declared as; what of Python's values does not fit is left out,
             and the table says of which rows (:mod:`specstream.columns.misfits`).
 
@@ -171,8 +172,9 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         try:
             return _joined(column)
         except pa.ArrowException:
-            of = of.value_type
-            column = pa.chunked_array([one.dictionary_decode() for one in column.chunks], of)
+            chunks = [pc.without_views(one).dictionary_decode() for one in column.chunks]
+            column = pa.chunked_array(chunks)
+            of = column.type
     if pa.types.is_string(of) and column.nbytes >= _MOST_TEXT:
         column = column.cast(pa.large_string())
     return _joined(column)
@@ -247,11 +249,12 @@ def _of_arrow(data: Any, what: str) -> pa.Table:
 def _of_rows(
     data: Sequence[Any], what: str, columns: Iterable[str | None], event: Schema | None
 ) -> pa.Table:
-    """Rows; what one of them lacks is null in it."""
+    """Rows; what one of them lacks is null in it, whatever the others have."""
     rows = [_row(row, number, what) for number, row in enumerate(data)]
+    wanted = [name for name in columns if name is not None]
     if not rows:
-        return pa.table({name: pa.nulls(0) for name in columns if name is not None})
-    names = list(dict.fromkeys(name for row in rows for name in row))
+        return pa.table({name: pa.nulls(0) for name in wanted})
+    names = list(dict.fromkeys([*(name for row in rows for name in row), *wanted]))
     values = {name: [row.get(name) for row in rows] for name in names}
     return _of_columns(values, what, event, are_rows=True)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
+from specstream.columns import compute as pc
 from specstream.columns.strings import check_text, native_columns
 from specstream.declarations.codes import string_code
 
@@ -158,6 +159,4 @@ class ColumnTexts:
 
 
 def _some(texts: pa.Array, rows: Numbers) -> pa.Array:
-    if pa.types.is_string_view(texts.type):
-        texts = texts.cast(pa.large_string())  # Arrow takes nothing out of views
-    return texts.take(pa.array(rows))
+    return pc.without_views(texts).take(pa.array(rows))

@@ -400,6 +400,8 @@ class Engine:
             check_times=committed.check_times,
             enters_all=False,
         )
+        if order_by is not None and operator.has_timers and events.count:
+            committed.pending.know_times(events)
         if operator.event.phases:
             events = phases_of(events, operator.event)
         return Batch(parts, events, ordered=order_by is not None, ends_input=end)

@@ -582,6 +582,16 @@ class PendingEvents:
             }
         )
 
+    def know_times(self, events: Events) -> None:
+        """Events of a batch are to run, whose timers may be due at a frontier: what that counts is
+        not left to the first event that is submitted.
+
+        Raises:
+            InputError: a frontier that was given before is of another type; nothing has changed.
+        """
+        if self._type is None:
+            self._settle_type(events.keys[0].type)
+
     def _settle_type(self, of: pa.DataType) -> None:
         """All timestamps are of this type from now on.
 

@@ -214,9 +214,48 @@ def dataset_of(tree: Tree) -> pyarrow.dataset.Dataset:
     # The files of later batches may have more columns; Arrow has looked at the first file alone.
     schemas = [plain(one.physical_schema.empty_table()).schema for one in found.get_fragments()]
     schema = joined_schema(zip(names, schemas, strict=True), repr(tree), SinkError)
+    _check_values(found, names, schemas, schema, repr(tree))
     for field in found.schema:
         if field.name not in schema.names:  # of directories
             schema = schema.append(field)
     if schema.equals(found.schema):
         return found
     return pyarrow.dataset.dataset(paths, schema=schema, **options)
+
+
+def _check_values(
+    found: pyarrow.dataset.Dataset,
+    names: list[str],
+    schemas: list[pa.Schema],
+    joined: pa.Schema,
+    what: str,
+) -> None:
+    """Refuses values that the joined type does not hold: whoever reads them would not be told of
+    which column and file they are.
+
+    Raises:
+        SinkError: there is one; names column and file.
+    """
+    for name, own, fragment in zip(names, schemas, found.get_fragments(), strict=True):
+        for field in own:
+            of = joined.field(field.name)
+            if not pa.types.is_integer(field.type) or _holds_all(of.type, field.type):
+                continue
+            try:
+                for _ in fragment.to_batches(schema=pa.schema([of]), columns=[of.name]):
+                    pass
+            except pa.ArrowInvalid as error:
+                raise SinkError(
+                    f"{what}: column {of.name!r} is {field.type} in {name}, other files make it "
+                    f"{of.type}, and that does not hold all of its values ({error}): cast one of "
+                    "them, or read them apart"
+                ) from error
+
+
+def _holds_all(of: pa.DataType, integers: pa.DataType) -> bool:
+    """Whether a type holds all integers of another one."""
+    if of == integers:
+        return True
+    if pa.types.is_integer(of):
+        return bool(of.bit_width > integers.bit_width)
+    return bool(pa.types.is_float64(of) and integers.bit_width < 64)

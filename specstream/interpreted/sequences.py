@@ -202,6 +202,17 @@ class StateList(MutableSequence[Any]):
         self._delete(at, 1, 1)
         return value
 
+    def index(self, value: Any, *between: Any) -> int:
+        at: int = self._as_python().index(value, *between)
+        return at
+
+    def remove(self, value: Any) -> None:
+        self._as_python().remove(value)  # which raises as Python does
+        del self[self.index(value)]
+
+    def _as_python(self) -> Any:
+        return list(self)
+
     def clear(self) -> None:
         self._delete(0, 1, len(self))
 
@@ -273,6 +284,9 @@ class StateDeque(StateList):
     def _other(self, other: object) -> list[Any] | None:
         return list(other) if isinstance(other, deque | StateDeque) else None
 
+    def _as_python(self) -> Any:
+        return deque(self)
+
     @property
     def maxlen(self) -> int | None:
         return self._of.maxlen
@@ -317,10 +331,20 @@ class StateDeque(StateList):
             cut = -int(plain(by)) % count
             self._permute([*range(cut, count), *range(cut)])
 
-    def __getitem__(self, index: Any) -> Any:
+    def _index(self, index: Any, problem: str) -> int:
         if isinstance(index, slice):
             raise TypeError("sequence index must be integer, not 'slice'")
-        return self._held_at(self._index(index, "deque index out of range"))
+        return super()._index(index, "deque index out of range")
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._held_at(self._index(index, ""))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        at = self._index(index, "")
+        self._store(at, value, self._checked(value))
+
+    def __delitem__(self, index: Any) -> None:
+        self._delete(self._index(index, ""), 1, 1)
 
     def __iter__(self) -> Iterator[Any]:
         count = len(self)

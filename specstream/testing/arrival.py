@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream.columns import compute as pc
 from specstream.columns.tables import as_table
 from specstream.declarations.options import integer
 from specstream.engine.engine import Engine
@@ -64,7 +65,7 @@ def shuffled(
     ([0, 2, 1, 4, 5, 3, 7, 6], True)
     """
     found = as_table(table, "shuffled")
-    return found.take(pa.array(_order(found, order_by, source, disorder, seed)))
+    return pc.without_views(found).take(pa.array(_order(found, order_by, source, disorder, seed)))
 
 
 def arrivals(
@@ -101,7 +102,8 @@ def arrivals(
     """
     rows = integer("rows", rows, 1)
     found = as_table(table, "arrivals")
-    late = found.take(pa.array(_order(found, order_by, source, disorder, seed)))
+    order = pa.array(_order(found, order_by, source, disorder, seed))
+    late = pc.without_views(found).take(order)
     times = late[order_by]
     names = [0] * len(times) if source is None else late[source].to_pylist()
     # From behind: what is still to come of each source decides how far its frontier is.

@@ -125,6 +125,7 @@ def read_stream(
     if order_by is not None:
         names = (order_by, operator.source_column(source))
         keys = [(name, "ascending") for name in names if name is not None]
+        table = pc.without_views(table)
         table = table.take(pc.sort_indices(table, sort_keys=keys))
     table = table.slice(0, most)
     table = pa.table([one_array(column) for column in table.columns], table.column_names)

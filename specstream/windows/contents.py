@@ -9,7 +9,8 @@ for each multiple of ``step``. Four ways to know what it comes to when it ends:
   consists; an event is added to its pane only. The panes of a window are merged by two stacks: the
   one in front has, for each of its panes, what it and all behind it in the stack come to; the one
   at the back is a running total. When the front is used up, the back becomes the front. So a pane
-  is merged about three times, however many panes a window has.
+  is merged about three times, however many panes a window has. Panes without an event are not
+  merged: ``merge`` is only given records that have events, on either side.
 - *Panes that are removed again* (with ``remove`` too): a running total of all panes of the window,
   from which those are removed that it has left.
 - *All rows* (``collect``): what was kept of each event, for any function of them.
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.declarations.records import Record
+from specstream.declarations.records import Record, record_fields
 from specstream.errors import ConfigurationError
 from specstream.windows.declared import kept_in_dict, takes
 
@@ -168,6 +169,19 @@ def merged(of: Kept, merge: Any) -> Contents:
     record, values, goes_on = of.record, of.values, of.goes_on
     size, origin = of.grid.pane, of.grid.origin
     panes = of.grid.length // size
+    copied = _copies(record)
+
+    def flip(state, key, first, until):
+        """What is behind becomes the front, from its last pane to the first one."""
+        for pane in range(until - 1, first - 1, -1):
+            at, behind = (*key, pane), (*key, pane + 1)
+            if at in state.panes:
+                state.fronts[at] = copied(state.panes[at])
+                del state.panes[at]
+                if behind in state.fronts:
+                    merge(state.fronts[at], state.fronts[behind])
+            elif behind in state.fronts:
+                state.fronts[at] = copied(state.fronts[behind])
 
     def value(state, at):
         key = at[:-1]
@@ -176,46 +190,43 @@ def merged(of: Kept, merge: Any) -> Contents:
         until = first + panes
         if whole not in state.spans:
             state.spans[whole] = Span(first, first, first)
-            state.backs[whole] = record()
         span = state.spans[whole]
         for pane in range(span.first, min(first, span.boundary)):
-            del state.fronts[(*key, pane)]
+            state.fronts.pop((*key, pane), record())
         if first >= span.boundary:
-            # What is behind becomes the front, from its last pane to the first one.
-            behind = record()
-            for pane in range(until - 1, first - 1, -1):
-                item = record()
-                if (*key, pane) in state.panes:
-                    merge(item, state.panes[(*key, pane)])
-                merge(item, behind)
-                behind = item
-                state.fronts[(*key, pane)] = item
             for pane in range(span.boundary, min(span.until, first)):
                 state.panes.pop((*key, pane), record())
-            for pane in range(first, until):
-                state.panes.pop((*key, pane), record())
+            flip(state, key, first, until)
             span.boundary = until
-            state.backs[whole] = record()
+            state.backs.pop(whole, record())
         else:
             for pane in range(span.until, until):
                 if (*key, pane) in state.panes:
-                    merge(state.backs[whole], state.panes[(*key, pane)])
+                    if whole in state.backs:
+                        merge(state.backs[whole], state.panes[(*key, pane)])
+                    else:
+                        state.backs[whole] = copied(state.panes[(*key, pane)])
         span.first = first
         span.until = until
-        total = record()
-        merge(total, state.fronts[(*key, first)])
-        merge(total, state.backs[whole])
+        # One of the two has an event, as the window has.
+        if (*key, first) in state.fronts:
+            total = copied(state.fronts[(*key, first)])
+            if whole in state.backs:
+                merge(total, state.backs[whole])
+        else:
+            total = copied(state.backs[whole])
         if not goes_on(state, at):
             for pane in range(first, span.boundary):
-                del state.fronts[(*key, pane)]
+                state.fronts.pop((*key, pane), record())
             for pane in range(span.boundary, until):
                 state.panes.pop((*key, pane), record())
-            del state.spans[whole], state.backs[whole]
+            state.backs.pop(whole, record())
+            del state.spans[whole]
         return values(total)
 
     fields = {
         "panes": kept_in_dict(of, of.place, record),
-        # With those of panes without an event; a window that ends has to find room.
+        # With panes without an event in front of others; a window that ends has to find room.
         "fronts": kept_in_dict(
             of, of.place, record, max(of.limit, min(of.limit * panes, MOST_FRONTS))
         ),
@@ -226,10 +237,15 @@ def merged(of: Kept, merge: Any) -> Contents:
 
 
 def removed(of: Kept, merge: Any, remove: Any) -> Contents:
-    """Panes that are removed again."""
+    """Panes that are removed again.
+
+    ``span.boundary`` is behind the last pane that has events: once a window begins there or later,
+    nothing of the total is left, whatever ``remove`` would make of it.
+    """
     record, values, goes_on = of.record, of.values, of.goes_on
     size, origin = of.grid.pane, of.grid.origin
     panes = of.grid.length // size
+    copied = _copies(record)
 
     def value(state, at):
         key = at[:-1]
@@ -238,18 +254,24 @@ def removed(of: Kept, merge: Any, remove: Any) -> Contents:
         until = first + panes
         if whole not in state.spans:
             state.spans[whole] = Span(first, first, first)
-            state.totals[whole] = record()
-        span, total = state.spans[whole], state.totals[whole]
+        span = state.spans[whole]
         for pane in range(span.first, min(first, span.until)):
             if (*key, pane) in state.panes:
-                remove(total, state.panes[(*key, pane)])
+                if span.boundary > first:
+                    remove(state.totals[whole], state.panes[(*key, pane)])
                 del state.panes[(*key, pane)]
+        if span.boundary <= first:
+            state.totals.pop(whole, record())
         for pane in range(max(first, span.until), until):
             if (*key, pane) in state.panes:
-                merge(total, state.panes[(*key, pane)])
+                if whole in state.totals:
+                    merge(state.totals[whole], state.panes[(*key, pane)])
+                else:
+                    state.totals[whole] = copied(state.panes[(*key, pane)])
+                span.boundary = pane + 1
         span.first = first
         span.until = until
-        row = values(total)
+        row = values(state.totals[whole])
         if not goes_on(state, at):
             for pane in range(first, until):
                 state.panes.pop((*key, pane), record())
@@ -262,6 +284,16 @@ def removed(of: Kept, merge: Any, remove: Any) -> Contents:
         "spans": kept_in_dict(of, of.place, Span),
     }
     return Contents(fields, _into_panes(of), value)
+
+
+def _copies(record: Any) -> Any:
+    """A function that copies records: ``merge`` is not asked to put one into an empty one."""
+    names = tuple(one.name for one in record_fields(record))
+
+    def copied(other):
+        return record(*tuple(getattr(other, name) for name in names))
+
+    return copied
 
 
 def _into_panes(of: Kept) -> Any:

@@ -76,11 +76,11 @@ def by_time(
         key: column, or columns, of ints or strings; without, all events are in one.
         result: ``result(window)`` gives the columns ``emits``, as a tuple.
         emits: columns that ``result`` gives.
-        merge: ``merge(window, other)`` adds what another record knows, of later events. With it an
-            event costs the same however many windows it is in.
-        remove: ``remove(window, other)`` takes back what ``merge`` has added. With both, one record
-            is kept per key; leave it out for what cannot be taken back (a maximum), or loses digits
-            (a sum of floats).
+        merge: ``merge(window, other)`` adds what another record knows, of later events. Both have
+            events. With it an event costs the same however many windows it is in.
+        remove: ``remove(window, other)`` takes back what ``merge`` has added, of the earliest
+            events, if others are left. With both, one record is kept per key; leave it out for what
+            cannot be taken back (a maximum), or loses digits (a sum of floats).
         collect: ``add(event)`` gives the record that is kept of an event, and ``result(rows)`` gets
             a list of those in a window: any function, whose cost grows with the window.
         early: emit a row as well behind each so many events of a window; 0: none. Not with

@@ -179,3 +179,121 @@ def test_what_is_no_table_is_refused_with_what_it_is(table: Any, message: str) -
 def test_a_row_that_lacks_a_column_is_named_by_its_place() -> None:
     with pytest.raises(ss.InputError, match=r"column 'i' has 1 null.*first in row 1"):
         echo.run_sequential([rows()[0], {**rows()[1], "i": None}])
+
+
+@ss.operator(event={"k": str, "x": ss.nullable(int)}, emits={"k": str, "x": int})
+def passes(event, emit):
+    emit(event.k, -1 if event.x is None else event.x)
+
+
+def test_what_rows_of_a_list_lack_does_not_depend_on_the_other_rows() -> None:
+    rows: list[dict[str, Any]] = [{"k": "a", "t": 1}, {"k": "b", "x": 1, "t": 2}, {"t": 3}]
+    expected = [{"k": "a", "x": -1}, {"k": "b", "x": 1}]
+    reason = "column 'k' is null"
+    for parts in ([rows], [[row] for row in rows], [rows[:1], rows[1:]]):
+        with ss.Engine(passes, rejected_rows="side") as engine:
+            found = [row for part in parts for row in engine.process(part).to_pylist()]
+            aside = engine.rejected_rows()
+        assert found == expected
+        assert aside is not None
+        assert [(row["t"], row["reason"]) for row in aside.to_pylist()] == [(3, reason)]
+        with ss.Engine(passes, rejected_rows="side") as engine:
+            for part in parts:
+                engine.submit(part, order_by="t")
+            engine.advance(0)
+            assert engine.poll(timeout=None).to_pylist() == expected
+            assert engine.stats.rejected_rows == 1
+    assert passes.run_sequential(rows[:1]).output.to_pylist() == expected[:1]
+    with ss.Engine(passes) as engine:
+        for empty in ([{}], [{"x": 1}], [{}, {}]):
+            with pytest.raises(
+                ss.InputError, match=r"column 'k' has \d null\(s\), the first in row 0"
+            ):
+                engine.process(empty)
+        with pytest.raises(ss.InputError, match="column 'when' has 1 null"):
+            engine.process(rows[:1], order_by="when")
+        # Of a table it is the column that is missing.
+        for table in ({"k": ["a"]}, pa.table({"k": ["a"]})):
+            with pytest.raises(ss.InputError, match="no column 'x'; it has k: rename or add"):
+                engine.process(table)
+
+
+def test_what_rows_of_a_source_lack_is_null() -> None:
+    pipeline = ss.Pipeline("two")
+    one = pipeline.source("one", {"k": str, "x": ss.nullable(int)})
+    two = pipeline.source("two", {"k": str, "x": ss.nullable(int)})
+    pipeline.sink("ones", pipeline.add(passes, one, name="first"))
+    pipeline.sink("twos", pipeline.add(passes, two, name="second"))
+    with ss.Engine(pipeline) as engine:
+        given = {"one": [{"k": "a", "t": 1}], "two": [{"k": "b", "t": 2}]}
+        found = engine.process(given, order_by="t")
+        with pytest.raises(ss.InputError, match="column 'k' has 1 null"):
+            engine.process({"one": [{"t": 1}]}, order_by="t")
+    assert found["ones"].to_pylist() == [{"k": "a", "x": -1}]
+    assert found["twos"].to_pylist() == [{"k": "b", "x": -1}]
+
+
+LONG = "a text of more than twelve bytes"
+VIEW = pa.string_view()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pa.array(["a", LONG, LONG, "a"], VIEW),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 1, 0]), pa.array(["a", LONG, None], VIEW)),
+    ],
+)
+def test_rows_are_taken_out_of_views(texts: pa.Array) -> None:
+    table = pa.table(
+        {
+            "k": texts,
+            "x": [1, 2, 3, 4],
+            "t": pa.array([1, None, 3, 4]),
+            "octets": pa.array([b"a", LONG.encode(), b"", b"c"], pa.binary_view()),
+            "lists": pa.array([["a"], [LONG], None, [None]], pa.list_(VIEW)),
+        }
+    )
+    with ss.Engine(passes, rejected_rows="side") as engine:
+        output = engine.process(table, order_by="t")
+        restored = ss.Engine(passes, rejected_rows="side", restore=engine.snapshot())
+    assert output["k"].to_pylist() == ["a", LONG, "a"]
+    with restored:
+        aside = restored.rejected_rows()
+    assert aside is not None
+    assert aside.drop(["reason"]).to_pylist() == table.slice(1, 1).to_pylist()
+    for late in ("drop", "side"):
+        with ss.Engine(passes, late=late, rejected_rows="side") as engine:
+            engine.advance(0, 3)
+            engine.submit(table, order_by="t")
+            engine.advance(0)
+            assert engine.poll(timeout=None)["k"].to_pylist() == [LONG, "a"]
+            below = engine.late()
+        if late == "side":
+            assert below is not None
+            assert below.to_pylist() == table.slice(0, 1).to_pylist()
+
+
+def test_dictionaries_of_views_with_nulls_and_many_values() -> None:
+    def encoded(at: Any, values: list[str | None]) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(pa.array(at, pa.int8()), pa.array(values, VIEW))
+
+    nulls = pa.chunked_array([encoded([0, 1], ["a", None]), encoded([0, None, 1], [None, LONG])])
+    many = pa.chunked_array(
+        [encoded(range(100), [f"{letter}{at}" for at in range(100)]) for letter in "ab"]
+    )
+
+    @ss.operator(event={"k": ss.nullable(str)}, emits={"k": ss.nullable(str)})
+    def same(event, emit):
+        emit(event.k)
+
+    with ss.Engine(same) as engine:
+        for column in (nulls, many):
+            found = engine.process(pa.table({"k": column}))["k"].to_pylist()
+            assert found == column.to_pylist()
+
+
+def test_views_are_put_out_of_order() -> None:
+    table = pa.table({"t": [1, 2, 3], "k": pa.array(["a", LONG, ""], VIEW)})
+    found = ss.testing.shuffled(table, order_by="t", disorder=3, seed=1)
+    assert found.sort_by("t")["k"].to_pylist() == ["a", LONG, ""]

@@ -677,6 +677,39 @@ def test_columns_of_time_keep_their_type() -> None:
     assert output["sequence"].to_pylist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("unit", [None, "ms"])
+@pytest.mark.parametrize("restores", [False, True])
+def test_a_frontier_fires_timers_of_a_batch_whether_or_not_anything_was_submitted(
+    unit: str | None, restores: bool
+) -> None:
+    def times(*given: int) -> pa.Array:
+        found = pa.array(given, pa.int64())
+        return found if unit is None else found.cast(pa.timestamp(unit))
+
+    def fired(submits: bool) -> list[pa.Table]:
+        engine = ss.Engine(timed, sources=["a"], keys=True)
+        if submits:
+            first = pa.table({"x": [1], "t": times(1)})
+            engine.submit(first, order_by="t", source="a")
+            engine.advance("a", times(7)[0].as_py())
+            engine.poll(timeout=None)
+        engine.process(pa.table({"x": [2, 3], "t": times(10, 11)}), order_by="t")
+        rows = []
+        for to in (12, 15, 16, 100):
+            if restores:
+                snapshot = engine.snapshot()
+                engine.close()
+                engine = ss.Engine(timed, sources=["a"], keys=True, restore=snapshot)
+            engine.advance("a", times(to)[0].as_py())
+            rows.append(engine.poll(timeout=None).select(["y", "timestamp"]))
+        engine.close()
+        return rows
+
+    found = fired(False)
+    assert found == fired(True)
+    assert [one["timestamp"].cast(pa.int64()).to_pylist() for one in found] == [[], [15], [16], []]
+
+
 def test_an_operator_with_timers_travels() -> None:
     copied = pickle.loads(pickle.dumps(operator))
     table = stream(40, 100)

@@ -288,6 +288,30 @@ def test_what_sinks_have_left_is_read_with_all_its_columns(tmp_path: Path) -> No
             memory.to_arrow()
 
 
+@pytest.mark.parametrize(
+    ("whole", "other", "is_held"),
+    [
+        (pa.array([2**53 + 1]), pa.array([1.5]), False),
+        (pa.array([2**53]), pa.array([1.5]), True),
+        (pa.array([2**63], pa.uint64()), pa.array([-1]), False),
+        (pa.array([2**63 - 1], pa.uint64()), pa.array([-1]), True),
+    ],
+)
+def test_a_value_that_no_type_of_all_files_holds_is_told_with_its_file(
+    whole: pa.Array, other: pa.Array, is_held: bool, tmp_path: Path
+) -> None:
+    for at, tables in enumerate(((whole, other), (other, whole))):
+        sink = ss.sinks.parquet_sink(tmp_path / str(at))
+        for number, values in enumerate(tables):
+            sink(pa.table({"x": values}), number)
+        if is_held:
+            found = sink.dataset().to_table()["x"].to_pylist()
+            assert found == [one for values in tables for one in values.to_pylist()]
+            continue
+        with pytest.raises(SinkError, match=rf"column 'x' is u?int64 in part-0+{at}.parquet"):
+            ss.sinks.parquet_dataset(tmp_path / str(at))
+
+
 def test_changes_of_batches_with_other_columns() -> None:
     key = {"timestamp": [7], "source": ["b"], "n": [0]}
     first = pa.table(key | {"sequence": [0], "price": [3.5], "change": ["early"], "version": [1]})

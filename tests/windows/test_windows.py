@@ -37,29 +37,14 @@ def add(known, event):
 
 
 def merge(known, other):
-    """Not commutative: the last one is that of the later record."""
+    """Not commutative, and both have events: the last one is that of the later record."""
     known.count += other.count
     known.sum += other.sum
-    if other.count > 0:
-        known.last = other.last
+    known.last = other.last
 
 
-class Sums(ss.Record):
-    count: int = 0
-    sum: int = 0
-
-
-def add_sums(known, event):
-    known.count += 1
-    known.sum += event.x
-
-
-def merge_sums(known, other):
-    known.count += other.count
-    known.sum += other.sum
-
-
-def remove_sums(known, other):
+def remove(known, other):
+    """The last one is still there."""
     known.count -= other.count
     known.sum -= other.sum
 
@@ -72,11 +57,11 @@ def of_rows(rows):
     return len(rows), sum(row.sum for row in rows), rows[-1].last
 
 
-# How windows are kept, and whether the last value is known.
+# How windows are kept.
 WAYS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "each": (Known, add, {}),
     "merged": (Known, add, {"merge": merge}),
-    "removed": (Sums, add_sums, {"merge": merge_sums, "remove": remove_sums}),
+    "removed": (Known, add, {"merge": merge, "remove": remove}),
     "collected": (
         Known,
         keep,
@@ -91,9 +76,8 @@ Events = list[tuple[int, str, int, int]]
 Row = tuple[Any, ...]
 
 
-def comes_to(way: str, of: Events) -> Row:
-    row = (len(of), sum(x for *_, x in of), of[-1][3])
-    return row[:2] if way == "removed" else row
+def comes_to(of: Events) -> Row:
+    return len(of), sum(x for *_, x in of), of[-1][3]
 
 
 def keys_of(key: tuple[str, ...], one: tuple[int, str, int, int]) -> Row:
@@ -118,7 +102,7 @@ def timed_windows(
         while start <= last:
             inside = [one for one in own if start <= one[0] < start + length]
             if inside:
-                rows.append((*of, start, start + length, "on time", *comes_to(way, inside)))
+                rows.append((*of, start, start + length, "on time", *comes_to(inside)))
             start += step
     return sorted(rows)
 
@@ -228,7 +212,7 @@ def counted_windows(
     for of, own in by_key(key, events).items():
         for start in range(0, len(own) - length + 1, step):
             inside = own[start : start + length]
-            rows.append((*of, start, start + length, "on time", *comes_to(way, inside)))
+            rows.append((*of, start, start + length, "on time", *comes_to(inside)))
     return sorted(rows)
 
 
@@ -260,6 +244,110 @@ def test_windows_by_count_on_all_paths(way: str, length: int, step: int) -> None
     assert sorted(rows_of(found)) == counted_windows(way, events, ("user",), length, step)
 
 
+class Candle(ss.Record):
+    """None of its fields has a default that a price would not change."""
+
+    trades: int = 0
+    open: int = 777
+    high: int = -777
+    low: int = 777
+    close: int = 777
+
+
+def trade(candle, event):
+    if candle.trades == 0:
+        candle.open = event.x
+    candle.trades += 1
+    candle.high = max(candle.high, event.x)
+    candle.low = min(candle.low, event.x)
+    candle.close = event.x
+
+
+def join(candle, later):
+    """As if each of the two had a trade, which is what merge is promised."""
+    if candle.trades * later.trades == 0:
+        raise ValueError("a record without events")
+    candle.trades += later.trades
+    candle.high = max(candle.high, later.high)
+    candle.low = min(candle.low, later.low)
+    candle.close = later.close
+
+
+def leave(candle, earlier):
+    """Of a window that goes on: its last trade is still there."""
+    if candle.trades <= earlier.trades:
+        raise ValueError("nothing is left")
+    candle.trades -= earlier.trades
+
+
+def closes(candle):
+    return candle.trades, candle.close
+
+
+CANDLES: dict[str, dict[str, Any]] = {
+    "merged": {"merge": join},
+    "removed": {
+        "merge": join,
+        "remove": leave,
+        "result": closes,
+        "emits": {"trades": int, "close": int},
+    },
+}
+
+
+def candle_of(way: str, xs: list[int]) -> Row:
+    if way == "removed":
+        return len(xs), xs[-1]
+    return len(xs), xs[0], max(xs), min(xs), xs[-1]
+
+
+def candles(way: str, events: Events, length: int, step: int, *, by_count: bool) -> list[Row]:
+    """From the definition, of the key ``user``."""
+    rows = []
+    for (user,), own in by_key(("user",), events).items():
+        places = range(len(own)) if by_count else [time for time, *_ in own]
+        first = 0 if by_count else (min(places) - length) // step * step
+        last = len(own) - length if by_count else max(places)
+        for start in range(first, last + 1, step):
+            inside = [
+                one[3]
+                for place, one in zip(places, own, strict=True)
+                if start <= place < start + length
+            ]
+            if inside:
+                rows.append((user, start, start + length, "on time", *candle_of(way, inside)))
+    return sorted(rows)
+
+
+@settings(max_examples=share_of(40))
+@given(
+    event_lists,
+    st.sampled_from(list(CANDLES)),
+    st.integers(1, 12),
+    st.integers(1, 15),
+    st.booleans(),
+)
+@example([(1, "a", 0, 5), (1, "a", 0, 6), (5, "a", 0, 7)], "merged", 10, 5, False)
+@example([(0, "a", 0, 5), (2, "a", 0, 6), (60, "a", 0, 7)], "removed", 12, 3, False)
+def test_only_records_with_events_are_merged(
+    given: Events, way: str, length: int, step: int, by_count: bool
+) -> None:
+    events = at_times(given, 0)
+    make = windows.by_count if by_count else windows.by_time
+    operator = make(Candle, trade, length, step, event=EVENT, key="user", **CANDLES[way])
+    order: dict[str, Any] = {} if by_count else {"order_by": "t", "end": True}
+    run = operator.run_sequential(table_of(events), **order)
+    assert sorted(rows_of(run)) == candles(way, events, length, step, by_count=by_count)
+
+
+@pytest.mark.parametrize("way", CANDLES)
+def test_candles_on_all_paths(way: str) -> None:
+    events = random_events(6, gap=25)
+    operator = windows.by_time(Candle, trade, 20, 4, event=EVENT, key="user", **CANDLES[way])
+    found = agrees(operator, table_of(events), order_by="t")
+    assert sorted(rows_of(found)) == candles(way, events, 20, 4, by_count=False)
+
+
 def sessions(events: Events, key: tuple[str, ...], gap: int) -> list[Row]:
     rows = []
     for of, own in by_key(key, events).items():
@@ -267,7 +355,7 @@ def sessions(events: Events, key: tuple[str, ...], gap: int) -> list[Row]:
         for begin, end in zip(begins, [*begins[1:], len(own)], strict=True):
             inside = own[begin:end]
             last = inside[-1][0] + gap
-            rows.append((*of, inside[0][0], last, "on time", *comes_to("each", inside)))
+            rows.append((*of, inside[0][0], last, "on time", *comes_to(inside)))
     return sorted(rows)
 
 
@@ -309,7 +397,7 @@ def landmarks(events: Events, key: tuple[str, ...]) -> list[Row]:
             if inside or one[3] > 30:
                 inside.append(one)
             if inside and one[3] < -30:
-                row = comes_to("each", inside)
+                row = comes_to(inside)
                 rows.append((*of, inside[0][0], one[0], "on time", *row))
                 inside = []
     return sorted(rows)
@@ -583,7 +671,7 @@ class NoDefault(ss.Record):
         ({"key": "who"}, "by_time: key='who'; expected the name of a column.*, of user, room, x"),
         ({"record": Bare, "key": "user"}, "rows have two columns 'user'"),
         ({"result": of_rows}, "result= and emits= go together"),
-        ({"remove": remove_sums}, "remove= takes back what merge= adds"),
+        ({"remove": remove}, "remove= takes back what merge= adds"),
         ({"collect": True, "merge": merge, **COLLECTED}, "collect=True keeps all rows"),
         ({"early": 2, "merge": merge}, "early=2 goes with windows that are kept each by itself"),
         ({"merge": 3}, "by_time: merge=3; expected a function"),

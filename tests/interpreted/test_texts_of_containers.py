@@ -1,0 +1,139 @@
+"""What containers of the state raise has Python's text, compiled and interpreted."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+
+import specstream as ss
+
+
+class Containers(ss.State):
+    ints = ss.list(int)
+    floats = ss.list(float)
+    texts = ss.list(str)
+    queue = ss.deque(int)
+    names = ss.deque(str)
+    last = ss.deque(int, maxlen=2)
+    counts = ss.dict(str, int)
+    seen = ss.set(int)
+
+
+def misses(state, event, emit):
+    """Of what is not there, in containers that are empty and in others."""
+    x, name = event.x, event.name
+    try:
+        state.ints.index(x)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.ints.remove(x)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.ints.pop()
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        state.ints[x] = 3
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        state.floats.index(x / 2)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.floats.remove(x / 2)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.texts.index(name)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.queue.index(x)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.queue.remove(x)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.names.index(name)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.names.remove(name)
+    except ValueError as error:
+        emit(f"{error}")
+    try:
+        state.queue.popleft()
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        state.queue[x] = 3
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        del state.queue[x]
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        state.counts.pop(name)
+    except KeyError as error:
+        emit(f"{error}")
+    try:
+        state.counts.popitem()
+    except KeyError as error:
+        emit(f"{error}")
+    try:
+        state.seen.remove(x)
+    except KeyError as error:
+        emit(f"{error}")
+    state.last.append(x)
+    state.last.append(x)
+    try:
+        state.last.insert(0, x)
+    except IndexError as error:
+        emit(f"{error}")
+
+
+def found(state, event, emit):
+    """What is there, from one place to another."""
+    state.ints.extend([1, 2, 1, event.x])
+    state.queue.extend([4, event.x, 4])
+    emit(f"{state.ints.index(1, 1)} {state.ints.index(1, -2)} {state.queue.index(4, 1)}")
+    try:
+        state.ints.index(event.x, 0, 3)
+    except ValueError as error:
+        emit(f"{error}")
+    state.ints.remove(1)
+    state.queue.remove(4)
+    emit(f"{len(state.ints)} {state.ints[0]} {len(state.queue)} {state.queue[0]}")
+
+
+@pytest.mark.parametrize("function", [misses, found])
+def test_containers_raise_with_the_text_of_python(function) -> None:
+    state = SimpleNamespace(
+        ints=[], floats=[], texts=[], queue=deque(), names=deque(), last=deque(maxlen=2)
+    )
+    state.counts, state.seen = {}, set()
+    expected: list[str] = []
+    function(state, SimpleNamespace(x=7, name="é"), expected.append)
+    assert "" not in expected
+    table = {"x": [7], "name": ["é"]}
+    for interpreted in (False, True):
+        operator = ss.operator(
+            state=Containers,
+            event={"x": int, "name": str},
+            emits={"text": str},
+            interpreted=interpreted,
+        )(function)
+        assert operator.run_sequential(table).output["text"].to_pylist() == expected
+        with ss.Engine(operator) as engine:
+            assert engine.process(table)["text"].to_pylist() == expected
