@@ -205,7 +205,8 @@ def test_what_rows_of_a_list_lack_does_not_depend_on_the_other_rows() -> None:
             assert engine.stats.rejected_rows == 1
     assert passes.run_sequential(rows[:1]).output.to_pylist() == expected[:1]
     with ss.Engine(passes) as engine:
-        for empty in ([{}], [{"x": 1}], [{}, {}]):
+        lacking: list[list[dict[str, int]]] = [[{}], [{"x": 1}], [{}, {}]]
+        for empty in lacking:
             with pytest.raises(
                 ss.InputError, match=r"column 'k' has \d null\(s\), the first in row 0"
             ):

@@ -461,7 +461,9 @@ def test_a_raise_that_depends_on_a_default_is_the_oracles() -> None:
     table = {"id": [1, 2], "x": [0.0, 0.0], "what": [3_000_000_000, 1]}
     with ss.Engine(made, errors="side") as engine:
         assert engine.process(table).num_rows == 1
-        assert engine.failed_events()["message"].to_pylist() == ["1 is over"]
+        failed = engine.failed_events()
+        assert failed is not None
+        assert failed["message"].to_pylist() == ["1 is over"]
 
 
 # ---- sums of no floats ----

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,7 @@ def found(state, event, emit):
 
 
 @pytest.mark.parametrize("function", [misses, found])
-def test_containers_raise_with_the_text_of_python(function) -> None:
+def test_containers_raise_with_the_text_of_python(function: Any) -> None:
     state = SimpleNamespace(
         ints=[], floats=[], texts=[], queue=deque(), names=deque(), last=deque(maxlen=2)
     )
