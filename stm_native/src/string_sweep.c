@@ -143,6 +143,24 @@ static void count_strings(struct sweeping *sweeping)
     }
 }
 
+/* Readers may touch it meanwhile: whoever does so without the mutex looks once more, see add. */
+static void copy(struct ss_string *to, struct ss_string *string)
+{
+    uint64_t length = ss_string_length(string);
+    *to = (struct ss_string){.number = string->number,
+                             .hash = string->hash,
+                             .code = string->code,
+                             .length = string->length,
+                             .length_above = string->length_above};
+    /* Relaxed, all: nobody else knows the copy yet, and for the string see above. */
+    atomic_store_explicit(&to->mark, atomic_load_explicit(&string->mark, memory_order_relaxed),
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->touched, atomic_load_explicit(&string->touched, memory_order_relaxed),
+                          memory_order_relaxed);
+    if (length != 0)
+        memcpy(to->bytes, string->bytes, length);
+}
+
 /* Copies what is left of chunks [first, last), which go, into one. False: no memory. */
 static bool evacuate(struct sweeping *sweeping, uint64_t first, uint64_t last)
 {
@@ -162,9 +180,8 @@ static bool evacuate(struct sweeping *sweeping, uint64_t first, uint64_t last)
         {
             if (!stays(table, string))
                 continue;
-            uint64_t size = ss_string_size(ss_string_length(string));
-            memcpy(into.strings + into.used, string, size);
-            into.used += size;
+            copy(ss_string_at(&into, into.used), string);
+            into.used += ss_string_size(ss_string_length(string));
             into.last = string->number;
         }
     }
