@@ -268,8 +268,9 @@ class StateDict(Dict):
         return super().pop(key) if is_there else self._given(*default)
 
     def _given(self, default: Any) -> Any:
-        """A default has the type of the values in compiled code."""
-        is_kept = is_none(default) or self._places is not None
+        """A default has the type of the values in compiled code. A string is of such a type, or
+        stands behind ``raise``, where Python computes."""
+        is_kept = is_none(default) or isinstance(default, Text) or self._places is not None
         return default if is_kept else self._value(default)
 
     def __setitem__(self, key: Any, value: Any) -> None:
