@@ -7,6 +7,7 @@ sinks are, for whoever watches the lag.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -71,10 +72,14 @@ class KafkaSource(Source):
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error" if gone == "error" else "earliest",
+            "on_commit": self._on_commit,
         }
+        self._users_on_commit = given.get("on_commit")
         self.name = f"Kafka's topic(s) {', '.join(self._topics)}"
         self._consumer: Consumer | None = None
         self._next: dict[tuple[str, int], int] = {}
+        self._uncommitted: Position | None = None
+        self._is_committing = False
         self._stopped = False
 
     def open(self, wanted: Wanted, position: Position | None) -> None:
@@ -130,6 +135,7 @@ class KafkaSource(Source):
             return None
         assert self._consumer is not None
         first = self._consumer.poll(idle)
+        self._commit_newest()
         if first is None:
             return Rows(pa.table({}))
         came = [first]
@@ -215,23 +221,46 @@ class KafkaSource(Source):
         )
 
     def commit(self, position: Position) -> None:
-        if self._group is None or self._consumer is None:
+        if self._group is not None:
+            self._uncommitted = position
+            self._commit_newest()
+
+    def _commit_newest(self) -> None:
+        """Has the broker told the newest position, one request at a time.
+
+        Of two requests under way while the client looks for the group's coordinator, the older one
+        can arrive last.
+        """
+        if self._uncommitted is None or self._is_committing or self._consumer is None:
             return
         offsets = [
             self._kafka.TopicPartition(topic, int(partition), offset)
-            for topic, partitions in position.items()
+            for topic, partitions in self._uncommitted.items()
             for partition, offset in partitions.items()
         ]
-        # Whether it comes to pass matters to nobody but who watches.
+        self._uncommitted, self._is_committing = None, True
         self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def _on_commit(self, error: Any, offsets: Any) -> None:
+        """Called by the client, inside ``poll``, when a request is done. One that failed is not
+        repeated: the checkpoint has the position, and the group is for whoever watches."""
+        self._is_committing = False
+        if self._users_on_commit is not None:
+            self._users_on_commit(error, offsets)
 
     def stop(self) -> None:
         self._stopped = True
 
     def close(self) -> None:
+        if self._consumer is None:
+            return
+        until = time.monotonic() + SECONDS
+        self._commit_newest()
+        while self._is_committing and time.monotonic() < until:
+            self._consumer.poll(0.01)  # where the answer arrives; rows that come now are not taken
+            self._commit_newest()
         consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            consumer.close()
+        consumer.close()
 
 
 @made_like(KafkaSource)
