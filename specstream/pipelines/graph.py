@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.phases.plan import Input, Sink, Source
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import DeclarationError
 from specstream.operator.operator import Operator
 from specstream.pipelines.numbering import numbered
 
-__all__ = ["Graph", "Input", "Sink", "Source", "Stream", "Vertex"]
+__all__ = ["Graph", "Stream", "Vertex"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,34 +34,6 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where events come in.
-
-    Attributes:
-        name: of the source.
-        columns: of its events, as declared.
-    """
-
-    name: str
-    columns: Schema
-
-
-@dataclass(frozen=True)
-class Input:
-    """One input of a vertex.
-
-    Attributes:
-        name: as the operator calls it; empty for the only input of one that takes events.
-        columns: that the operator reads of it.
-        stream: name of the source or vertex that it reads.
-    """
-
-    name: str
-    columns: Schema
-    stream: str
-
-
-@dataclass(frozen=True)
 class Vertex:
     """An operator in its place.
 
@@ -73,21 +46,6 @@ class Vertex:
     name: str
     operator: Operator
     inputs: tuple[Input, ...]
-
-
-@dataclass(frozen=True)
-class Sink:
-    """Where rows leave.
-
-    Attributes:
-        name: of the sink.
-        stream: name of the source or vertex whose rows it gets.
-        columns: of these rows.
-    """
-
-    name: str
-    stream: str
-    columns: Schema
 
 
 @dataclass

@@ -28,11 +28,10 @@ from specstream.compiler.oracle.oracle import (
     seed_of,
     strings_of,
 )
+from specstream.compiler.phases.plan import SINK, SOURCE, Plan, Planned, Sink
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Column, Kind, Schema
-from specstream.pipelines.graph import Sink
-from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
 
 __all__ = ["phase_oracle", "timer_oracle"]
 
@@ -49,7 +48,7 @@ def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
         events = _events_of(plan, event)
         _vertices(plan, state, event, emit, events)
         for source, of_source in events.items():
-            for sink in plan.graph.sinks_of(source):
+            for sink in plan.sinks_of(source):
                 for path in sorted(of_source):
                     row = _row_of_event(plan, sink, of_source[path])
                     emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
@@ -62,7 +61,7 @@ def timer_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
 
     def phase(state: Any, timer: OracleTimer, emit: OracleEmit) -> None:
         fires = field_of(timer).name.rpartition(".")[0]
-        _vertices(plan, state, timer, emit, {name: {} for name in plan.graph.sources}, fires)
+        _vertices(plan, state, timer, emit, {name: {} for name in plan.sources}, fires)
 
     return phase
 
@@ -81,7 +80,7 @@ def _vertices(
     for name, planned in plan.vertices.items():
         run = _Run(plan, planned, state, event)
         runs[name] = run.fire(sent) if name == fires else run.phase(sent, events)
-        for sink in plan.graph.sinks_of(name):
+        for sink in plan.sinks_of(name):
             for path in sorted(sent[name]):
                 row = sent[name][path]
                 emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
@@ -92,7 +91,7 @@ def _vertices(
 
 def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEvent]]:
     """The events of a phase by their paths, of each source."""
-    names, zeros = list(plan.graph.sources), (0,) * plan.axes
+    names, zeros = list(plan.sources), (0,) * plan.axes
     if isinstance(event, OraclePhase):
         return {
             name: {(number, *zeros[1:]): one for number, one in enumerate(event.events(at))}
@@ -103,13 +102,13 @@ def _events_of(plan: Plan, event: OracleEvent) -> dict[str, dict[Path, OracleEve
 
 
 def _source_of(plan: Plan, event: OracleEvent) -> str:
-    names = list(plan.graph.sources)
+    names = list(plan.sources)
     if len(names) == 1:
         return names[0]
     given = str(getattr(event, SOURCE))
     if given not in names:
         raise ValueError(
-            f"the event is of {given!r}, which is no source of pipeline {plan.graph.name!r}: it "
+            f"the event is of {given!r}, which is no source of pipeline {plan.pipeline!r}: it "
             f"has {', '.join(names)}"
         )
     return given
@@ -183,7 +182,7 @@ class _Run:
 
     def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> int:
         """All of its runs; how many there were."""
-        planned, by_time = self.planned, self.plan.graph.by_time
+        planned, by_time = self.planned, self.plan.by_time
         rows: list[Any] = [events.get(one.stream, sent[one.stream]) for one in planned.inputs]
         paths = {path for of in rows for path in of}
         for path in sorted(paths):
@@ -234,9 +233,9 @@ class _Run:
         try:
             yield
         except Exception as error:
-            graph, levels = self.plan.graph, self.plan.levels
-            shown = shown_path(levels, graph.by_time, path)
-            note_vertex(error, self.planned.name, graph.name, shown)
+            plan = self.plan
+            shown = shown_path(plan.levels, plan.by_time, path)
+            note_vertex(error, self.planned.name, plan.pipeline, shown)
             raise
 
     def send(self, rows: Sequence[tuple[Any, ...]], path: Path, sent: dict[str, Rows]) -> None:
@@ -276,7 +275,7 @@ class _Run:
 
     def now(self, port: int, path: Path, rows: Any, name: str, column: Column) -> tuple[Any, bool]:
         one = self.planned.inputs[port]
-        if one.stream in self.plan.graph.sources:
+        if one.stream in self.plan.sources:
             whole, event = self.plan.column_of_event(one.stream, name), rows[path]
             is_nullable = whole in self.plan.event.nullable
             null = is_nullable and column.nullable and event.is_null(whole)
@@ -327,7 +326,7 @@ def _of_sink(plan: Plan, sink: Sink, of: Schema, row: Sequence[Any]) -> list[Any
             words[number] = row[at]
             place = of.null_bits.get(at)
             null = place is not None and bool(row[place[0] - 1] >> place[1] & 1)
-        elif schema.names[number] == SINK and len(plan.graph.sinks) > 1:
+        elif schema.names[number] == SINK and len(plan.sinks) > 1:
             words[number], null = string_code(sink.name), False
         if column.nullable and null:
             word, bit = schema.null_bits[number]

@@ -12,6 +12,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from specstream.compiler.frontend.program import CompiledOperation, Program, Written
+from specstream.compiler.phases.functions import phase_functions
+from specstream.compiler.phases.plan import SINK, SOURCE, Input, Plan, Sink, Source
+from specstream.compiler.phases.waiting import MOST_VERTICES
 from specstream.declarations.options import one_of, refused, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
@@ -23,10 +26,9 @@ from specstream.pipelines.beside import Beside, Recorded
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
-from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Vertex
-from specstream.pipelines.native import MOST_VERTICES, phase_functions
+from specstream.pipelines.graph import Graph, Stream, Vertex
 from specstream.pipelines.oracle import phase_oracle, timer_oracle
-from specstream.pipelines.plan import SINK, SOURCE, Plan
+from specstream.pipelines.planning import plan_of
 from specstream.pipelines.tables import by_sink, events_table
 
 __all__ = ["Pipeline"]
@@ -385,7 +387,7 @@ class Pipeline(Operator):
     def plan(self) -> Plan:
         """What the graph comes to; from now on it is settled."""
         if self._settled is None:
-            self._settled = Plan(self._graph)
+            self._settled = plan_of(self._graph)
         return self._settled
 
     @property
@@ -489,15 +491,15 @@ def _program(plan: Plan) -> Program:
     programs = {name: one.program for name, one in plan.vertices.items()}
     native, timer = phase_functions(plan)
     several = [
-        *((SOURCE, *plan.graph.sources) if len(plan.graph.sources) > 1 else ()),
-        *((SINK, *plan.graph.sinks) if len(plan.graph.sinks) > 1 else ()),
+        *((SOURCE, *plan.sources) if len(plan.sources) > 1 else ()),
+        *((SINK, *plan.sinks) if len(plan.sinks) > 1 else ()),
     ]
     strings = [one for of in programs.values() for one in of.strings]
     operations: list[CompiledOperation] = []
     for name, of in programs.items():
         operations += [_renamed(one, name) for one in of.operations]
     return Program(
-        operator=plan.graph.name,
+        operator=plan.pipeline,
         oracle=phase_oracle(plan),
         native=native,
         helpers=tuple(dict.fromkeys(one for of in programs.values() for one in of.helpers)),
@@ -530,7 +532,7 @@ def _timer_program(plan: Plan, native: Any) -> Program:
     behind = {name: plan.vertices[name].program for name in plan.behind_timers}
     programs = [one for one in (*fired.values(), *behind.values()) if one is not None]
     return Program(
-        operator=plan.graph.name,
+        operator=plan.pipeline,
         oracle=timer_oracle(plan),
         native=native,
         helpers=tuple(dict.fromkeys(one for of in programs for one in of.helpers)),

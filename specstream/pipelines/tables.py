@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from specstream.columns import compute as pc
 from specstream.columns.tables import as_table, no_column
+from specstream.compiler.phases.plan import SINK, SOURCE, Plan
 from specstream.errors import InputError
-from specstream.pipelines.plan import SINK, SOURCE, Plan
 
 __all__ = ["by_sink", "events_table", "of_sinks"]
 
@@ -34,7 +34,7 @@ def events_table(
     Raises:
         InputError: it is none of these, or a source or column is not there.
     """
-    sources = plan.graph.sources
+    sources = plan.sources
     beside = [name for name in more if name is not None and name != SOURCE]
     wanted = (*plan.event.names, *beside)
     if len(sources) == 1:
@@ -79,7 +79,7 @@ def _is_inside(plan: Plan, data: Any) -> bool:
 def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
     """What is given for a source, as a table that has its columns."""
     what = f"{what}, source {name!r}"
-    columns = plan.graph.sources[name].columns.names
+    columns = plan.sources[name].columns.names
     table = as_table(data, what, (*columns, *beside))
     for one in (*columns, *beside):
         if one not in table.column_names:
@@ -92,7 +92,7 @@ def _inside(plan: Plan, name: str, given: Mapping[str, pa.Table], beside: list[s
     table = given[name]
     made = {SOURCE: pa.array([name] * table.num_rows, pa.string())}
     made |= {one: table[one] for one in beside}
-    for other, of in plan.graph.sources.items():
+    for other, of in plan.sources.items():
         for one, column in of.columns:
             of_type = given[other][one].type if other in given else column.arrow
             made[plan.column_of_event(other, one)] = (

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from specstream.compiler.phases.plan import SOURCE
 from specstream.declarations.options import instance, refused
 from specstream.errors import ConfigurationError
 from specstream.pipelines.pipeline import Pipeline
-from specstream.pipelines.plan import SOURCE
 from specstream.sources.source import Position, Rows, Source, Wanted
 
 __all__ = ["UnionSource", "union"]
@@ -54,7 +54,7 @@ class UnionSource(Source):
             own = replace(
                 wanted,
                 what=f"{wanted.what}, source {name!r}",
-                columns=dict(pipeline.plan.graph.sources[name].columns),
+                columns=dict(pipeline.plan.sources[name].columns),
                 beside={of: one for of, one in wanted.beside.items() if one != SOURCE},
             )
             source.open(own, self._position[name])

@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from specstream.compiler.frontend.inputs import column_of
+from specstream.compiler.phases.plan import SOURCE
 from specstream.declarations.options import instance, items, refused, shown
 from specstream.errors import ConfigurationError, InputError
-from specstream.pipelines.plan import SOURCE
 from specstream.spark.packing import quoted
 
 __all__ = ["checked_shared", "union"]

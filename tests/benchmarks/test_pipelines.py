@@ -20,7 +20,7 @@ from bench.pipelines.measure import FULL, QUICK, _levels, verify
 from bench.pipelines.page import expectations, page
 from bench.pipelines.vertices import CHEAP
 from bench.stored import to_text
-from specstream.pipelines import native
+from specstream.compiler.phases import phase as phases
 from specstream.tuning.machine import describe
 
 FOLDER = Path(__file__).parents[2] / "docs" / "speed"
@@ -143,7 +143,7 @@ def test_what_is_expected_is_what_was_asked_for() -> None:
     assert asked[3:5] == [(1.2, False)] * 2
     assert asked[5:] == [(0.98, True)] * 6
     assert FULL.sizes[-1] == 1000
-    assert page_module.IN_LINE == native._MOST_IN_LINE
+    assert page_module.IN_LINE == phases.MOST_IN_LINE
 
 
 @pytest.mark.parametrize("size", [1, 5, 66])

@@ -1,0 +1,4 @@
+"""From the plan of a pipeline to the one function that runs a phase of it, in LLVM instructions.
+
+``functions`` is the way in, ``phase`` the whole; each other file is one thing that lies in a phase.
+"""
