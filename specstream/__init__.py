@@ -19,7 +19,7 @@ from typing import Any
 if importlib.import_module("specstream.doctor.beginning").begin():
     importlib.import_module("specstream.doctor.alone").take_over(None)
 try:
-    from specstream.checkpoint.recorded_state import CheckpointState, checkpoint_state
+    from specstream.checkpoint.inspect.recorded_state import CheckpointState, checkpoint_state
     from specstream.columns.instants import when
     from specstream.declarations.container_fields import (
         deque,

@@ -18,9 +18,9 @@ import pyarrow as pa
 import specstream as ss
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
 from bench.containers.operators import by_hand, events_of, keys_of, of_state, typed_dict
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 __all__ = ["Large", "Skewed", "Speed", "large", "skewed", "speeds"]
 

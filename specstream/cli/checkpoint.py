@@ -13,12 +13,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from specstream.checkpoint.batch import OF_SOURCES
-from specstream.checkpoint.inventory import Inventory, Listed, inventory, ranges_of
-from specstream.checkpoint.rollback import Rollback, roll_back
-from specstream.checkpoint.run_directory import RECORD, recorded_store, run_directory_of
-from specstream.checkpoint.spark_log import SparkLog
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.spark_log import SparkLog
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.inspect.inventory import Inventory, Listed, inventory, ranges_of
+from specstream.checkpoint.inspect.rollback import Rollback, roll_back
+from specstream.checkpoint.run.batch import OF_SOURCES
+from specstream.checkpoint.run.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import json_option
 from specstream.display.values import size

@@ -64,8 +64,8 @@ def replay(
         if target is None and arguments_given:
             raise click.UsageError("--arg belongs to MODULE:OPERATOR: name it as well")
         operator = None if target is None else load_operator(target, arguments_given)
-        from specstream.checkpoint import replay_text
-        from specstream.checkpoint.replay import replay as replayed
+        from specstream.checkpoint.inspect import replay_text
+        from specstream.checkpoint.inspect.replay import replay as replayed
         from specstream.cli.rows import json_line
 
         with progress_bar(Console(stderr=True)) if not pdb else nullcontext() as progress:

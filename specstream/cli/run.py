@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import specstream as ss
-from specstream.checkpoint.run_directory import RunDirectory
+from specstream.checkpoint.run.run_directory import RunDirectory
 from specstream.cli.directories import (
     DIRECTORY,
     check_apart,

@@ -18,9 +18,9 @@ from specstream.doctor.finding import Check, Finding, Verdict
 from specstream.doctor.machine import gigabytes
 
 if TYPE_CHECKING:
-    from specstream.checkpoint.checkpoint_files import CheckpointFiles
-    from specstream.checkpoint.restart import Newest
-    from specstream.checkpoint.store import LocalStore
+    from specstream.checkpoint.format.checkpoint_files import CheckpointFiles
+    from specstream.checkpoint.format.restart import Newest
+    from specstream.checkpoint.format.store import LocalStore
 
 __all__ = ["check"]
 
@@ -68,8 +68,8 @@ def check(place: str) -> Check:
 
 
 def _look(place: str) -> Finding:
-    from specstream.checkpoint.run_directory import recorded_store
-    from specstream.checkpoint.store import LocalStore, check_beside_spark
+    from specstream.checkpoint.format.store import LocalStore, check_beside_spark
+    from specstream.checkpoint.run.run_directory import recorded_store
     from specstream.errors import ConfigurationError
 
     scheme, is_uri, _ = place.partition("://")
@@ -180,7 +180,7 @@ def _content(store: LocalStore) -> tuple[str, str]:
         _Unusable: no query can go on from what is there, or only from before its end.
         PermissionError: a file cannot be read.
     """
-    from specstream.checkpoint.checkpoint_files import CheckpointFiles, names_of
+    from specstream.checkpoint.format.checkpoint_files import CheckpointFiles, names_of
     from specstream.errors import SnapshotError
 
     names = names_of(store)
@@ -216,7 +216,7 @@ def _content(store: LocalStore) -> tuple[str, str]:
 
 def _newest(files: CheckpointFiles) -> Newest:
     """What a start would go on from, also while a query that runs removes files."""
-    from specstream.checkpoint.restart import newest_chain
+    from specstream.checkpoint.format.restart import newest_chain
 
     for _ in range(3):
         with contextlib.suppress(FileNotFoundError):

@@ -35,8 +35,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.lease import Lease
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.format.lease import Lease
 from specstream.declarations.options import flag, integer, number
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError

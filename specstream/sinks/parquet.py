@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
-from specstream.checkpoint import failpoints
+from specstream.checkpoint.format import failpoints
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing

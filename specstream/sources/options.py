@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.run.stream_options import StreamOptions
 from specstream.declarations.options import flag, integer, items, number, refused, whole
 
 __all__ = ["RunOptions"]

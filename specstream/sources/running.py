@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from specstream.checkpoint.batch import OF_SOURCES, Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.checkpoint import Checkpoint, Recorded
-from specstream.checkpoint.feed_stats import FeedStats
-from specstream.checkpoint.stream_options import listing
+from specstream.checkpoint.run.batch import OF_SOURCES, Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint, Recorded
+from specstream.checkpoint.run.feed_stats import FeedStats
+from specstream.checkpoint.run.stream_options import listing
 from specstream.columns.rejected_rows import RowError
 from specstream.declarations.options import instance
 from specstream.engine.engine import Engine

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from specstream.checkpoint.stream_options import listing
+from specstream.checkpoint.run.stream_options import listing
 from specstream.declarations.schema import Column
 from specstream.operator.operator import Operator
 

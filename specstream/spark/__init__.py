@@ -13,7 +13,7 @@ import importlib.util
 from typing import Any
 
 from specstream import sinks
-from specstream.checkpoint.replay import Replay, replay
+from specstream.checkpoint.inspect.replay import Replay, replay
 from specstream.declarations.deprecated import NEXT_GONE_WITH, renamed
 
 # Replay needs no Spark, and serves those who run without; all else here does.

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from py4j.protocol import Py4JError
 
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.delivery import Sink
-from specstream.checkpoint.feed_stats import FeedStats
-from specstream.checkpoint.prefetch import Prefetch, catch_up
-from specstream.checkpoint.stream_options import StreamOptions, listing
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.delivery import Sink
+from specstream.checkpoint.run.feed_stats import FeedStats
+from specstream.checkpoint.run.prefetch import Prefetch, catch_up
+from specstream.checkpoint.run.stream_options import StreamOptions, listing
 from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from specstream.checkpoint.batch_log import Record, figures_of
+from specstream.checkpoint.run.batch_log import Record, figures_of
 from specstream.declarations.options import instance, path, refused
 from specstream.files.writing import writing
 

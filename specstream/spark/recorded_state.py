@@ -6,7 +6,7 @@ import os
 
 from pyspark.sql import DataFrame, SparkSession
 
-from specstream.checkpoint import recorded_state
+from specstream.checkpoint.inspect import recorded_state
 from specstream.declarations.options import instance
 from specstream.errors import ConfigurationError
 

@@ -46,7 +46,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specstream.checkpoint.settings import check_settings
+from specstream.checkpoint.format.settings import check_settings
 from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import integer, shown, whole
 from specstream.engine.engine import Engine, check_engine_options

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import check_names
 from specstream.declarations.options import flag, instance, integer

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.run.checkpoint import Checkpoint
 
 
 class Seen(ss.State):

@@ -22,14 +22,14 @@ from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import checkpoint as checkpoints
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import (
+from specstream.checkpoint.format.file_format import (
     BLOCK_WORDS,
     CheckpointFile,
     changed_blocks,
 )
-from specstream.checkpoint.store import LocalStore, RemoteStore, store_of
+from specstream.checkpoint.format.store import LocalStore, RemoteStore, store_of
+from specstream.checkpoint.run import checkpoint as checkpoints
+from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.files.container import DamagedFile
 
 WORDS = 40 * BLOCK_WORDS + 3
@@ -220,7 +220,7 @@ def test_a_full_file_that_is_damaged_does_not_count_as_kept(
 SPARSE = """
 import resource, tempfile
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.run.checkpoint import Checkpoint
 
 class Large(ss.State):
     cells = ss.array(int, 1 << 26)
@@ -532,7 +532,7 @@ def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(ss.ConfigurationError, match=r"in use by a streaming query of .*mark"):
             Checkpoint(other, tmp_path)
         code = (
-            "import sys; from specstream.checkpoint.store import LocalStore;"
+            "import sys; from specstream.checkpoint.format.store import LocalStore;"
             "LocalStore(sys.argv[1]).open()"
         )
         command = [sys.executable, "-c", code, str(tmp_path)]
@@ -568,7 +568,7 @@ def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
     assert inside.wait(60)
     place.close()
     code = (
-        "import sys; from specstream.checkpoint.store import LocalStore; "
+        "import sys; from specstream.checkpoint.format.store import LocalStore; "
         "LocalStore(sys.argv[1]).open()"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0

@@ -16,16 +16,16 @@ from held import Held, Spot, events, exactly, hold, values
 
 import specstream as ss
 from specstream._native import lib
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.container_changes import Held as Contents
-from specstream.checkpoint.container_changes import applied, changes
-from specstream.checkpoint.difference import first_difference_of_states
-from specstream.checkpoint.file_format import CheckpointFile, pack
-from specstream.checkpoint.replay import replay
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.format.chain import Chain
+from specstream.checkpoint.format.container_changes import Held as Contents
+from specstream.checkpoint.format.container_changes import applied, changes
+from specstream.checkpoint.format.file_format import CheckpointFile, pack
+from specstream.checkpoint.inspect.difference import first_difference_of_states
+from specstream.checkpoint.inspect.replay import replay
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.stream_options import StreamOptions
 from specstream.columns.tables import as_table
 from specstream.declarations.container_words import entries, replace
 from specstream.declarations.state import Field, Layout

@@ -21,9 +21,9 @@ import pytest
 import readers
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.inputs import Input
-from specstream.checkpoint.prefetch import catch_up
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.inputs import Input
+from specstream.checkpoint.run.prefetch import catch_up
 from specstream.errors import SnapshotError
 
 INPUTS = 40

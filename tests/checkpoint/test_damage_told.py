@@ -18,12 +18,12 @@ from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import checkpoint as checkpoints
-from specstream.checkpoint.inventory import inventory
-from specstream.checkpoint.rollback import roll_back
-from specstream.checkpoint.run_directory import RunDirectory
-from specstream.checkpoint.spark_log import SparkLog
-from specstream.checkpoint.store import LocalStore
+from specstream.checkpoint.format.spark_log import SparkLog
+from specstream.checkpoint.format.store import LocalStore
+from specstream.checkpoint.inspect.inventory import inventory
+from specstream.checkpoint.inspect.rollback import roll_back
+from specstream.checkpoint.run import checkpoint as checkpoints
+from specstream.checkpoint.run.run_directory import RunDirectory
 
 BATCHES = 7
 

@@ -17,7 +17,7 @@ from early_streams import KEY, WATERMARK, chain, events, forked, oracle, told_ro
 from fed import Fed
 
 import specstream as ss
-from specstream.checkpoint import failpoints
+from specstream.checkpoint.format import failpoints
 from specstream.engine.early_results import EarlyAnswer
 
 BATCHES, ROWS = 12, 15

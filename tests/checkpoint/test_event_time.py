@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.event_time import Delay, EventTime
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.replay import replay
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.event_time import Delay, EventTime
 
 
 class Chain(ss.State):

@@ -11,7 +11,7 @@ from fed import Fed
 from timed import Expiring, Model, cuts, stream
 
 import specstream as ss
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.replay import replay
 
 
 class State(ss.State):

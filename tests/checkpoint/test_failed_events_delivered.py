@@ -19,8 +19,8 @@ from failing_driver import life
 from fed import Fed
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.replay import replay
 
 CRASHES = (
     ("before-write", 2),

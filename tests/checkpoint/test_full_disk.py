@@ -23,9 +23,9 @@ from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import store as stores
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.store import RemoteStore
+from specstream.checkpoint.format import store as stores
+from specstream.checkpoint.format.store import RemoteStore
+from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.sinks.parquet import parquet_sink
 
 pytestmark = pytest.mark.slow

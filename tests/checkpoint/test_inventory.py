@@ -19,11 +19,11 @@ from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import checkpoint as checkpoints
-from specstream.checkpoint.checkpoint_files import CheckpointFiles
-from specstream.checkpoint.inventory import inventory
-from specstream.checkpoint.restart import newest_chain
-from specstream.checkpoint.store import LocalStore, RemoteStore
+from specstream.checkpoint.format.checkpoint_files import CheckpointFiles
+from specstream.checkpoint.format.restart import newest_chain
+from specstream.checkpoint.format.store import LocalStore, RemoteStore
+from specstream.checkpoint.inspect.inventory import inventory
+from specstream.checkpoint.run import checkpoint as checkpoints
 
 BATCHES, ROWS = 9, 20
 

@@ -22,11 +22,11 @@ from object_store import object_store
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import lease as leases
-from specstream.checkpoint.failpoints import STEPS
-from specstream.checkpoint.lease import Lease
-from specstream.checkpoint.store import RemoteStore
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.format import lease as leases
+from specstream.checkpoint.format.failpoints import STEPS
+from specstream.checkpoint.format.lease import Lease
+from specstream.checkpoint.format.store import RemoteStore
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 SECONDS = 1.0
 # Steps that a batch of one operator, one sink and no early results comes to; of batch 4 the file is

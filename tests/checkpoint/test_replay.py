@@ -21,10 +21,10 @@ from commands import invoke as run_command
 from trades import rows_of
 
 import specstream as ss
-from specstream.checkpoint import checkpoint as checkpoints
-from specstream.checkpoint import inputs
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.inputs import Input, Inputs
+from specstream.checkpoint.run import checkpoint as checkpoints
+from specstream.checkpoint.run import inputs
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.inputs import Input, Inputs
 from specstream.files.container import DamagedFile
 
 BATCHES = 7

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from fed import Fed
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.committing import first_difference_of_waiting
+from specstream.checkpoint.inspect.committing import first_difference_of_waiting
+from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.cli import main
 from specstream.sinks.memory import memory_sink
 

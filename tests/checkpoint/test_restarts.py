@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.settings import check_settings
+from specstream.checkpoint.format.file_format import CheckpointFile
+from specstream.checkpoint.format.settings import check_settings
+from specstream.checkpoint.run.checkpoint import Checkpoint
 
 BATCHES, ROWS, DISORDER = 5, 4, 3
 

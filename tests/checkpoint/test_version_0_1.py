@@ -32,9 +32,9 @@ from fed import Fed
 from trades import rows_of
 
 import specstream as ss
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.recorded_operator import MOVED, unpickled
+from specstream.checkpoint.format.file_format import CheckpointFile
+from specstream.checkpoint.format.recorded_operator import MOVED, unpickled
+from specstream.checkpoint.run.checkpoint import Checkpoint
 
 FILES = Path(__file__).with_name("version_0_1")
 EVENT_TIME = FILES / "event_time"

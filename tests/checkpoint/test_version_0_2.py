@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specstream.checkpoint.recorded_operator import unpickled
+from specstream.checkpoint.format.recorded_operator import unpickled
 
 RECORDED = Path(__file__).parent / "version_0_2" / "operator.pickle"
 EVENTS = {"key": [1, 2, 1, 3], "word": ["abcd", "abcde", "  ef ", "ghijk"]}

@@ -29,7 +29,7 @@ def run(code: str, *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("room", "some"),
     [
-        ("checkpoint", {"batch_runner", "checkpoint", "prefetch", "replay"}),
+        ("checkpoint", {"run.batch_runner", "run.checkpoint", "run.prefetch", "inspect.replay"}),
         ("sinks", {"compaction", "delta", "memory", "parquet", "postgres"}),
         ("sources", {"datasets", "jetstream", "kafka", "running"}),
     ],
@@ -38,9 +38,9 @@ def test_every_module_of_the_room_is_imported_without_pyspark(room: str, some: s
     code = """
         import importlib, pkgutil
         room = importlib.import_module(f"specstream.{sys.argv[1]}")
-        for module in pkgutil.iter_modules(room.__path__):
-            importlib.import_module(f"{room.__name__}.{module.name}")
-            print(module.name)
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+            print(module.name.removeprefix(f"{room.__name__}."))
         assert not [name for name in sys.modules if name.startswith("specstream.spark")]
     """
     assert some <= set(run(code, room).split())
@@ -68,11 +68,11 @@ def test_a_stream_is_run_recorded_continued_and_replayed_without_pyspark(tmp_pat
         sys.path.insert(0, sys.argv[1])
         import pyarrow as pa
         import specstream as ss
-        from specstream.checkpoint.batch import Batch
-        from specstream.checkpoint.batch_runner import BatchRunner
-        from specstream.checkpoint.prefetch import Prefetch
-        from specstream.checkpoint.replay import replay
-        from specstream.checkpoint.stream_options import StreamOptions
+        from specstream.checkpoint.run.batch import Batch
+        from specstream.checkpoint.run.batch_runner import BatchRunner
+        from specstream.checkpoint.run.prefetch import Prefetch
+        from specstream.checkpoint.inspect.replay import replay
+        from specstream.checkpoint.run.stream_options import StreamOptions
         from sums import sums
 
         checkpoint = sys.argv[1] + "/checkpoint"

@@ -18,11 +18,11 @@ from commands import invoke
 from run_again import CHECKPOINT, parts, run, uninterrupted
 
 import specstream as ss
-from specstream.checkpoint.inventory import inventory
-from specstream.checkpoint.rollback import roll_back
-from specstream.checkpoint.run_directory import RunDirectory
-from specstream.checkpoint.spark_log import SparkLog
-from specstream.checkpoint.store import LocalStore
+from specstream.checkpoint.format.spark_log import SparkLog
+from specstream.checkpoint.format.store import LocalStore
+from specstream.checkpoint.inspect.inventory import inventory
+from specstream.checkpoint.inspect.rollback import roll_back
+from specstream.checkpoint.run.run_directory import RunDirectory
 from specstream.sinks.compaction import compact
 
 pytestmark = pytest.mark.spark
@@ -199,7 +199,7 @@ def test_a_rollback_broken_off_anywhere_can_be_run_again(directory: Path, tmp_pa
 def test_behind_a_rollback_the_run_is_one_that_never_went_further(directory: Path) -> None:
     place = directory / CHECKPOINT
     code = (
-        "import sys; from specstream.checkpoint.store import LocalStore\n"
+        "import sys; from specstream.checkpoint.format.store import LocalStore\n"
         "store = LocalStore(sys.argv[1]); store.open()\n"
         "print('locked', flush=True); sys.stdin.read()"
     )

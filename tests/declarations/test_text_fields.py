@@ -19,7 +19,7 @@ import witness
 from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference_of_states
 from specstream.declarations.codes import string_code
 from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot

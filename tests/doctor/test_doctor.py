@@ -867,7 +867,7 @@ def test_files_of_another_user(tmp_path: Path) -> None:
 
 def test_who_uses_it(tmp_path: Path) -> None:
     code = (
-        "import sys; from specstream.checkpoint.store import LocalStore;"
+        "import sys; from specstream.checkpoint.format.store import LocalStore;"
         "store = LocalStore(sys.argv[1]); store.open();"
         "print('locked', flush=True); sys.stdin.read()"
     )

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from interrupt_driver import OwnStep
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 
 ORDER: dict[str, Any] = {"order_by": "time", "source": "from"}
 SETTINGS = ss.testing.settings()

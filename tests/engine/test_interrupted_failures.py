@@ -21,7 +21,7 @@ import pytest
 from interrupt_driver import OwnStep
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 from specstream.predictors import Measurement, Predictor, Setting
 
 # Each a stream that is interrupted some ten times. Hundreds are for a quiet night.

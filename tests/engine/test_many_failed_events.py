@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 
 EVENTS, POISON = 100_000, 10_000
 ORDER: dict[str, Any] = {"order_by": "time", "source": "from"}

@@ -405,7 +405,7 @@ def test_failed_events_keep_their_texts(eager: None) -> None:
 
 
 def test_checkpoints_stay_small_and_are_read_again(at_least_one: None, tmp_path: Any) -> None:
-    from specstream.checkpoint.checkpoint import Checkpoint
+    from specstream.checkpoint.run.checkpoint import Checkpoint
 
     total, size = 40, 100
     expected = keep.run_sequential(rows(0, total * size), order_by="t")

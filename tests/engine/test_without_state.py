@@ -13,7 +13,7 @@ import pytest
 from fed import Fed
 
 import specstream as ss
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.replay import replay
 from specstream.tuning.rivals import under_one_lock
 
 TICK: dict[str, Any] = {"symbol": str, "price": float}

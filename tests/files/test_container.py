@@ -10,8 +10,8 @@ import crafted
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.file_format import CHECKPOINT_FILE
-from specstream.checkpoint.inputs import INPUT
+from specstream.checkpoint.format.file_format import CHECKPOINT_FILE
+from specstream.checkpoint.run.inputs import INPUT
 from specstream.engine.snapshot import SNAPSHOT
 from specstream.files.container import Container, DamagedFile
 from specstream.files.untrusted import Buffer, Malformed

@@ -16,8 +16,8 @@ from fed import Fed
 from unentered_columns import HARMLESS, NULLABLE, changed, harmless, harmless_table
 
 import specstream as ss
-from specstream.checkpoint.committing import first_difference_of_waiting
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.committing import first_difference_of_waiting
+from specstream.checkpoint.inspect.replay import replay
 
 SOURCES = ["a", "b"]
 VALUES = ["i", *HARMLESS, *NULLABLE]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 
 SETTINGS: list[dict[str, Any]] = [
     {"threads": 1, "horizon": 0},

@@ -15,7 +15,7 @@ from test_phases_by_time import DAY, failing_pipeline, meeting, timed, witnessed
 from test_pipelines_in_checkpoints import Kept
 
 import specstream as ss
-from specstream.checkpoint.replay import replay
+from specstream.checkpoint.inspect.replay import replay
 
 BATCHES = 6
 

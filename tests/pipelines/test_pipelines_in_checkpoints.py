@@ -35,8 +35,8 @@ from phases import Phases
 from vertices import SOURCE, VERTICES, always, failing, sometimes
 
 import specstream as ss
-from specstream.checkpoint import checkpoint as checkpoints
-from specstream.checkpoint.replay import Replay, replay
+from specstream.checkpoint.inspect.replay import Replay, replay
+from specstream.checkpoint.run import checkpoint as checkpoints
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SINKS = ("trades", "mixed")

@@ -14,10 +14,10 @@ import pytest
 from timed import stream
 
 import specstream as ss
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.replay import replay
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.inspect.replay import replay
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 CLICK = {"user": str, "wait": int}
 NOTE = {"user": str, "what": str, "at": int}

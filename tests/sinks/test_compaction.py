@@ -22,8 +22,8 @@ from commands import invoke
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.lease import Holder, Lease
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.format.lease import Holder, Lease
 from specstream.files import tree as trees
 from specstream.files.tree import Lock
 from specstream.sinks import compaction

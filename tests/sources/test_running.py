@@ -18,9 +18,9 @@ from feeding_driver import chain, events, expected, rows_of
 from running import Running
 
 import specstream as ss
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 
 def table_of(count: int) -> pa.Table:

@@ -19,8 +19,8 @@ pytest.importorskip("pyspark")
 import crash_driver
 from crash_driver import begin, end
 
-from specstream.checkpoint.event_time import EventTime
-from specstream.checkpoint.failpoints import STEPS
+from specstream.checkpoint.format.failpoints import STEPS
+from specstream.checkpoint.run.event_time import EventTime
 
 FILES, ROWS = 13, 40
 # One stream, one crash after the other. Files 0, 4, 8 and 12 are full; 8 and 12 supersede others.

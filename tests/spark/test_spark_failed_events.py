@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 
 pytest.importorskip("pyspark")
 

@@ -21,7 +21,7 @@ import crash_driver
 from crash_driver import chain, end
 from pyspark.errors import StreamingQueryException
 
-from specstream.checkpoint import failpoints
+from specstream.checkpoint.format import failpoints
 
 WAIT_SECONDS = 60
 FILES, ROWS = 7, 40

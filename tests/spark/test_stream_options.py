@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import specstream as ss
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 
 def test_the_signature_lists_the_options_with_their_defaults() -> None:

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import specstream as ss
-from specstream.checkpoint.difference import first_difference
+from specstream.checkpoint.inspect.difference import first_difference
 
 CELLS = 20_000
 POISON = -1e6
@@ -325,7 +325,7 @@ def early_sink(directory: Path) -> Any:
 
 def hold_files_for_sinks() -> None:
     """Of the batch that is to be killed when it is prepared, the file does not come to be."""
-    from specstream.checkpoint import failpoints
+    from specstream.checkpoint.format import failpoints
 
     crash = os.environ.get("SPECSTREAM_CRASH", "")
     step, _, batch_id = crash.partition("@")
@@ -342,7 +342,7 @@ def hold_files_for_sinks() -> None:
 
 
 def main(directory: Path) -> None:
-    from specstream.checkpoint import checkpoint
+    from specstream.checkpoint.run import checkpoint
 
     checkpoint.INCREMENTS = 3
     hold_files_for_sinks()

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 
 import specstream as ss
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.feed_stats import FeedStats
-from specstream.checkpoint.prefetch import Prefetch, catch_up
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.feed_stats import FeedStats
+from specstream.checkpoint.run.prefetch import Prefetch, catch_up
+from specstream.checkpoint.run.stream_options import StreamOptions
 
 __all__ = ["Fed"]
 

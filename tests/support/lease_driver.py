@@ -29,9 +29,10 @@ from object_store import object_store
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import checkpoint, failpoints, lease
-from specstream.checkpoint.lease import Lease
-from specstream.checkpoint.store import RemoteStore
+from specstream.checkpoint.format import failpoints, lease
+from specstream.checkpoint.format.lease import Lease
+from specstream.checkpoint.format.store import RemoteStore
+from specstream.checkpoint.run import checkpoint
 
 
 class Seen(ss.State):

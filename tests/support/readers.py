@@ -26,15 +26,15 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.event_time import EventTime
-from specstream.checkpoint.file_format import BLOCK_WORDS
-from specstream.checkpoint.inputs import Inputs
-from specstream.checkpoint.inventory import inventory
-from specstream.checkpoint.prefetch import catch_up
-from specstream.checkpoint.store import LocalStore
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.format.file_format import BLOCK_WORDS
+from specstream.checkpoint.format.store import LocalStore
+from specstream.checkpoint.inspect.inventory import inventory
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.event_time import EventTime
+from specstream.checkpoint.run.inputs import Inputs
+from specstream.checkpoint.run.prefetch import catch_up
+from specstream.checkpoint.run.stream_options import StreamOptions
 from specstream.files.container import Container, Content
 from specstream.files.untrusted import read_table
 

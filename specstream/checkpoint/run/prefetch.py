@@ -26,10 +26,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from specstream.checkpoint.batch import Batch
-from specstream.checkpoint.batch_runner import BatchRunner
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.run.batch import Batch
+from specstream.checkpoint.run.batch_runner import BatchRunner
+from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_table

@@ -29,8 +29,8 @@ from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.batch import Result
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.run.batch import Result
 from specstream.declarations.options import refused, shown
 from specstream.errors import ConfigurationError, SpecstreamError
 from specstream.operator.operator import Operator

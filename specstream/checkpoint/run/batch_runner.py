@@ -24,16 +24,16 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.batch import Batch, Result
-from specstream.checkpoint.batch_log import BatchFigures, BatchLog
-from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.delivery import Deliveries, Sinks
-from specstream.checkpoint.early_changes import EarlyChanges
-from specstream.checkpoint.event_time import EventTime, check_late
-from specstream.checkpoint.feed_stats import FeedStats
-from specstream.checkpoint.inputs import Inputs
-from specstream.checkpoint.stream_options import StreamOptions
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.run.batch import Batch, Result
+from specstream.checkpoint.run.batch_log import BatchFigures, BatchLog
+from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.checkpoint.run.delivery import Deliveries, Sinks
+from specstream.checkpoint.run.early_changes import EarlyChanges
+from specstream.checkpoint.run.event_time import EventTime, check_late
+from specstream.checkpoint.run.feed_stats import FeedStats
+from specstream.checkpoint.run.inputs import Inputs
+from specstream.checkpoint.run.stream_options import StreamOptions
 from specstream.engine.engine import Engine
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError, EngineClosedError

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specstream.checkpoint.replay import Replay
+from specstream.checkpoint.inspect.replay import Replay
 from specstream.pipelines.tables import by_sink
 
 __all__ = ["show", "to_dict"]

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.checkpoint.difference import Difference, first_difference
-from specstream.checkpoint.frontiers import Frontiers
-from specstream.checkpoint.inputs import Origin
+from specstream.checkpoint.inspect.difference import Difference, first_difference
+from specstream.checkpoint.run.frontiers import Frontiers
+from specstream.checkpoint.run.inputs import Origin
 from specstream.columns.events import Events
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.lists import joined

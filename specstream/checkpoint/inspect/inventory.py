@@ -10,14 +10,14 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import FileName, names_of, read_file
-from specstream.checkpoint.early_changes import read_incarnation
-from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.inputs import input_batches, read_input
-from specstream.checkpoint.prefetch import kept_rows, read_rows
-from specstream.checkpoint.spark_log import SparkLog
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.chain import Chain
+from specstream.checkpoint.format.checkpoint_files import FileName, names_of, read_file
+from specstream.checkpoint.format.file_format import CheckpointFile
+from specstream.checkpoint.format.spark_log import SparkLog
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.run.early_changes import read_incarnation
+from specstream.checkpoint.run.inputs import input_batches, read_input
+from specstream.checkpoint.run.prefetch import kept_rows, read_rows
 from specstream.engine.packed_pending import unpacked
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError, SpecstreamError

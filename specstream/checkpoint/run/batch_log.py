@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from specstream.checkpoint.feed_stats import FeedStats
+from specstream.checkpoint.run.feed_stats import FeedStats
 from specstream.engine.statistics import Statistics
 
 __all__ = ["BatchFigures", "BatchLog", "figures_of"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName
-from specstream.checkpoint.file_format import CheckpointFile
+from specstream.checkpoint.format.chain import Chain
+from specstream.checkpoint.format.checkpoint_files import CheckpointFiles, FileName
+from specstream.checkpoint.format.file_format import CheckpointFile
 from specstream.files.container import DamagedFile
 
 __all__ = ["Newest", "newest_chain"]

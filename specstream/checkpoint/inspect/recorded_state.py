@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from specstream.checkpoint.recorded_batch import newest_state, state_after
-from specstream.checkpoint.run_directory import recorded_store
+from specstream.checkpoint.inspect.recorded_batch import newest_state, state_after
+from specstream.checkpoint.run.run_directory import recorded_store
 from specstream.declarations.options import integer
 from specstream.display.sheet import Sheet
 from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot

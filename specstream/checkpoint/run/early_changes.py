@@ -21,8 +21,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.checkpoint.delivery import check_to, of_pipeline
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.run.delivery import check_to, of_pipeline
 from specstream.declarations.options import refused
 from specstream.engine.early_results import EarlyAnswer
 from specstream.engine.engine import Engine

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from specstream.checkpoint.batch import OF_SOURCES
-from specstream.checkpoint.checkpoint_files import names_of
-from specstream.checkpoint.inputs import input_batches
-from specstream.checkpoint.inventory import Inventory, inventory, ranges_of
-from specstream.checkpoint.prefetch import kept_rows
-from specstream.checkpoint.spark_log import Deletion, SparkLog
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.checkpoint_files import names_of
+from specstream.checkpoint.format.spark_log import Deletion, SparkLog
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.inspect.inventory import Inventory, inventory, ranges_of
+from specstream.checkpoint.run.batch import OF_SOURCES
+from specstream.checkpoint.run.inputs import input_batches
+from specstream.checkpoint.run.prefetch import kept_rows
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.part_files import batches_of, parts_of
 from specstream.files.tree import LocalTree

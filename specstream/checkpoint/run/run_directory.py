@@ -21,9 +21,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from specstream.checkpoint.checkpoint_files import names_of
-from specstream.checkpoint.settings import check_settings
-from specstream.checkpoint.store import SPARKS, LocalStore, Store, store_of
+from specstream.checkpoint.format.checkpoint_files import names_of
+from specstream.checkpoint.format.settings import check_settings
+from specstream.checkpoint.format.store import SPARKS, LocalStore, Store, store_of
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed, made_of, object_of
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.format.file_format import CheckpointFile
+from specstream.checkpoint.format.store import Store
 from specstream.engine.snapshot import refused
 from specstream.errors import SnapshotError
 from specstream.files.container import DamagedFile

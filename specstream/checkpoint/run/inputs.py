@@ -23,10 +23,10 @@ from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
-from specstream.checkpoint.event_time import PlainEventTime
-from specstream.checkpoint.file_format import changed_blocks
-from specstream.checkpoint.recorded_operator import pickled, unpickled
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.file_format import changed_blocks
+from specstream.checkpoint.format.recorded_operator import pickled, unpickled
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.run.event_time import PlainEventTime
 from specstream.columns.failed_events import Errors
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.container_words import count

@@ -34,22 +34,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.batch import OF_SOURCES, Result
-from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName
-from specstream.checkpoint.container_changes import Held, changes
-from specstream.checkpoint.file_format import (
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.format.chain import Chain
+from specstream.checkpoint.format.checkpoint_files import CheckpointFiles, FileName
+from specstream.checkpoint.format.container_changes import Held, changes
+from specstream.checkpoint.format.file_format import (
     About,
     changed_blocks,
     copy_blocks,
     increment,
     pack,
 )
-from specstream.checkpoint.lease import SECONDS
-from specstream.checkpoint.restart import newest_chain
-from specstream.checkpoint.settings import check_settings
-from specstream.checkpoint.store import Store, store_of
+from specstream.checkpoint.format.lease import SECONDS
+from specstream.checkpoint.format.restart import newest_chain
+from specstream.checkpoint.format.settings import check_settings
+from specstream.checkpoint.format.store import Store, store_of
+from specstream.checkpoint.run.batch import OF_SOURCES, Result
 from specstream.columns.tables import in_zones
 from specstream.declarations.state_content import StateContent, fixed_words, row_bytes
 from specstream.engine.engine import Engine, Savepoint
@@ -59,7 +59,7 @@ from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Buffer, read_table
 
 if TYPE_CHECKING:
-    from specstream.checkpoint.file_format import Words
+    from specstream.checkpoint.format.file_format import Words
 
 __all__ = ["Checkpoint", "Recorded"]
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.checkpoint.container_changes import applied
-from specstream.checkpoint.file_format import CheckpointFile
+from specstream.checkpoint.format.container_changes import applied
+from specstream.checkpoint.format.file_format import CheckpointFile
 from specstream.columns.strings import string_codes
 from specstream.declarations.state import Layout
 from specstream.engine.snapshot import Snapshot, refused

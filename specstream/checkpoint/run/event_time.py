@@ -18,8 +18,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from specstream.checkpoint.delivery import Sink
-from specstream.checkpoint.frontiers import Amount, Delay, Frontiers, PlainFrontiers
+from specstream.checkpoint.run.delivery import Sink
+from specstream.checkpoint.run.frontiers import Amount, Delay, Frontiers, PlainFrontiers
 from specstream.engine.engine import Engine
 from specstream.engine.sources import Late, Name
 from specstream.errors import ConfigurationError

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from specstream.checkpoint.store import Store, store_of
+from specstream.checkpoint.format.store import Store, store_of
 from specstream.errors import ConfigurationError
 from specstream.files.untrusted import Malformed, json_of, object_of
 

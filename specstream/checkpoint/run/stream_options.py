@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specstream.checkpoint.delivery import (
+from specstream.checkpoint.format.lease import SECONDS
+from specstream.checkpoint.run.delivery import (
     Sink,
     To,
     check_apart,
@@ -17,9 +18,8 @@ from specstream.checkpoint.delivery import (
     checked_sink,
     of_pipeline,
 )
-from specstream.checkpoint.early_changes import EarlyTo, check_early, checked_early_sink
-from specstream.checkpoint.event_time import Amount, Delay
-from specstream.checkpoint.lease import SECONDS
+from specstream.checkpoint.run.early_changes import EarlyTo, check_early, checked_early_sink
+from specstream.checkpoint.run.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.deprecated import by_old_name
 from specstream.declarations.options import flag, function, instance, integer, number, refused

@@ -24,8 +24,8 @@ from typing import IO, Protocol
 import pyarrow as pa
 from pyarrow import fs
 
-from specstream.checkpoint import failpoints
-from specstream.checkpoint.lease import SECONDS, Lease
+from specstream.checkpoint.format import failpoints
+from specstream.checkpoint.format.lease import SECONDS, Lease
 from specstream.declarations.options import path
 from specstream.errors import ConfigurationError
 from specstream.files.tree import filesystem_of, shown_uri, sync_directory

@@ -11,13 +11,18 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from specstream.checkpoint.chain import Chain
-from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName, names_of, read_file
-from specstream.checkpoint.file_format import CheckpointFile
-from specstream.checkpoint.inputs import Input, input_batches, read_input
-from specstream.checkpoint.inventory import inventory, ranges_of
-from specstream.checkpoint.restart import Newest, newest_chain
-from specstream.checkpoint.store import Store
+from specstream.checkpoint.format.chain import Chain
+from specstream.checkpoint.format.checkpoint_files import (
+    CheckpointFiles,
+    FileName,
+    names_of,
+    read_file,
+)
+from specstream.checkpoint.format.file_format import CheckpointFile
+from specstream.checkpoint.format.restart import Newest, newest_chain
+from specstream.checkpoint.format.store import Store
+from specstream.checkpoint.inspect.inventory import inventory, ranges_of
+from specstream.checkpoint.run.inputs import Input, input_batches, read_input
 from specstream.declarations.state import Layout
 from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot, refused

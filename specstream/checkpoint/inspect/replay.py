@@ -19,20 +19,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.checkpoint.committing import (
+from specstream.checkpoint.inspect.committing import (
     Committing,
     committing,
     first_difference_of_waiting,
 )
-from specstream.checkpoint.debugger import Debugger
-from specstream.checkpoint.difference import (
+from specstream.checkpoint.inspect.debugger import Debugger
+from specstream.checkpoint.inspect.difference import (
     Difference,
     first_difference,
     first_difference_of_states,
 )
-from specstream.checkpoint.inputs import Origin, Raised
-from specstream.checkpoint.recorded_batch import RecordedBatch, newest_batch, read_batch, restored
-from specstream.checkpoint.run_directory import recorded_store
+from specstream.checkpoint.inspect.recorded_batch import (
+    RecordedBatch,
+    newest_batch,
+    read_batch,
+    restored,
+)
+from specstream.checkpoint.run.inputs import Origin, Raised
+from specstream.checkpoint.run.run_directory import recorded_store
 from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import (
     Events,

@@ -1,0 +1,1 @@
+"""Reading a checkpoint afterwards: what is in it, its state, a batch replayed, a rollback."""
