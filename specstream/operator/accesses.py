@@ -19,6 +19,7 @@ from typing import Any, Literal
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
+from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.own_code import is_own
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -31,10 +32,9 @@ Action = Literal["read", "written", "updated", "operated", "locked"]
 _LAZY = ("enumerate", "zip", "reversed", "iter")
 _NO_READ = ("len", "range", "isinstance", "type")
 _WRITERS = ("fill", "sort")
-_READERS = {"all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items"}
-_READERS |= {"keys", "max", "mean", "min", "peek", "sum", "tolist", "values"}
+_READERS = names_where(lambda one: not one.changes) | {"dot"}
 # Of dicts, sets and timers, what is about one key; and functions of the library that change a list.
-_OF_A_KEY = {"add", "cancel", "discard", "get", "pop", "remove", "set", "setdefault"}
+_OF_A_KEY = names_where(lambda one: one.has_key)
 _CHANGING = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}
 _CHANGING |= {"insort", "insort_left", "insort_right"}
 

@@ -30,6 +30,7 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.language.exact_template import ExactTemplate
+from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.refusals import (
     absent,
     has_no_method,
@@ -128,20 +129,9 @@ def of_held(rule: Rule) -> Rule:
     return asked
 
 
-_CHANGING: tuple[str, ...] = (
-    "append",
-    "extend",
-    "insert",
-    "pop",
-    "remove",
-    "clear",
-    "sort",
-    "reverse",
-    "update",
-)
-_CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
-_CHANGING += ("symmetric_difference_update",)
-_CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))
+_CHANGING = {"delete_item"} | {
+    f"method_{name}" for name in names_where(lambda one: one.changes, ("list", "dict", "set"))
+}
 _NAMES = {"delete_item": "del"}
 """What a user has written, where that is no name."""
 
@@ -180,16 +170,17 @@ def _register(function: Core) -> None:
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
             if function.name in _CHANGING and args:
                 refuse_frozen(present(args[0]))
+            name = function.name.removeprefix("method_")
+            is_method = name != function.name and bool(args)
+            if is_method and has_no_method(args[0], name):
+                raise refuse("; ".join(no_method(args[0], name)))
             found = meaning_of(function.rules, self.context, args)
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)
-                name = function.name.removeprefix("method_")
-                if name != function.name and args and isinstance(present(args[0]), TextType):
+                if is_method and isinstance(present(args[0]), TextType):
                     raise no_letters(name)
-                if name != function.name and args and has_no_method(args[0], name):
-                    raise refuse("; ".join(no_method(args[0], name)))
                 name = _NAMES.get(name, name)
-                if function.name.startswith("method_") and isinstance(args[0], types.Optional):
+                if is_method and isinstance(args[0], types.Optional):
                     raise absent(f"{name} is called of")
                 raise refuse(f"{name} does not take ({given}): {function.taken}")
             return signature(found[0], *found[1])

@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from specstream.compiler.facts.bindings import as_now
-from specstream.compiler.facts.list_use import CHANGING
 from specstream.compiler.facts.own_values import of_constant
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment
@@ -29,6 +28,7 @@ from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.frontend.refused_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.language import frozen, numbers, standard_library
+from specstream.compiler.language.methods import CHANGING
 from specstream.compiler.language.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.language.ways_out import names_it_has, of_class, of_library, of_numpy

@@ -22,7 +22,6 @@ from typing import Any
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Binding, Found
 from specstream.compiler.facts.list_use import (
-    CHANGING,
     changed_names,
     changes,
     gives_back,
@@ -34,6 +33,7 @@ from specstream.compiler.facts.value_types import ANY, INT, STR, Type
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.frontend.signatures import parameters_of
+from specstream.compiler.language.methods import CHANGING
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["Elements", "captured"]

@@ -34,6 +34,7 @@ from specstream.compiler.facts.number_kinds import (
     raised,
 )
 from specstream.compiler.facts.webs import Webs
+from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
 from specstream.errors import CompileError
@@ -55,7 +56,9 @@ _INTS: tuple[str, ...] = (
 )
 _INTS += ("factorial", "int64", "uint64", "integer")
 _COUNTS = ("len", "bit_count", "bit_length", "index", "count")
-_TAKING_ONE = ("pop", "popleft", "peek", "pushpop", "replace")
+_KEEPING = names_where(lambda one: one.keeps is not None, ("list", "dict", "set"))
+_GIVING_OF_A_KEY = names_where(lambda one: one.has_key and one.gives_element)
+_TAKING_ONE = names_where(lambda one: one.gives_element and not one.has_key)
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
 
@@ -151,7 +154,7 @@ class Joining:
             case ast.Call(func=ast.Attribute(value=ast.Name())):
                 assert isinstance(node.func, ast.Attribute)
                 assert isinstance(node.func.value, ast.Name)
-                if node.func.attr in ("append", "add", "insert", "setdefault") and node.args:
+                if node.func.attr in _KEEPING and node.args:
                     self.hold(node.func.value, self.kind(node.args[-1]))
             case ast.Call(func=ast.Name()):
                 assert isinstance(node.func, ast.Name)
@@ -520,7 +523,7 @@ class Joining:
                 self.convert(one, self.kind(node))
         elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
             held = self.kind(callee.value)
-            puts = ("append", "add", "insert", "setdefault", "get", "pop")
+            puts = _KEEPING | _GIVING_OF_A_KEY
             if isinstance(held, Items) and callee.attr in puts and node.args:
                 of_keys = held.keys is not None and len(node.args) < 2
                 if not of_keys and not (callee.attr == "pop" and held.keys is None):

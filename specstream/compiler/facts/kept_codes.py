@@ -11,13 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from specstream.compiler.language.methods import names_where
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
 __all__ = ["is_kept", "keeps_codes", "may_be_code"]
 
-_STORING = ("append", "appendleft", "add", "insert", "setdefault", "push", "fill", "extend")
+_STORING = names_where(lambda one: one.keeps is not None or (one.changes and one.takes_iterables))
 
 _NUMBERS = ("int", "len", "round", "float", "bool")
 

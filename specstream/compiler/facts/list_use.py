@@ -16,10 +16,10 @@ from typing import Any, Literal
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.value_types import ANY, STR, Type
 from specstream.compiler.frontend.scopes import own_name
+from specstream.compiler.language.methods import CHANGING, names_where
 from specstream.declarations.derived import Part
 
 __all__ = [
-    "CHANGING",
     "changed_names",
     "changes",
     "gives_back",
@@ -32,10 +32,7 @@ __all__ = [
 
 Kind = Literal["list", "set", "tuple", "iterator"]
 
-CHANGING = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"))
-CHANGING |= {"update", "setdefault", "popitem", "add", "discard", "appendleft", "popleft"}
-CHANGING |= {"difference_update", "intersection_update", "symmetric_difference_update"}
-_KEEPING = frozenset({"append", "insert", "add", "setdefault", "appendleft", "put"})
+_KEEPING = names_where(lambda one: one.keeps is not None, ("list", "deque", "dict", "set"))
 _VIEWS = frozenset({"items", "keys", "values"})
 # What raises nothing on the way, once it is made.
 _READY = frozenset({"enumerate", "zip", "reversed"})

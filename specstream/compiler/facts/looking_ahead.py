@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 
 from specstream._native import lib
 from specstream.compiler.frontend.program import LookUp
+from specstream.compiler.language.methods import names_where
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
 __all__ = ["look_ups"]
 
-_BY_KEY = ("add", "discard", "get", "pop", "remove", "setdefault")
+_BY_KEY = names_where(lambda one: one.has_key, ("dict", "set"))
 _LEAVING = (ast.Return, ast.Raise)
 
 

@@ -17,15 +17,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.nullable_flows import is_none
+from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.standard_library import PREFIX
 
 __all__ = ["LocalCollections"]
 
 # What Python has a deque that is gone through raise for.
-_RESIZING = (
-    *("append", "appendleft", "clear", "extend", "extendleft", "insert", "pop", "popleft"),
-    *("remove", "rotate"),
-)
+_RESIZING = names_where(lambda one: one.resizes, ("deque",))
 # Builtins that give the elements of a value one after the other, or call something for each.
 _LAZY = ("enumerate", "filter", "map", "max", "min", "reversed", "zip")
 # Builtins that go through a value, or ask its size, and keep nothing of it.

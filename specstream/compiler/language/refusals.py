@@ -9,39 +9,16 @@ from __future__ import annotations
 from numba.core import types
 from numba.core.errors import TypingError
 
+from specstream.compiler.language.methods import CONTAINERS, method_of, methods_of, names_where
 from specstream.compiler.language.text import refusal
 from specstream.compiler.language.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = [
-    *("FROZEN", "TIMER_NAMES", "absent", "has_no_method", "is_boosted", "no_letters", "no_method"),
-    "refuse",
+    *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),
+    *("no_letters", "no_method", "refuse"),
 ]
 
-_OF_ARRAYS: tuple[str, ...] = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax")
-_OF_ARRAYS += ("any", "all", "fill", "copy")
-_LENGTHENS = ("append", "extend", "insert", "pop", "remove", "clear", "add", "update", "popleft")
-
-_OF_LISTS: tuple[str, ...] = ("append", "clear", "copy", "count", "extend", "index", "insert")
-_OF_LISTS += ("pop", "remove", "reverse", "sort")
-_OF_DEQUES: tuple[str, ...] = ("append", "appendleft", "clear", "count", "extend", "extendleft")
-_OF_DEQUES += ("index", "insert", "pop", "popleft", "remove", "reverse", "rotate")
-_OF_DICTS: tuple[str, ...] = ("clear", "copy", "get", "items", "keys", "pop", "popitem")
-_OF_DICTS += ("setdefault", "update", "values")
-_OF_SETS: tuple[str, ...] = ("add", "clear", "copy", "difference", "difference_update", "discard")
-_OF_SETS += ("intersection", "intersection_update", "isdisjoint", "issubset", "issuperset", "pop")
-_OF_SETS += ("remove", "symmetric_difference", "symmetric_difference_update", "union", "update")
-_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
-    "dict": _OF_DICTS,
-    "state_dict": _OF_DICTS,
-    "set": _OF_SETS,
-    "state_set": _OF_SETS,
-    "list": _OF_LISTS,
-    "state_list": _OF_LISTS,
-    "state_deque": _OF_DEQUES,
-    "state_priority_queue": ("clear", "peek", "pop", "push", "pushpop", "replace"),
-    "state_timers": ("cancel", "clear", "get", "set"),
-}
 TIMER_NAMES = ("key", "at", "timestamp", "sequence")
 """What the timer that fires has."""
 
@@ -75,11 +52,17 @@ def is_boosted(field: Field) -> TypingError:
 def has_no_method(of: types.Type, name: str) -> bool:
     """Whether what a method is asked of has none of that name, whatever it takes."""
     kind = _kind(of)
-    if kind == "view":
-        return name not in (*_OF_ARRAYS, "tolist")
     if kind in ("state", "event", "emit", "timer", "record", "place"):
         return True
-    return name not in _OF_CONTAINERS.get(kind, (name,))
+    container = container_of(of)
+    return container is not None and method_of(container, name) is None
+
+
+def container_of(of: types.Type) -> str | None:
+    """What the records of methods call a container; None: it is none of these."""
+    kind = _kind(of).removeprefix("state_")
+    kind = {"view": "array"}.get(kind, kind)
+    return kind if kind in CONTAINERS else None
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
@@ -104,21 +87,23 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         )
     if kind == "state":
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
-    if kind in _OF_CONTAINERS:
+    container = container_of(of)
+    if container is not None and kind != "view":
         what = kind.removeprefix("state_").replace("_", " ")
         what += " of the state" if kind.startswith("state_") else ""
         what = "field of timers" if kind == "state_timers" else what
-        return f"a {what} has no method {name!r}", names_it_has(name, _OF_CONTAINERS[kind])
-    if kind == "view" and name in _LENGTHENS:
+        return f"a {what} has no method {name!r}", names_it_has(name, methods_of(container))
+    if kind == "view" and name in names_where(lambda one: one.resizes):
         return (
             f"an array of the state has no method {name!r}: its length is declared and stays",
             f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in "
             "the state, and write state.x[state.count % len(state.x)] = value",
         )
     if kind == "view":
+        *others, last = methods_of("array")
         return (
             f"an array has no method {name!r} in an operator",
-            f"it has {', '.join(_OF_ARRAYS)} and tolist; sorted(x) makes a list in order, and the "
+            f"it has {', '.join(others)} and {last}; sorted(x) makes a list in order, and the "
             "rest is a loop",
         )
     return (

@@ -68,7 +68,7 @@ _method = functools.partial(adding, ListType)
 # ---- methods ----
 
 
-@_method("extend", 1)
+@_method("extend")
 def _extend(of: ListType, by: types.Type) -> Meaning:
     if not isinstance(by, ListType):
         raise refuse(f"a list is extended by {by}: write x.extend(list(...))")
@@ -80,7 +80,7 @@ def _extend(of: ListType, by: types.Type) -> Meaning:
     return _meaning(types.none, (of, by), write)
 
 
-@_method("insert", 2)
+@_method("insert")
 def _insert(of: ListType, index: types.Type, value: types.Type) -> Meaning:
     element = takes(of, value)
 
@@ -93,7 +93,7 @@ def _insert(of: ListType, index: types.Type, value: types.Type) -> Meaning:
     return _meaning(types.none, (of, index_type(index), element), write)
 
 
-@_method("pop", 1, 0)
+@_method("pop")
 def _pop(of: ListType, *index: types.Type) -> Meaning:
     element = element_of(of)
 
@@ -110,7 +110,7 @@ def _pop(of: ListType, *index: types.Type) -> Meaning:
     return _meaning(element, (of, *map(index_type, index)), write)
 
 
-@_method("remove", 1)
+@_method("remove")
 def _remove(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         at = _found(head, args[1], I64(0), head.count())
@@ -126,7 +126,7 @@ def _found(head: List, value: Value, first: Value, last: Value) -> Value:
     return head.call("ss_list_find", I64, head.pointer, head.kinds, packed, first, last)
 
 
-@_method("index", 3, 1)
+@_method("index")
 def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         within = [I64(0), head.count()]
@@ -139,7 +139,7 @@ def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
     return _meaning(types.int64, (of, takes(of, value), *map(index_type, bounds)), write)
 
 
-@_method("count", 1)
+@_method("count")
 def _count(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         packed = head.packed(args[1])
@@ -148,7 +148,7 @@ def _count(of: ListType, value: types.Type) -> Meaning:
     return _meaning(types.int64, (of, takes(of, value)), write)
 
 
-@_method("clear", 0)
+@_method("clear")
 def _clear(of: ListType) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         head.builder.store(I64(0), head.member_address("count"))
@@ -156,7 +156,7 @@ def _clear(of: ListType) -> Meaning:
     return _meaning(types.none, (of,), write)
 
 
-@_method("copy", 0)
+@_method("copy")
 def _copy(of: ListType) -> Meaning:
     return _meaning(own(of), (of,), lambda head, sig, args: copied(head))
 
@@ -165,7 +165,7 @@ def copied(head: List) -> Value:
     return head.part(I64(0), I64(1), head.count())
 
 
-@_method("reverse", 0)
+@_method("reverse")
 def _reverse(of: ListType) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         head.call("ss_list_reverse", _VOID, head.pointer)
@@ -243,7 +243,7 @@ def _flag(given: types.Type) -> None:
         raise refuse(f"reverse is {given}: write reverse=True or reverse=False")
 
 
-@_method("sort", 1)
+@_method("sort", added=1)
 def _sort_in_place(of: ListType, backwards: types.Type) -> Meaning:
     """The rewriting always says whether backwards."""
     _ordered(of.element, "a sort")

@@ -12,14 +12,25 @@ from numba.core import types
 
 from specstream.compiler.backend.core_function import Core, Meaning
 from specstream.compiler.backend.instructions import Value
-from specstream.compiler.language.refusals import no_method, refuse
+from specstream.compiler.language.methods import METHODS, Method
+from specstream.compiler.language.refusals import container_of, no_method, refuse
 
-__all__ = ["METHODS", "adding", "length", "method", "truth", "unknown_method", "written_by"]
+__all__ = [
+    "FUNCTIONS",
+    "adding",
+    "length",
+    "method",
+    "record_of",
+    "truth",
+    "unknown_method",
+    "written_by",
+]
 
 Write = Callable[[Any, Any, Sequence[Value]], Value]
 """Of the list, dict or set, the signature and the values of all arguments."""
 
-METHODS: dict[str, Core] = {}
+FUNCTIONS: dict[str, Core] = {}
+"""The function that stands for all methods of a name."""
 
 unknown_method = Core("unknown_method", "write a plain function")
 """A method that nothing has, by its name: refused when it is known what it was asked of."""
@@ -35,11 +46,11 @@ def _unknown(context: Any, args: Any) -> Any:
 
 def method(name: str) -> Core:
     """The core function of all methods of a name; its first argument is what the method is of."""
-    if name not in METHODS:
-        METHODS[name] = Core(
+    if name not in FUNCTIONS:
+        FUNCTIONS[name] = Core(
             f"method_{name}", f"{name} is a method of other types, or takes others"
         )
-    return METHODS[name]
+    return FUNCTIONS[name]
 
 
 def written_by(head: Any) -> Callable[..., Meaning]:
@@ -63,26 +74,38 @@ def written_by(head: Any) -> Callable[..., Meaning]:
     return meaning
 
 
-def adding(kind: Any, name: str, most: int, least: int | None = None, form: str = "") -> Any:
+def adding(kind: Any, name: str, form: str = "", added: int = 0) -> Any:
     """A decorator that adds what a method is of a kind; called with its type and those of the
-    arguments, of which there are so many. ``form``: how it is called, where Python has no such
-    method."""
-    least = most if least is None else least
+    arguments, of which there are as many as the method's record says.
+
+    Args:
+        kind: a class of types, or several.
+        name: of the method.
+        form: how it is called, where Python has no such method.
+        added: arguments that the rewriting puts behind those of the user.
+    """
 
     def add(rule: Callable[..., Meaning]) -> Any:
         def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             if not isinstance(args[0], kind):
                 return None
-            if not least <= len(args) - 1 <= most:
-                expected = str(most) if least == most else f"{least} to {most}"
+            record = record_of(args[0], name)
+            if not record.takes(len(args) - 1 - added):
                 way_out = f"write {form}" if form else "see Python's"
-                raise refuse(f"{name} takes {expected} value(s) here: {way_out}")
+                raise refuse(f"{name} takes {record.counts} value(s) here: {way_out}")
             return rule(*args)
 
         method(name).rule(checked)
         return rule
 
     return add
+
+
+def record_of(of: types.Type, name: str) -> Method:
+    """What is known of a method of a container, which has it."""
+    container = container_of(of)
+    assert container is not None
+    return METHODS[container, name]
 
 
 def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:

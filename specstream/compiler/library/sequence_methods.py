@@ -23,7 +23,7 @@ from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import list_append, list_new
-from specstream.compiler.library.local_methods import method, written_by
+from specstream.compiler.library.local_methods import method, record_of, written_by
 from specstream.compiler.library.sequence_elements import (
     Elements,
     clipped,
@@ -46,10 +46,8 @@ from specstream.compiler.library.sequence_types import (
 )
 from specstream.compiler.library.state_sequences import part_of, replace_part
 
-__all__ = ["TAKE_A_LIST", "Role", "extended", "plain_python", "sequence_method"]
+__all__ = ["Role", "extended", "plain_python", "sequence_method"]
 
-TAKE_A_LIST = ("extend", "extendleft")
-"""Methods that take whatever a loop goes over."""
 Role = Literal["element", "number", "as given"]
 
 _meaning = written_by(Elements)
@@ -61,11 +59,11 @@ _ANY = (*_BOTH, QueueField)
 
 
 def sequence_method(
-    name: str, kinds: tuple[type[SequenceType], ...], least: int, most: int | None = None
+    name: str, kinds: tuple[type[SequenceType], ...], added: int = 0
 ) -> Callable[[Rule], Rule]:
     """A decorator that adds what a method is of some kinds; called with the types of all
-    arguments, of which there are so many beside the sequence."""
-    most = least if most is None else most
+    arguments, of which there are as many as the method's record says, and ``added`` ones that the
+    rewriting puts behind them."""
 
     def add_rule(rule: Rule) -> Rule:
         @method(name).rule
@@ -73,11 +71,11 @@ def sequence_method(
             of = args[0]
             if not isinstance(of, kinds):
                 return None
-            if not least <= len(args) - 1 <= most:
-                expected = str(most) if least == most else f"{least} to {most}"
+            record = record_of(of, name)
+            if not record.takes(len(args) - 1 - added):
                 raise refuse(
-                    f"{name} of state.{of.field.name} gets {len(args) - 1} values; "
-                    f"it takes {expected}, as Python's"
+                    f"{name} of state.{of.field.name} gets {len(args) - 1 - added} values; "
+                    f"it takes {record.counts}, as Python's"
                 )
             refuse_none(of, *args[1:])
             return of_values(rule)(context, args)
@@ -115,14 +113,14 @@ def plain_python(function: Callable[..., Any], *roles: Role) -> Rule:
 # ---- putting in ----
 
 
-@sequence_method("append", _BOTH, 1)
+@sequence_method("append", _BOTH)
 def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, value = args
     assert isinstance(of, SequenceType)
     return _meaning(types.none, (of, stored(of, value)), lambda head, sig, args: head.push(args[1]))
 
 
-@sequence_method("appendleft", (DequeField,), 1)
+@sequence_method("appendleft", (DequeField,))
 def _append_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, value = args
     assert isinstance(of, SequenceType)
@@ -148,8 +146,8 @@ def _extended_left(values, given):
         append_left(values, value)
 
 
-sequence_method("extend", _BOTH, 1)(plain_python(extended, "as given"))
-sequence_method("extendleft", (DequeField,), 1)(plain_python(_extended_left, "as given"))
+sequence_method("extend", _BOTH)(plain_python(extended, "as given"))
+sequence_method("extendleft", (DequeField,))(plain_python(_extended_left, "as given"))
 
 
 def _inserted(values, index, value):
@@ -166,7 +164,7 @@ _INSERT = plain_python(_inserted, "as given", "element")
 _INSERT_WITHIN = plain_python(_inserted_within, "as given", "element")
 
 
-@sequence_method("insert", _BOTH, 2)
+@sequence_method("insert", _BOTH)
 def _insert(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of = args[0]
     assert isinstance(of, SequenceType)
@@ -187,21 +185,21 @@ def _popped(values, index):
 _POP_AT = plain_python(_popped, "as given")
 
 
-@sequence_method("pop", (ListField,), 0, 1)
+@sequence_method("pop", (ListField,))
 def _pop(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if len(args) > 1:
         return _POP_AT(context, args)
     return _pop_last(context, args)
 
 
-@sequence_method("pop", (DequeField,), 0)
+@sequence_method("pop", (DequeField,))
 def _pop_last(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     (of,) = args
     assert isinstance(of, SequenceType)
     return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
 
 
-@sequence_method("popleft", (DequeField,), 0)
+@sequence_method("popleft", (DequeField,))
 def _pop_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     (of,) = args
     assert isinstance(of, SequenceType)
@@ -217,10 +215,10 @@ def _removed(values, value):
     raise_error(ValueError)
 
 
-sequence_method("remove", _BOTH, 1)(plain_python(_removed, "as given"))
+sequence_method("remove", _BOTH)(plain_python(_removed, "as given"))
 
 
-@sequence_method("clear", _ANY, 0)
+@sequence_method("clear", _ANY)
 def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
         head.leave(I64(0), I64(1), head.count())
@@ -273,12 +271,12 @@ _INDEX = (
 )
 
 
-@sequence_method("index", _BOTH, 1, 3)
+@sequence_method("index", _BOTH)
 def _index(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return _INDEX[len(args) - 2](context, args)
 
 
-sequence_method("count", _BOTH, 1)(plain_python(_counted, "as given"))
+sequence_method("count", _BOTH)(plain_python(_counted, "as given"))
 # ---- order ----
 
 
@@ -322,10 +320,10 @@ def _rotated_once(values):
 
 _rotate = compiled(_rotated, apart=True)
 _ROTATE = (plain_python(_rotated_once), plain_python(_rotated, "number"))
-sequence_method("reverse", _BOTH, 0)(plain_python(_reversed))
+sequence_method("reverse", _BOTH)(plain_python(_reversed))
 
 
-@sequence_method("rotate", (DequeField,), 0, 1)
+@sequence_method("rotate", (DequeField,))
 def _rotate_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return _ROTATE[len(args) - 1](context, args)
 
@@ -353,7 +351,7 @@ def _sorted_by(values, backwards, keys):
     _put_all(values, made)
 
 
-sequence_method("sort", (ListField,), 1)(plain_python(_sorted, "as given"))
+sequence_method("sort", (ListField,), added=1)(plain_python(_sorted, "as given"))
 _SORTED_BY = called(compiled(_sorted_by, apart=True))
 
 
@@ -405,4 +403,4 @@ def _copied(values):
     return list_from(run_of(values), values)
 
 
-sequence_method("copy", (ListField,), 0)(plain_python(_copied))
+sequence_method("copy", (ListField,))(plain_python(_copied))

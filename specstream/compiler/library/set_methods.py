@@ -21,6 +21,7 @@ from specstream.compiler.backend.local_types import (
     own,
     resolved,
 )
+from specstream.compiler.language.methods import METHODS
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_methods import adding, method, written_by
@@ -33,14 +34,14 @@ from specstream.compiler.library.table_methods import (
     same_tables,
 )
 
-__all__ = ["TAKE_A_SET", "as_set"]
+__all__ = ["as_set"]
 
 _meaning = written_by(table_of)
 
 # ---- methods ----
 
 
-@adding(SetType, "discard", 1)
+@adding(SetType, "discard")
 def _discard(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
@@ -51,7 +52,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key)), write)
 
 
-@adding(SetType, "remove", 1)
+@adding(SetType, "remove")
 def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
@@ -61,7 +62,7 @@ def _remove(of: SetType, key: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key)), write)
 
 
-@adding(SetType, "pop", 0)
+@adding(SetType, "pop")
 def _pop_of_set(of: SetType) -> Meaning:
     key = known(of.key_type, "a set")
 
@@ -113,10 +114,6 @@ def _of_several(rule: Any, is_method: bool) -> Any:
         return steps[-1][0], (args[0], *(taken[1] for _, taken, _ in steps)), code
 
     return asked
-
-
-_SEVERAL = ("union", "intersection", "difference")
-"""What takes any number of others, as ``intersection_update`` and the like do."""
 
 
 def _two_tables(args: Sequence[types.Type]) -> bool:
@@ -183,7 +180,7 @@ for _operation, _operators, _name in (
     _operators[0].others.append(_combined(_operation, _operators[2]))
     _operators[1].others.append(_changed(_operation, f"{_operators[2]}="))
     _new, _change = _combined(_operation, _name), _changed(_operation, _name, is_method=True)
-    if _name in _SEVERAL:
+    if METHODS["set", _name].most is None:
         _new, _change = _of_several(_new, False), _of_several(_change, True)
     method(_name).rule(_new)
     if _name != "union":
@@ -247,11 +244,6 @@ method("isdisjoint").rule(
 
 # ---- what they take ----
 
-TAKE_A_SET = (
-    *("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset"),
-    *("isdisjoint", "intersection_update", "difference_update", "symmetric_difference_update"),
-)
-"""Methods of sets that take whatever a loop goes over."""
 as_set = Core("as_set", "write set(x) of what a loop goes over")
 
 

@@ -98,7 +98,7 @@ def _pushed_and_popped(heap, item):
 def _of_queues(name: str, function: Callable[..., Any], *roles: Role) -> None:
     rule = plain_python(function, *roles)
 
-    @sequence_method(name, (QueueField,), len(roles))
+    @sequence_method(name, (QueueField,))
     def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         assert isinstance(args[0], QueueField)
         ordered(args[0], f"{name} of")

@@ -67,7 +67,7 @@ CONTAINER_TYPES["timers"] = StateTimersType
 WRITERS[StateTimersType] = StateTable
 
 
-@adding(StateTimersType, "set", 2, form="set(key, at)")
+@adding(StateTimersType, "set", form="set(key, at)")
 def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
     what = f"the time of a timer of state.{of.field.name}"
     if isinstance(present(at), TextType):
@@ -96,7 +96,7 @@ def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key), given), write)
 
 
-@adding(StateTimersType, "cancel", 1, form="cancel(key)")
+@adding(StateTimersType, "cancel", form="cancel(key)")
 def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
@@ -107,7 +107,7 @@ def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key)), write)
 
 
-@adding(StateTimersType, "get", 1, form="get(key)")
+@adding(StateTimersType, "get", form="get(key)")
 def _get(of: StateTimersType, key: types.Type) -> Meaning:
     return get_or_none(of, key, ())
 

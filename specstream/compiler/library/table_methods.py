@@ -76,7 +76,7 @@ def is_null(table: Table, entry: Value) -> Value:
 # ---- of both ----
 
 
-@adding(TableType, "clear", 0)
+@adding(TableType, "clear")
 def _clear(of: TableType) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         table.clear()
@@ -84,7 +84,7 @@ def _clear(of: TableType) -> Meaning:
     return _meaning(types.none, (of,), write)
 
 
-@adding(TableType, "copy", 0)
+@adding(TableType, "copy")
 def _copy(of: TableType) -> Meaning:
     return _meaning(own(of), (of,), lambda table, sig, args: copied_table(table))
 
@@ -115,7 +115,7 @@ conversions.bool_.others.append(truth(TableType, _meaning, False))
 # ---- dicts ----
 
 
-@adding(DictType, "get", 2, 1)
+@adding(DictType, "get")
 def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default in ((), (types.none,)):
         return get_or_none(of, key, default)
@@ -168,7 +168,7 @@ def _value_or(table: Table, entry: Value, default: Value) -> Value:
     return _phi(builder, cases)
 
 
-@adding(DictType, "setdefault", 2, 1)
+@adding(DictType, "setdefault")
 def _setdefault(of: DictType, key: types.Type, default: types.Type = types.none) -> Meaning:
     name = of.written
     if default == types.none:
@@ -189,7 +189,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type = types.none)
     return _meaning(taken[1], (of, *taken), write)
 
 
-@adding(DictType, "pop", 2, 1)
+@adding(DictType, "pop")
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default == (types.none,):
         return get_or_none(of, key, default, _taken)
@@ -222,7 +222,7 @@ def _taken(table: Table, entry: Value) -> Value:
     return value
 
 
-@adding(DictType, "popitem", 0)
+@adding(DictType, "popitem")
 def _popitem(of: DictType) -> Meaning:
     pair = types.BaseTuple.from_types(
         [known(of.key_type, "a dict"), known(of.value_type, "a dict")]
@@ -333,7 +333,7 @@ register_model(DictView)(models.OpaqueModel)
 
 
 def _viewed(name: str, walk: str) -> None:
-    @adding(DictType, name, 0)
+    @adding(DictType, name)
     def view(of: DictType) -> Meaning:
         found = resolved(of)
         assert isinstance(found, DictType)

@@ -29,12 +29,12 @@ from specstream.compiler.facts.check import (
     numpy_name,
 )
 from specstream.compiler.facts.kept_codes import is_kept, may_be_code
-from specstream.compiler.facts.list_use import CHANGING
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, parameters_of_function
 from specstream.compiler.language import numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
+from specstream.compiler.language.methods import CHANGING
 from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.language.text import refusal
 from specstream.compiler.language.ways_out import is_of_a_library, of_library
@@ -412,7 +412,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.some(argument, self.visit(argument)) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
+        if callee.attr in draws.METHODS or callee.attr in local_methods.FUNCTIONS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):

@@ -13,18 +13,18 @@ import itertools
 from typing import Any
 
 from specstream.compiler.frontend.nullable_flows import is_none
+from specstream.compiler.language.methods import names_where
 from specstream.compiler.library import (
     arithmetic,
     list_methods,
     local_lists,
     local_tables,
     local_tuples,
-    sequence_methods,
     set_methods,
     table_methods,
     unpacking,
 )
-from specstream.compiler.library.local_methods import METHODS
+from specstream.compiler.library.local_methods import FUNCTIONS
 from specstream.compiler.lowering.lengths import Lengths
 from specstream.compiler.lowering.rewrite_parts import NativeParts
 from specstream.compiler.oracle.rewrite import targets_in
@@ -33,6 +33,8 @@ __all__ = ["CONTAINERS", "LocalContainers"]
 
 CONTAINERS = ("list", "dict", "set", "sorted", "reversed", "tuple")
 """Builtins that make one, or that are about them alone."""
+_TAKING_SETS = names_where(lambda one: one.takes_iterables, ("set",)) - {"update"}
+_TAKING_LISTS = names_where(lambda one: one.takes_iterables, ("list", "deque"))
 EMPTY = ("[]", "{}", "list()", "dict()", "set()")
 
 
@@ -179,19 +181,19 @@ class LocalContainers(NativeParts):
             return self.sort(owner, node)
         self.positional(node, callee.attr)
         arguments = [self.visit(self.as_made(argument)) for argument in node.args]
-        if callee.attr in set_methods.TAKE_A_SET:
+        if callee.attr in _TAKING_SETS:
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
             arguments = [
                 self.core(set_methods.as_set, self.run(), one, at=node) for one in arguments
             ]
-        elif len(arguments) == 1 and callee.attr in sequence_methods.TAKE_A_LIST:
+        elif len(arguments) == 1 and callee.attr in _TAKING_LISTS:
             self.analysis.uses_arena = True
             arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
         elif callee.attr == "update":
             self.analysis.uses_arena = True
             arguments.insert(0, self.run())
-        return self.core(METHODS[callee.attr], owner, *arguments, at=node)
+        return self.core(FUNCTIONS[callee.attr], owner, *arguments, at=node)
 
     def as_generator(self, node: ast.expr) -> ast.expr:
         """``map(f, xs)`` and ``filter(f, xs)`` as the generators that they are."""
@@ -251,7 +253,7 @@ class LocalContainers(NativeParts):
             )
         key, backwards = self.sort_options(node)
         if key is None:
-            return self.core(METHODS["sort"], owner, backwards, at=node)
+            return self.core(FUNCTIONS["sort"], owner, backwards, at=node)
         made = self.sorted_by_keys(owner, key, backwards, node)
         return self.core(list_methods.nothing, made, at=node)
 

@@ -18,6 +18,7 @@ from specstream.compiler.language.frozen import (
     record_class,
     to_constants,
 )
+from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.text import refuse
 from specstream.compiler.objects.oracle_elements import elements_of
 from specstream.compiler.objects.oracle_local import Dict, List, Set
@@ -56,10 +57,9 @@ class _Array(View):
 
 
 _CHANGING = (
-    *("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"),
-    *("__delitem__", "__iadd__", "__imul__", "setdefault", "popitem", "update", "discard", "add"),
-    *("__ior__", "__iand__", "__isub__", "__ixor__", "intersection_update", "difference_update"),
-    *("symmetric_difference_update", "_update"),
+    *names_where(lambda one: one.changes),
+    *("__setitem__", "__delitem__", "__iadd__", "__imul__"),
+    *("__ior__", "__iand__", "__isub__", "__ixor__", "_update"),
 )
 for _class, _what in ((_List, "list"), (_Set, "set"), (_Array, "array")):
     for _name in _CHANGING:
