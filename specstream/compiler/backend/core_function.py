@@ -34,6 +34,7 @@ from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.refusals import (
     absent,
     has_no_method,
+    is_no_container,
     no_letters,
     no_method,
     refuse,
@@ -179,6 +180,8 @@ def _register(function: Core) -> None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)
                 if is_method and isinstance(present(args[0]), TextType):
                     raise no_letters(name)
+                if is_method and is_no_container(args[0]):
+                    raise refuse("; ".join(no_method(args[0], name)))
                 name = _NAMES.get(name, name)
                 if is_method and isinstance(args[0], types.Optional):
                     raise absent(f"{name} is called of")

@@ -82,6 +82,8 @@ class LocalType(types.Type):
 class ListType(LocalType, types.IterableType):
     """A list."""
 
+    methods_of = "list"
+
     def __init__(self, element: types.Type) -> None:
         self._element = element
         types.Type.__init__(self, f"specstream.list({element})")
@@ -129,6 +131,8 @@ class TableType(LocalType, types.IterableType):
 class DictType(TableType):
     """A dict."""
 
+    methods_of = "dict"
+
     def __init__(self, key: types.Type, value: types.Type) -> None:
         self._key, self._value = key, value
         types.Type.__init__(self, f"specstream.dict({key}, {value})")
@@ -149,6 +153,7 @@ class DictType(TableType):
 class SetType(TableType):
     """A set."""
 
+    methods_of = "set"
     value_type = types.none
 
     def __init__(self, key: types.Type) -> None:

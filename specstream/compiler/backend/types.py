@@ -178,6 +178,8 @@ class EmitType(_Pointer):
 class ViewType(types.IterableType):
     """An array field, or a row or slice of one: a window of elements, no copy."""
 
+    methods_of = "array"
+
     def __init__(
         self, storage: Storage, ndim: int, space: Space | Literal["range"], variant: Variant
     ) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from numba.core import types
 from numba.core.errors import TypingError
 
-from specstream.compiler.language.methods import CONTAINERS, method_of, methods_of, names_where
+from specstream.compiler.language.methods import method_of, methods_of, names_where
 from specstream.compiler.language.text import refusal
 from specstream.compiler.language.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = [
     *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),
-    *("no_letters", "no_method", "refuse"),
+    *("is_no_container", "no_letters", "no_method", "refuse"),
 ]
 
 TIMER_NAMES = ("key", "at", "timestamp", "sequence")
@@ -51,18 +51,19 @@ def is_boosted(field: Field) -> TypingError:
 
 def has_no_method(of: types.Type, name: str) -> bool:
     """Whether what a method is asked of has none of that name, whatever it takes."""
-    kind = _kind(of)
-    if kind in ("state", "event", "emit", "timer", "record", "place"):
-        return True
     container = container_of(of)
     return container is not None and method_of(container, name) is None
 
 
 def container_of(of: types.Type) -> str | None:
     """What the records of methods call a container; None: it is none of these."""
-    kind = _kind(of).removeprefix("state_")
-    kind = {"view": "array"}.get(kind, kind)
-    return kind if kind in CONTAINERS else None
+    found: str | None = getattr(of, "methods_of", None)
+    return found
+
+
+def is_no_container(of: types.Type) -> bool:
+    """Whether something of the operator's has methods of its own, or none."""
+    return _kind(of) in ("state", "event", "emit", "timer", "record", "place")
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
@@ -89,7 +90,7 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
     container = container_of(of)
     if container is not None and kind != "view":
-        what = kind.removeprefix("state_").replace("_", " ")
+        what = container.replace("_", " ")
         what += " of the state" if kind.startswith("state_") else ""
         what = "field of timers" if kind == "state_timers" else what
         return f"a {what} has no method {name!r}", names_it_has(name, methods_of(container))

@@ -45,13 +45,19 @@ class SequenceType(ContainerType, types.IterableType):
 class ListField(SequenceType):
     """``ss.list``."""
 
+    methods_of = "list"
+
 
 class DequeField(SequenceType):
     """``ss.deque``."""
 
+    methods_of = "deque"
+
 
 class QueueField(SequenceType):
     """``ss.priority_queue``."""
+
+    methods_of = "priority_queue"
 
 
 CONTAINER_TYPES |= {"list": ListField, "deque": DequeField, "priority_queue": QueueField}

@@ -56,6 +56,8 @@ _meaning = written_by(table_of)
 class StateTimersType(Declared, TableType):
     """The timers of an operator."""
 
+    methods_of = "timers"
+
     def __init__(self, state: StateType, field: Field) -> None:
         super().__init__(state, field)
         self.key_type = shape_type(self.container.key)
