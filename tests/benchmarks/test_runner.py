@@ -114,7 +114,7 @@ def test_options_go_to_each_and_operands_to_one(
         ("compile_time", "did you mean compile-time?"),
         ("transaction --quick", "did you mean transactional?"),
         ("speed containrs", "no benchmark 'containrs': did you mean containers?"),
-        ("figures", "there are operators, compile-time"),
+        ("xyz", "there are operators, compile-time"),
         ("speed chapter4 table_4_3", "name chapter4 alone"),
         ("--quick speed", "--quick stands before a name"),
     ],
