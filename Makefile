@@ -47,7 +47,7 @@ $(BIN)/python:
 
 # Removing what an earlier build left makes the build follow the sources, headers included.
 define install
-	rm -rf build specstream/_native.* specstream/_forecast.*
+	rm -rf build specstream/_*.so
 	$(PIP) install --quiet --editable "$(1)" $(2)
 	@touch $(VENV)/native
 endef
@@ -228,7 +228,7 @@ compat: $(VENV)/installed-test
 
 ## remove the environment and everything built
 clean:
-	rm -rf $(VENV) build dist *.egg-info specstream/_native.* specstream/_forecast.* .mypy_cache .pytest_cache \
+	rm -rf $(VENV) build dist *.egg-info specstream/_*.so .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi
