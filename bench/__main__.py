@@ -30,7 +30,7 @@ def main() -> int:
         return 0
     named, options = split(arguments)
     failed = [benchmark.name for benchmark in named if run(benchmark, options) != 0]
-    if failed:
+    if failed and len(named) > 1:
         print(f"{COMMAND}: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
