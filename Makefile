@@ -18,18 +18,8 @@ QUICK := not spark and not slow and not large and not long
 DEMO_ARGS ?=
 EXAMPLE ?= trading
 EXAMPLE_ARGS ?=
-BENCH_ARGS ?=
+BENCH_ARGS ?= --plot
 STRESS_SPARK_ARGS ?=
-BENCH_SPARK_ARGS ?= --plot
-BENCH_CONTAINERS_ARGS ?= --plot
-BENCH_PIPELINES_ARGS ?= --plot
-BENCH_TRANSACTIONAL_ARGS ?= --plot
-BENCH_EARLY_ARGS ?= --plot
-BENCH_LATENCY_ARGS ?= --plot
-BENCH_INTERPRETED_ARGS ?= --plot
-CORES_ARGS ?= --plot
-SPEED_ARGS ?= --plot
-FIGURES_ARGS ?=
 COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
@@ -39,39 +29,15 @@ SEED ?=
 INPUTS ?= 25000
 STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-.PHONY: help demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench bench-spark bench-containers bench-pipelines bench-transactional bench-early bench-latency bench-interpreted cores speed figures pictures docs wheel compat clean
+# What `make help` shows; `make help-all` shows all that has a line of `##` above it.
+HELP := demo quick test lint bench-NAME docs wheel clean help-all
+
+.PHONY: help help-all demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs wheel compat clean
 .DELETE_ON_ERROR:
 
+## the targets of every day
 help:
-	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
-	@echo "make example a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn; EXAMPLE=flights, fraud or interpreted for the others"
-	@echo "make quick   lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds"
-	@echo "make test    lint, types and all tests"
-	@echo "make lint    lint, types and the order of the rooms only"
-	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
-	@echo "make stress-closing  engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at random"
-	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes; STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only"
-	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
-	@echo "make stress-pipelines  random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with"
-	@echo "make mutants planted defects in the C runtime: does a test notice each"
-	@echo "make same-code  what the compiler makes of some 600 operators, written down once and compared afterwards; SAME_CODE_ARGS=--again writes it anew"
-	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
-	@echo "make bench   compile times; codes of strings; speculation against plain, locks and pure Python"
-	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax; and from an event's arrival to its row, with and without Spark"
-	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
-	@echo "make bench-pipelines  pipelines beside their vertices as engines, and beside one function; writes the page: about 10 minutes"
-	@echo "make bench-transactional  the workloads of transactional stream processing, beside coarse, fine and deterministic locks; writes the page: about 15 minutes"
-	@echo "make bench-latency  from an event's arrival to its committed row, at 10, 50, 90 % of capacity; writes the page: about 4 minutes"
-	@echo "make bench-interpreted  interpreted operators: what an event and an access cost, and what several threads make of it; writes the page: about 3 minutes"
-	@echo "make bench-early  early results: how much sooner than final ones, how often revised, what they cost; writes the page: about 10 minutes"
-	@echo "make cores   the scheduler on up to 64 cores: its own code on a virtual machine, beside real threads; writes the page: about 5 minutes"
-	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
-	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
-	@echo "make pictures  all pictures of the documentation once more, from the data beside them, and the catalogue; measures nothing"
-	@echo "make docs    the documentation site, in build/site"
-	@echo "make wheel   the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments"
-	@echo "make compat  tests with the oldest and newest NumPy, Numba and PySpark, and other Pythons: two hours or more; COMPAT_ARGS=--quick for less"
-	@echo "make clean   remove the environment and everything built"
+	@$(MAKE) --silent help-all | grep -E '^make ($(subst $() ,|,$(HELP))) '
 
 $(BIN)/python:
 	python=$$(.ci/find-python) && "$$python" -m venv $(VENV)
@@ -81,7 +47,7 @@ $(BIN)/python:
 
 # Removing what an earlier build left makes the build follow the sources, headers included.
 define install
-	rm -rf build specstream/_native.* specstream/_forecast.*
+	rm -rf build specstream/_*.so
 	$(PIP) install --quiet --editable "$(1)" $(2)
 	@touch $(VENV)/native
 endef
@@ -98,29 +64,38 @@ $(VENV)/installed-test: pyproject.toml setup.py | $(BIN)/python
 $(VENV)/native: $(C_SOURCES)
 	$(call install,.,--no-deps)
 
+## a year of flights through Spark and two operators, checked against the sequential run
 demo: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/specstream demo $(DEMO_ARGS)
 
+## a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn;
+## EXAMPLE=flights, fraud or interpreted for the others
 example: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
 
+## lint, types and the order of the rooms only
 lint: $(VENV)/installed-test
 	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS)
 
+## of `make lint`: mypy
 lint-types:
 	$(BIN)/mypy
+## of `make lint`: ruff
 lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+## of `make lint`: the layer contracts
 lint-rooms:
 	$(BIN)/lint-imports
+## of `make lint`: the layout of the C sources
 lint-layout:
 	$(MAKE) --silent -C stm_native/tests layout
 
 # Two processes: these tests wait for each other's engines, never for a clock. Without a nats-server
 # those of NATS are left out, and say why.
+## lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds
 quick: lint
 	@$(MAKE) --silent $(VENV)/native
 	-@.ci/ensure-nats > /dev/null
@@ -138,6 +113,7 @@ OPTIMISED = $(addprefix tests/,engine native out_of_order structures)
 # Only these need Spark; to import the others as well takes a quarter of a minute.
 WITH_SPARK = tests/spark $(shell grep -rlwE --include='test_*.py' 'session|mark\.spark' tests | grep -v ^tests/spark/)
 
+## lint, types and all tests
 test: $(VENV)/installed-test
 	@$(MAKE) $(SIDE_BY_SIDE) $(LINTS) .pytest_cache/spark.jsa
 	@$(MAKE) --silent $(VENV)/native
@@ -147,14 +123,19 @@ test: $(VENV)/installed-test
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(addprefix --ignore=,$(OPTIMISED) tests/benchmarks tests/spark) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(WITH_SPARK) $(PYTEST_ARGS)
 
+## the C stress programs under three sanitizers (SECONDS=60 for each)
 stress:
 	$(MAKE) -C stm_native/tests stress
 
+## engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at
+## random
 stress-closing: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python tests/support/closing_driver.py $(ROUNDS) $$(date +%s)
 	$(BIN)/python tests/support/interrupt_driver.py $(ROUNDS) $$(date +%s)
 
+## a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes;
+## STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
@@ -170,12 +151,15 @@ define sanitized
 endef
 comma := ,
 
+## crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer:
+## an hour
 stress-files: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(call sanitized,address,address$(comma)undefined)
 	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
 
 # Of ThreadSanitizer's warning about fences see stm_native/tests/Makefile.
+## random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with
 stress-pipelines: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(call sanitized,address,address$(comma)undefined)
@@ -184,18 +168,23 @@ stress-pipelines: $(VENV)/installed-test
 	$(STRESS_PIPELINES) --sanitizer address --package $(VENV)/address
 	$(STRESS_PIPELINES) --sanitizer thread --package $(VENV)/thread
 
+## planted defects in the C runtime: does a test notice each
 mutants:
 	$(MAKE) -C stm_native/tests mutants
 
 # Types are found as well without optimising, which nobody looks at here.
+## what the compiler makes of some 600 operators, written down once and compared afterwards;
+## SAME_CODE_ARGS=--again writes it anew
 same-code: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	NUMBA_OPT=0 PYTHONPATH=.:tests:tests/support $(BIN)/python tests/support/same_code.py $(SAME_CODE_ARGS)
 
+## the model of the scheduler's hand-over, by the model checker Spin
 model:
 	stm_native/model/check.sh
 
 # Warnings are errors: a link within the site that leads nowhere is one.
+## the documentation site, in build/site
 docs: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
@@ -207,6 +196,7 @@ $(VENV)/release/bin/twine: | $(BIN)/python
 	$(VENV)/release/bin/python -m pip --disable-pip-version-check install --quiet build twine auditwheel abi3audit
 
 # The wheel is built from the sdist, in a directory of its own.
+## the wheel of this machine and the sdist, in dist/, inspected and tried in clean environments
 wheel: $(VENV)/release/bin/twine
 	rm -rf dist
 	$(VENV)/release/bin/python -m build --outdir dist .
@@ -215,66 +205,36 @@ wheel: $(VENV)/release/bin/twine
 	$(VENV)/release/bin/abi3audit --strict --report dist/*.whl
 	.ci/try-wheel dist/*.whl dist/*.tar.gz
 
+## compile times; codes of strings; ready operators beside locks and pure Python; single accesses
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.compile_time
-	$(BIN)/python -m bench.strings
-	$(BIN)/python -m bench $(BENCH_ARGS)
-	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
+	$(BIN)/python -m bench compile-time strings operators micro
+
+## one benchmark, and its page (BENCH_ARGS=--plot); `.venv/bin/python -m bench` lists the names
+bench-%: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench $* $(BENCH_ARGS)
 
 # Bytewax is measured where it can be installed.
-bench-spark: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	-$(PIP) install --quiet "bytewax==0.21.*"
-	$(WITH_JAVA) $(BIN)/python -m bench.spark $(BENCH_SPARK_ARGS)
-
-bench-containers: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.containers $(BENCH_CONTAINERS_ARGS)
-
-bench-pipelines: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.pipelines $(BENCH_PIPELINES_ARGS)
-
-bench-transactional: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.transactional $(BENCH_TRANSACTIONAL_ARGS)
-
-bench-early: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.early $(BENCH_EARLY_ARGS)
-
-bench-latency: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.latency $(BENCH_LATENCY_ARGS)
-
-bench-interpreted: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.interpreted $(BENCH_INTERPRETED_ARGS)
-
-cores: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.cores $(CORES_ARGS)
-
-speed: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.speed $(SPEED_ARGS)
-
-figures: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.chapter4 $(FIGURES_ARGS)
-
-pictures: $(VENV)/installed-test
-	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python -m bench.pictures
-	$(BIN)/python -m bench.catalogue
+bench-spark: $(VENV)/bytewax
+$(VENV)/bytewax: $(VENV)/installed-test
+	-$(PIP) install --quiet "bytewax==0.21.*" && touch $@
 
 # An environment for each combination, one after the other; nothing of it is in `make test`.
+## tests with the oldest and newest NumPy, Numba and PySpark, and other Pythons: two hours or more;
+## COMPAT_ARGS=--quick for less
 compat: $(VENV)/installed-test
 	@$(WITH_JAVA) $(BIN)/python .ci/compat.py $(COMPAT_ARGS)
 
+## remove the environment and everything built
 clean:
-	rm -rf $(VENV) build dist *.egg-info specstream/_native.* specstream/_forecast.* .mypy_cache .pytest_cache \
+	rm -rf $(VENV) build dist *.egg-info specstream/_*.so .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi
+
+## all targets, those for one occasion included
+help-all:
+	@awk '/^## / {said = said substr($$0, 3); next} \
+		said && match($$0, /^[a-z%-]+:/) {name = substr($$0, 1, RLENGTH - 1); sub("%", "NAME", name); printf "make %-16s%s\n", name, said} \
+		{said = ""}' $(firstword $(MAKEFILE_LIST))

@@ -1,1 +1,1 @@
-"""Speculation against the plain operator, locks and pure Python: ``python -m bench``."""
+"""Benchmarks: ``python -m bench`` lists them, and ``python -m bench NAME`` runs one."""

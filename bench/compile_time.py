@@ -1,4 +1,4 @@
-"""``python -m bench.compile_time [--json FILE] [--rounds N]``: how long an operator lets wait.
+"""``python -m bench compile-time [--json FILE] [--rounds N]``: how long an operator lets wait.
 
 Of :mod:`bench.hundred_lines`, each in a process of its own: the first compile, with an empty cache
 directory, and every later one, with the directory that the first has filled. The time is that of
@@ -87,7 +87,7 @@ def measure(rounds: int) -> list[Line]:
 
 def main() -> int:
     """Measures, prints the table, and writes the JSON file."""
-    parser = argparse.ArgumentParser(prog="python -m bench.compile_time", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench compile-time", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each; 5")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""``python -m bench.pictures [NAME ...] [--folder FOLDER]``: every picture of docs/ once more.
+"""``python -m bench pictures [NAME ...] [--folder FOLDER]``: every picture of docs/ once more.
 
 They are drawn from what was measured and is kept beside them; nothing is measured. Those of the
 catalogue are drawn from what its operators emit.
@@ -117,7 +117,7 @@ def drawn(name: str) -> Figure:
 
 def main() -> int:
     """Draws all pictures, or those that are named."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pictures", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench pictures", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as speed/threads")
     parser.add_argument("--folder", type=Path, default=DOCS, help="where to; docs")
     arguments = parser.parse_args()

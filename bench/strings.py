@@ -1,4 +1,4 @@
-"""``python -m bench.strings [--json FILE] [--rounds N] [--rows N]``: what strings cost.
+"""``python -m bench strings [--json FILE] [--rounds N] [--rows N]``: what strings cost.
 
 The numbers of a column of 20-byte strings, in turns with what pyarrow's ``dictionary_encode`` takes
 for the same column: the least that has to be done where strings become numbers. New strings, each
@@ -91,7 +91,7 @@ def measure(rounds: int, rows: int) -> list[Line]:
 
 def main() -> int:
     """Measures, prints the table, and writes the JSON file."""
-    parser = argparse.ArgumentParser(prog="python -m bench.strings", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench strings", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of each; 7")
     parser.add_argument(

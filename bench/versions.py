@@ -1,4 +1,4 @@
-"""``python -m bench.versions CHECKOUT``: this version against another one, round by round.
+"""``python -m bench versions CHECKOUT``: this version against another one, round by round.
 
 ``CHECKOUT`` is a directory with another version of the sources, built in an environment of its own
 (``CHECKOUT/.venv``). A process of each version prepares the same engines, and they measure in
@@ -64,7 +64,7 @@ SUBMITTED = "top-k, one by one"
 
 def main() -> int:
     """Measures both versions, prints the table; 1 if a line is slower than accepted."""
-    parser = argparse.ArgumentParser(prog="python -m bench.versions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench versions", description=__doc__)
     parser.add_argument("checkout", type=Path, help="the other version, built in its .venv")
     parser.add_argument("--rounds", type=int, default=21, help="measurements of each line")
     parser.add_argument("--only", action="append", metavar="NAME", help="lines that contain NAME")

@@ -56,27 +56,23 @@ FLAGS = [
     *([] if sysconfig.get_config_var("Py_DEBUG") else ["-Wno-missing-field-initializers"]),
 ]
 
+# What C calls in Python, for all engines: interpreted operators, hooks, and what compiled code does
+# not know; see specstream/interpreted/running.py, specstream/engine/hooks.py and answers.py.
+CALLED = """
+extern "Python" int64_t ss_python_interpreter(void *context, struct ss_run *run,
+                                              int32_t variant, int64_t first, int64_t last);
+extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);
+extern "Python" int64_t ss_python_answering(void *context, int64_t row,
+                                            const struct ss_firing *firing,
+                                            const struct ss_answer_word **answers);
+"""
+
+# All that Python sees; stub.py says it to mypy.
+INTERFACE = "".join(map(declarations, HEADERS)) + "#define SS_ABI ...\n" + CALLED
+FORECAST_INTERFACE = declarations("replay.h", "forecast")
+
 ffibuilder = cffi.FFI()
-for name in HEADERS:
-    ffibuilder.cdef(declarations(name))
-ffibuilder.cdef("#define SS_ABI ...")
-
-# The interpreted operators of all engines come in here; see specstream/interpreted/running.py.
-ffibuilder.cdef(
-    'extern "Python" int64_t ss_python_interpreter(void *context, struct ss_run *run, '
-    "int32_t variant, int64_t first, int64_t last);"
-)
-
-# The hooks of all engines come in here; see specstream/engine/hooks.py.
-ffibuilder.cdef(
-    'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
-)
-
-# What compiled code does not know; see specstream/engine/answers.py.
-ffibuilder.cdef(
-    'extern "Python" int64_t ss_python_answering(void *context, int64_t row, '
-    "const struct ss_firing *firing, const struct ss_answer_word **answers);"
-)
+ffibuilder.cdef(INTERFACE)
 
 ffibuilder.set_source(
     "specstream._native",
@@ -103,7 +99,7 @@ ffibuilder.set_source(
 FORECAST_FLAGS = [*FLAGS, "-U_FORTIFY_SOURCE", "-fvisibility=hidden"]
 # The sources that are not compiled for the machine; setup.py adds the runtime's, which are.
 forecast = cffi.FFI()
-forecast.cdef(declarations("replay.h", "forecast"))
+forecast.cdef(FORECAST_INTERFACE)
 forecast.set_source(
     "specstream._forecast",
     '#include "replay.h"\n',

@@ -1,4 +1,4 @@
-"""``python -m bench.chapter4 [NAME ...] [--quick] [--redraw] [--folder FOLDER] [--page FILE]``."""
+"""``python -m bench chapter4 [NAME ...] [--quick] [--redraw] [--folder FOLDER] [--page FILE]``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = Path("docs/speed/chapter4.md")
 
 def main() -> int:
     """Measures, draws, judges; 1: a shape did not appear."""
-    parser = argparse.ArgumentParser(prog="python -m bench.chapter4", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench chapter4", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="experiments; all if none is given"
     )

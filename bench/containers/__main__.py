@@ -1,4 +1,4 @@
-"""``python -m bench.containers [--json FILE] [--plot [FOLDER]] [--from FILE] [--quick]``."""
+"""``python -m bench containers [--json FILE] [--plot [FOLDER]] [--from FILE] [--quick]``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICTURES = {"speed": "containers", "skew": "containers-skew"}
 def main() -> int:
     """Measures, prints the tables, writes the files that were asked for."""
     parser = draws(
-        "python -m bench.containers",
+        "python -m bench containers",
         __doc__,
         FOLDER,
         f"draw it, and keep the data as JSON beside the pictures; {FOLDER}",

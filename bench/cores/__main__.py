@@ -1,4 +1,4 @@
-"""``python -m bench.cores [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
+"""``python -m bench cores [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
 
 The scheduler on more cores than there are. With ``--plot`` the page is written too: its tables and
 its sentences say what the data say.
@@ -37,7 +37,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...], Rows]] = {
 
 def main() -> int:
     """Runs all parts, prints what was seen, writes the files that were asked for."""
-    parser = pages_of("python -m bench.cores", __doc__, FOLDER, list(PARTS), "this part")
+    parser = pages_of("python -m bench cores", __doc__, FOLDER, list(PARTS), "this part")
     return page_command(parser, "cores", "all parts", _measured, _print, draw_cores, pages.page)
 
 

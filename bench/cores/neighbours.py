@@ -1,4 +1,4 @@
-"""``python -m bench.cores.neighbours``: events that read as nearest neighbours do, on more cores.
+"""``python -m bench neighbours``: events that read as nearest neighbours do, on more cores.
 
 An event looks at some buckets of 21 neighbouring words each (ten points and their number), of ten
 thousand, and writes four words in one of them. With the whole square of nine buckets that is what
@@ -112,7 +112,7 @@ HEAD = ("buckets", "beside", "threads", "speed", "horizon", "chunk", "reruns", "
 
 def main() -> int:
     """Runs the table, prints it, and writes the file that was asked for."""
-    parser = argparse.ArgumentParser("python -m bench.cores.neighbours", description=__doc__)
+    parser = argparse.ArgumentParser("python -m bench neighbours", description=__doc__)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what was seen")
     parser.add_argument("--quick", action="store_true", help="short; to see that it runs")
     arguments = parser.parse_args()

@@ -138,13 +138,13 @@ def page(data: Mapping[str, Any]) -> str:
         _summary(parts),
         *disturbed(data["machine"]),
         wrapped(
-            "`make cores` makes all of it and writes this page: tables, picture and sentences come "
-            "from what it has seen. There are no more than two cores to measure on. So the C code "
-            "of the runtime itself, unchanged, runs on a *virtual machine*: each thread has a core "
-            "and a clock of its own, and each access to memory, each lock and each wake-up moves "
-            "that clock by what it costs. The same run gives the same numbers each time. It is "
-            "compared with real threads where there can be any: asleep, as many as wanted, and "
-            "busy, as many as there are cores."
+            "`make bench-cores` makes all of it and writes this page: tables, picture and "
+            "sentences come from what it has seen. There are no more than two cores to measure on. "
+            "So the C code of the runtime itself, unchanged, runs on a *virtual machine*: each "
+            "thread has a core and a clock of its own, and each access to memory, each lock and "
+            "each wake-up moves that clock by what it costs. The same run gives the same numbers "
+            "each time. It is compared with real threads where there can be any: asleep, as many "
+            "as wanted, and busy, as many as there are cores."
         ),
         "![Speed by the number of cores beside the ideal, and shares of the cores' time running, "
         "committing and waiting](cores.png)",

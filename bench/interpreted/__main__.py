@@ -1,4 +1,4 @@
-"""``python -m bench.interpreted [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
+"""``python -m bench interpreted [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
 
 What an event and an access of an interpreted operator cost, and what several threads make of it.
 With ``--plot`` the page is written too: its tables and its sentences say what the data say.
@@ -44,7 +44,7 @@ TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], list[list[str]]]]]
 
 def main() -> int:
     """Measures, prints what was seen and expected, writes the files that were asked for."""
-    parser = pages_of("python -m bench.interpreted", __doc__, FOLDER, list(PARTS), "this part")
+    parser = pages_of("python -m bench interpreted", __doc__, FOLDER, list(PARTS), "this part")
     return page_command(
         parser, "interpreted", "all parts", _measured, _print, draw_interpreted, page
     )

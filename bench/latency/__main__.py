@@ -1,4 +1,4 @@
-"""``python -m bench.latency [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
+"""``python -m bench latency [--plot [FOLDER]] [--json FILE] [--quick] [--only PART]``.
 
 With ``--plot`` the page is written too: its tables and its sentences say what the data say.
 """
@@ -24,7 +24,7 @@ PARTS: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {"calls": calls, "lo
 
 def main() -> int:
     """Measures, prints what was seen and expected, writes the files that were asked for."""
-    parser = pages_of("python -m bench.latency", __doc__, FOLDER, list(PARTS), "this part")
+    parser = pages_of("python -m bench latency", __doc__, FOLDER, list(PARTS), "this part")
     return page_command(parser, "latency", "both parts", _measured, _print, draw_latency, page)
 
 

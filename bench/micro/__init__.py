@@ -1,1 +1,1 @@
-"""Costs of the primitives, one by one: ``python -m pytest bench --benchmark-only``."""
+"""Costs of the primitives, one by one: ``python -m bench micro``."""

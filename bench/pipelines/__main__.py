@@ -1,4 +1,4 @@
-"""``python -m bench.pipelines [--plot [FOLDER]] [--json FILE] [--quick] [--only PART] [--resume]``.
+"""``python -m bench pipelines [--plot [FOLDER]] [--json FILE] [--quick] [--only PART] [--resume]``.
 
 With ``--plot`` the page is written too: its tables and its sentences say what the data say.
 """
@@ -29,7 +29,7 @@ UNFINISHED = Path("build/bench-pipelines.json")
 
 def main() -> int:
     """Measures, prints what was expected and seen, writes the files that were asked for."""
-    parser = pages_of("python -m bench.pipelines", __doc__, FOLDER, list(all_parts()), "this part")
+    parser = pages_of("python -m bench pipelines", __doc__, FOLDER, list(all_parts()), "this part")
     parser.add_argument(
         "--resume",
         action="store_true",

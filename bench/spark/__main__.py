@@ -1,4 +1,4 @@
-"""``python -m bench.spark [--json FILE] [--plot [FILE]] [--quick] [--only NAME]``."""
+"""``python -m bench spark [--json FILE] [--plot [FILE]] [--quick] [--only NAME]``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARE_PARTS = ("conversion and order", "checkpoint")
 
 def main() -> int:
     """Measures, prints the tables, and writes the files that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench spark", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument(
         "--plot",

@@ -1,4 +1,4 @@
-"""``python -m bench.speed [--json FILE] [--plot [FILE]] [--from FILE] [--quick] [--only NAME]``."""
+"""``python -m bench speed [--json FILE] [--plot [FILE]] [--from FILE] [--quick] [--only NAME]``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PHASE_TARGET = 0.90
 def main() -> int:
     """Measures, prints the tables, and writes the files that were asked for."""
     parser = draws(
-        "python -m bench.speed",
+        "python -m bench speed",
         __doc__,
         PLOT,
         f"draw the table, and keep its data as JSON beside the picture; {PLOT} unless another PNG "

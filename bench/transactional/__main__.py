@@ -1,4 +1,4 @@
-"""``python -m bench.transactional [--plot [FOLDER]] [--json FILE] [--quick] [--only WORKLOAD]``.
+"""``python -m bench transactional [--plot [FOLDER]] [--json FILE] [--quick] [--only WORKLOAD]``.
 
 With ``--plot`` the page is written too: its tables and its sentences say what the data say.
 """
@@ -24,7 +24,7 @@ FOLDER = Path("docs/speed")
 
 def main() -> int:
     """Measures, prints what was seen and expected, writes the files that were asked for."""
-    parser = pages_of("python -m bench.transactional", __doc__, FOLDER, list(WORKLOADS), "this one")
+    parser = pages_of("python -m bench transactional", __doc__, FOLDER, list(WORKLOADS), "this one")
     return page_command(
         parser, "transactional", "all workloads", _measured, _print, draw_transactional, page
     )

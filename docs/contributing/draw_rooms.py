@@ -1,10 +1,11 @@
-"""Draws rooms.svg, and fills in what architecture.md lists of rooms and files.
+"""Draws rooms.svg, and fills in what files.md lists of rooms and files.
 
     python docs/contributing/draw_rooms.py            writes both
     python docs/contributing/draw_rooms.py --check    says what is not as it would be written
 
-The order of the rooms is the layer contract of pyproject.toml; what a file is about is the first
-sentence of the file. So picture and lists follow from what lint and readers see anyway.
+The order of the rooms is the layer contract of pyproject.toml, the way of a batch a paragraph of
+architecture.md, and what a file is about its own first sentence. So picture and lists follow from
+what lint and readers see anyway.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from xml.sax.saxutils import escape
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = HERE / "architecture.md"
+FILES = HERE / "files.md"
 PICTURE = HERE / "rooms.svg"
 PACKAGE = ROOT / "specstream"
 NATIVE = ROOT / "stm_native" / "src"
@@ -84,10 +86,10 @@ def list_of_runtime() -> str:
     return "\n".join(["| file | its idea |", "| --- | --- |", *rows, ""])
 
 
-def page() -> str:
-    """The page with its lists as they are to be."""
+def files() -> str:
+    """The page of all files with its lists as they are to be."""
     lists = {"rooms": list_of_rooms, "runtime": list_of_runtime}
-    return LISTED.sub(lambda found: found[1] + lists[found[2]]() + found[3], PAGE.read_text())
+    return LISTED.sub(lambda found: found[1] + lists[found[2]]() + found[3], FILES.read_text())
 
 
 def room_of(name: str, runtime: str) -> str:
@@ -108,8 +110,8 @@ def picture() -> str:
     """At the left the rooms from the top to the bottom, at the right the way of a batch."""
     tall, wide, stop = 34, 300, 46
     rows = [*layers(), ["_native (stm_native/src)"]]
-    files = way()
-    height = 70 + max(len(rows) * tall, len(files) * stop)
+    names = way()
+    height = 70 + max(len(rows) * tall, len(names) * stop)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" '
         'font-family="sans-serif" font-size="13">',
@@ -117,7 +119,7 @@ def picture() -> str:
         '<text x="20" y="28" font-weight="bold">Rooms: each uses only those below it</text>',
         '<text x="400" y="28" font-weight="bold">The way of a batch, coloured by room</text>',
     ]
-    met = list(dict.fromkeys(room_of(name, rows[-1][0]) for name in files))
+    met = list(dict.fromkeys(room_of(name, rows[-1][0]) for name in names))
     colours = dict(zip(met, FILLS, strict=False))
     for number, row in enumerate(rows):
         y = 45 + number * tall
@@ -125,7 +127,7 @@ def picture() -> str:
         for column, room in enumerate(row):
             x = 20 + column * part
             out.append(box(x, y, part - 6, tall - 6, room, colours.get(room, UNMET)))
-    for number, name in enumerate(files):
+    for number, name in enumerate(names):
         y = 45 + number * stop
         if number:
             out.append(f'<path d="M560 {y - 16} v13 m-4 -6 l4 6 l4 -6" fill="none" stroke="#333"/>')
@@ -135,7 +137,7 @@ def picture() -> str:
 
 def differences() -> list[str]:
     """What is not as it would be written."""
-    wrong = [PAGE.name] if page() != PAGE.read_text() else []
+    wrong = [FILES.name] if files() != FILES.read_text() else []
     if not PICTURE.exists() or picture() != PICTURE.read_text():
         wrong.append(PICTURE.name)
     return wrong
@@ -144,5 +146,5 @@ def differences() -> list[str]:
 if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(", ".join(differences()) or 0)
-    PAGE.write_text(page())
+    FILES.write_text(files())
     PICTURE.write_text(picture())

@@ -19,7 +19,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from specstream._native import ffi, lib
 from specstream.columns import compute as pc
 from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
+
+if TYPE_CHECKING:
+    from specstream._native import CData, Pointer, int64_t, ss_texts_p
 
 __all__ = ["StringTable", "check_text", "native_columns", "string_code", "string_codes"]
 
@@ -101,7 +104,8 @@ class StringTable:
             raise InputError(
                 f"string {text!r} has a lone surrogate, which no UTF-8 text has: replace it"
             ) from None
-        found, told = ffi.new("int64_t *"), ffi.new("struct ss_texts *")
+        found: Pointer[int64_t] = ffi.new("int64_t *")
+        told: ss_texts_p = ffi.new("struct ss_texts *")
         status = lib.ss_strings_add_one(self._table, octets, len(octets), found, told)
         if status != lib.SS_STRINGS_DONE:
             _refuse(status, told)
@@ -126,7 +130,7 @@ class StringTable:
         columns, _kept = native_columns(
             texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
         )
-        told = ffi.new("struct ss_texts *")
+        told: ss_texts_p = ffi.new("struct ss_texts *")
         status = lib.ss_strings_add(self._table, columns, len(columns), _words(codes), told)
         if status != lib.SS_STRINGS_DONE:
             _refuse(status, told)
@@ -165,7 +169,7 @@ class StringTable:
     def texts(self, codes: Numbers) -> pa.LargeStringArray:
         """The strings with those codes; null where no such string was met."""
         codes = np.ascontiguousarray(codes, np.int64)
-        texts = ffi.new("struct ss_texts *")
+        texts: ss_texts_p = ffi.new("struct ss_texts *")
         if not lib.ss_strings_texts(self._table, _words(codes), len(codes), texts):
             raise MemoryError("no memory for the texts of strings")
         return _array(texts)
@@ -212,7 +216,7 @@ class StringTable:
         does not know of is added meanwhile; None: these are all.
         """
         wanted = self.track_drops
-        codes = ffi.new("int64_t **")
+        codes: Pointer[Pointer[int64_t]] = ffi.new("int64_t **")
         with self._sweeping():
             lib.ss_strings_sweep_begin(self._table)
             self.epoch += 1
@@ -264,7 +268,7 @@ class StringTable:
 
     def since(self, number: int) -> pa.LargeStringArray:
         """The strings that have this number or a later one, in the order in which they were met."""
-        texts = ffi.new("struct ss_texts *")
+        texts: ss_texts_p = ffi.new("struct ss_texts *")
         if not lib.ss_strings_since(self._table, number, texts):
             raise MemoryError("no memory for the texts of strings")
         return _array(texts)
@@ -343,11 +347,11 @@ def _bytes(buffer: pa.Buffer | None) -> Any:
     return _NOTHING if buffer is None else ffi.cast("uint8_t *", buffer.address)
 
 
-def _array(texts: Any) -> pa.LargeStringArray:
+def _array(texts: ss_texts_p) -> pa.LargeStringArray:
     """Texts of C's, whose memory goes with the last that refers to it."""
     owner = ffi.gc(texts, lib.ss_texts_free)
 
-    def buffer(begin: Any, size: int) -> pa.Buffer | None:
+    def buffer(begin: CData, size: int) -> pa.Buffer | None:
         if begin == ffi.NULL:
             return None
         return pa.foreign_buffer(int(ffi.cast("uintptr_t", begin)), size, base=owner)
@@ -365,7 +369,7 @@ def _array(texts: Any) -> pa.LargeStringArray:
     )
 
 
-def _refuse(status: int, told: Any) -> NoReturn:
+def _refuse(status: int, told: ss_texts_p) -> NoReturn:
     if status == lib.SS_STRINGS_NO_MEMORY:
         raise MemoryError("no memory for the strings that are new")
     texts = _array(told).cast(pa.large_binary()).to_pylist()

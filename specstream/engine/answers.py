@@ -9,13 +9,16 @@ the answers: the state is written to by compiled code alone.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from specstream._native import ffi
 from specstream.engine.operator_errors import oracle_of_event, oracle_of_timer
 from specstream.engine.parts import Parts
+
+if TYPE_CHECKING:
+    from specstream._native import CData, Pointer, ss_answer_word_p, ss_firing_p
 
 __all__ = ["Answering"]
 
@@ -31,7 +34,7 @@ class Answering:
         """Has the C side call it."""
         parts.native.set_answering(ffi.new_handle(self))
 
-    def answers(self, row: int, firing: Any) -> Any:
+    def answers(self, row: int, firing: ss_firing_p) -> Any:
         """An array of ``struct ss_answer_word`` for the event in a row of the job, or a timer."""
         parts = self._parts()
         assert parts is not None
@@ -50,7 +53,7 @@ class Answering:
         return self._answers
 
 
-def _run_alone(parts: Parts, row: int, firing: Any) -> Any:
+def _run_alone(parts: Parts, row: int, firing: ss_firing_p) -> Any:
     if firing:
         return oracle_of_timer(parts, firing)
     locate = parts.flight.locate or parts.committed.pending.locate
@@ -59,7 +62,9 @@ def _run_alone(parts: Parts, row: int, firing: Any) -> Any:
 
 
 @ffi.def_extern(name="ss_python_answering", error=-1)
-def _python_answering(context: Any, row: int, firing: Any, answers: Any) -> int:
+def _python_answering(
+    context: CData, row: int, firing: ss_firing_p, answers: Pointer[ss_answer_word_p]
+) -> int:
     answering: Answering = ffi.from_handle(context)
     try:
         found = answering.answers(row, firing)

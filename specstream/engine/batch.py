@@ -63,10 +63,10 @@ class Batch:
         self._counted = parts.native.statistics()  # before what is not yet measured
         self._applied_before = int(self._counted.events)
         self._done = 0
-        self._job = int(parts.native.outcome().job)  # the last one that is counted
+        self._outcome = parts.native.outcome()  # of the last job that is counted
+        self._job = int(self._outcome.job)
         self._failed = False
         self._failure: BaseException | None = None  # tells of it
-        self._outcome: Any = None  # of that job
         self._tables: list[pa.Table] = []
         self._columns: Any = None  # of the stretch in flight; None: none is
         self._is_settled = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot
 from specstream.engine.sources import Late, Name
 from specstream.files.untrusted import Buffer
+
+if TYPE_CHECKING:
+    from specstream._native import ss_outcome
 
 __all__ = ["Durable"]
 
@@ -197,7 +200,7 @@ class Durable:
         self._out_of_order.advance_all(reached)
 
 
-def _failed_timer(outcome: Any) -> Any:
+def _failed_timer(outcome: ss_outcome) -> Any:
     """The timer that a job has ended or waits for, as it failed and nobody has heard of it; None:
     there is none, or it is still set. A part of the outcome, which the caller keeps."""
     if outcome is None or not outcome.timer_failed or not outcome.failed_timer.stamp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from specstream.declarations.schema import Schema
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
 from specstream.engine.sources import Name, Sources
+
+if TYPE_CHECKING:
+    from specstream._native import Pointer, uint64_t
 
 __all__ = ["ANSWER_BITS", "Changes", "EarlyAnswer", "EarlyResults", "Key"]
 
@@ -258,7 +261,7 @@ class EarlyResults:
         self._gathered, self._reset = [], False
         self._given += 1
 
-    def _taken(self, first: Any, count: int, sources: Sources) -> Numbers:
+    def _taken(self, first: Pointer[uint64_t], count: int, sources: Sources) -> Numbers:
         """Rows of the runtime's, copied; with numbers of the sources' names instead of ranks."""
         told = self._native.words(first, count, self._no_rows.shape[1])
         keys = zip(told[:, _SOURCE].tolist(), told[:, _ROW].tolist(), strict=True)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from specstream.engine.native import Native
+
+if TYPE_CHECKING:
+    from specstream._native import ss_early_figures
 
 __all__ = ["EarlyCount", "EarlyStatistics", "Leads"]
 
@@ -202,7 +205,7 @@ class EarlyCount:
             return self._latest
 
 
-def _sum(past: EarlyStatistics, job: Any, *, is_over: bool) -> EarlyStatistics:
+def _sum(past: EarlyStatistics, job: ss_early_figures, *, is_over: bool) -> EarlyStatistics:
     """With a job's ``struct ss_early_figures``; of one that is over nothing is applied any more."""
     return EarlyStatistics(
         transactions=0 if is_over else int(job.transactions),

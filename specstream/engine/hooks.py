@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
 from specstream.columns.python_values import event_values, row_tuples
@@ -18,6 +18,9 @@ from specstream.engine.committed import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.native import ABORT_REASONS, Native
 from specstream.operator.operator import Operator
+
+if TYPE_CHECKING:
+    from specstream._native import CData, ss_occasion_p
 
 __all__ = ["KINDS", "Abort", "Describer", "Hook", "Hooks", "Notification"]
 
@@ -64,7 +67,7 @@ class Describer:
         self._committed = committed
         self._flight = flight
 
-    def describe(self, occasion: Any) -> Notification:
+    def describe(self, occasion: ss_occasion_p) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
         locate = self._flight.locate or self._committed.pending.locate
         events, row, timestamp, source, sequence = locate(occasion.row)
@@ -92,7 +95,7 @@ class Hooks:
     """
 
     def __init__(
-        self, given: Mapping[str, Hook | None], describe: Callable[[Any], Notification]
+        self, given: Mapping[str, Hook | None], describe: Callable[[ss_occasion_p], Notification]
     ) -> None:
         for name, hook in given.items():
             if hook is not None:
@@ -132,7 +135,7 @@ class Hooks:
         if self.refusal is error:
             self.refusal = None
 
-    def call(self, occasion: Any) -> int:
+    def call(self, occasion: ss_occasion_p) -> int:
         """One call; gives an ``enum ss_answer``."""
         name = self._names[occasion.kind]
         try:
@@ -154,6 +157,6 @@ class Hooks:
 
 
 @ffi.def_extern(name="ss_python_hook", error=lib.SS_FAIL)
-def _python_hook(context: Any, occasion: Any) -> int:
+def _python_hook(context: CData, occasion: ss_occasion_p) -> int:
     hooks: Hooks = ffi.from_handle(context)
     return hooks.call(occasion)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from specstream.engine.native import memory_needed
 from specstream.engine.options import Options
@@ -10,10 +10,13 @@ from specstream.errors import ConfigurationError
 from specstream.predictors.checked import least_of
 from specstream.predictors.predictor import LONGEST_HORIZON, Predictor
 
+if TYPE_CHECKING:
+    from specstream._native import ss_config_p
+
 __all__ = ["fit"]
 
 
-def fit(config: Any, options: Options, predictor: Predictor) -> int:
+def fit(config: ss_config_p, options: Options, predictor: Predictor) -> int:
     """Keeps the predictor to horizons whose logs fit ``memory=``; gives the longest of them.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,30 @@ from specstream.compiler.backend.types import VARIANTS, Variant
 from specstream.declarations.containers import KEYED
 from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator
+
+if TYPE_CHECKING:
+    from specstream._native import (
+        Array,
+        CData,
+        Pointer,
+        ss_config_p,
+        ss_container,
+        ss_early_figures,
+        ss_early_told,
+        ss_engine_p,
+        ss_frontier_p,
+        ss_hook,
+        ss_hot_place,
+        ss_memory,
+        ss_occasion,
+        ss_operation_entry,
+        ss_outcome,
+        ss_recorder_p,
+        ss_region,
+        ss_segment_p,
+        ss_statistics,
+        uint64_t,
+    )
 
 __all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration", "memory_needed"]
 
@@ -52,7 +76,7 @@ ABORT_REASONS = {
 
 def configuration(
     operator: Operator, words: npt.NDArray[np.int64], **options: Any
-) -> tuple[Any, Any]:
+) -> tuple[ss_config_p, tuple[CData, CData]]:
     """A ``struct ss_config`` for an operator whose state is in ``words``; and what it points to.
 
     Args:
@@ -62,13 +86,13 @@ def configuration(
     """
     layout: Layout = operator.layout
     regions = layout.regions(options["record_shift"])
-    native_regions = ffi.new("struct ss_region[]", regions)
+    native_regions: Array[ss_region] = ffi.new("struct ss_region[]", regions)
     ranks = {field.name: rank for rank, field in enumerate(layout.all_timers, start=1)}
-    containers = ffi.new(
+    containers: Array[ss_container] = ffi.new(
         "struct ss_container[]",
         [_container(field) | {"rank": ranks.get(field.name, 0)} for field in layout.containers],
     )
-    config = ffi.new(
+    config: ss_config_p = ffi.new(
         "struct ss_config *",
         {
             "state": ffi.cast("uint64_t *", words.ctypes.data),
@@ -109,7 +133,7 @@ def _container(field: Field) -> dict[str, int]:
     }
 
 
-def memory_needed(config: Any, horizon: int, mode: int) -> Any:
+def memory_needed(config: ss_config_p, horizon: int, mode: int) -> ss_memory:
     """The ``struct ss_memory`` of an engine that is not there yet, for jobs with that horizon."""
     return lib.ss_memory_needed(config, horizon, mode)
 
@@ -125,10 +149,10 @@ class Native:
             before it has begun (interrupts.py).
     """
 
-    def __init__(self, config: Any, name: str) -> None:
+    def __init__(self, config: ss_config_p, name: str) -> None:
         self._name = name
         self.edition = 0
-        self.pointer = lib.ss_engine_new(config)
+        self.pointer: ss_engine_p = lib.ss_engine_new(config)
         self.threads = _NOBODY
         if self.pointer == ffi.NULL:
             raise MemoryError(f"engine of {name!r}: no memory or no threads to be had")
@@ -155,37 +179,39 @@ class Native:
         """Has the workers call this code for a variant of the operator."""
         lib.ss_engine_set_entry(self.pointer, VARIANTS[variant], ffi.cast("ss_entry", address))
 
-    def set_operation(self, number: int, field: Any, addresses: list[int]) -> None:
+    def set_operation(self, number: int, field: Field, addresses: list[int]) -> None:
         """Likewise for an operation on a boosted field, and for its inverse if it has one."""
+        entry: ss_operation_entry
+        inverse: list[ss_operation_entry]
         entry, *inverse = [ffi.cast("ss_operation_entry", address) for address in addresses]
         native = {"entry": entry, "first": field.offset, "words": field.words}
         if inverse:
             native["inverse"] = inverse[0]
         lib.ss_engine_set_operation(self.pointer, number, ffi.new("struct ss_boosted *", native))
 
-    def interpret(self, context: Any) -> None:
+    def interpret(self, context: CData) -> None:
         """Has the workers call Python, with ``context``, a handle, in place of machine code."""
         # Kept here, as in set_hook.
         self._interpreter = context
         lib.ss_engine_interpret(self.pointer, lib.ss_python_interpreter, context)
 
-    def interpret_vertices(self, context: Any) -> None:
+    def interpret_vertices(self, context: CData) -> None:
         """Has machine code call Python, likewise, where it comes to an interpreted vertex."""
         self._interpreter = context
         lib.ss_engine_interpret_vertices(self.pointer, lib.ss_python_interpreter, context)
 
-    def set_hook(self, kinds: int, function: Any, context: Any) -> None:
+    def set_hook(self, kinds: int, function: ss_hook, context: CData) -> None:
         """Has it call ``function`` with ``context``, a handle, at occasions of these kinds."""
         # Kept here, because a handle keeps its object: in the object it would be a circle.
         self._context = context
         lib.ss_engine_set_hook(self.pointer, kinds, function, context)
 
-    def set_answering(self, context: Any) -> None:
+    def set_answering(self, context: CData) -> None:
         """Has it ask Python, with ``context``, a handle, what compiled code does not know."""
         self._answering = context  # kept here, as in set_hook
         lib.ss_engine_set_answering(self.pointer, lib.ss_python_answering, context)
 
-    def record(self, recorder: Any) -> None:
+    def record(self, recorder: ss_recorder_p) -> None:
         """Has it note each run in a ``struct ss_recorder``, which the caller keeps alive."""
         lib.ss_engine_record(self.pointer, recorder)
 
@@ -224,31 +250,31 @@ class Native:
             if time.monotonic() >= deadline:
                 lib.ss_engine_kill(self.pointer)
 
-    def outcome(self) -> Any:
+    def outcome(self) -> ss_outcome:
         """The ``struct ss_outcome`` of the job, as it stands."""
         return lib.ss_engine_outcome(self.pointer)
 
     @staticmethod
-    def words(first: Any, count: int, width: int) -> npt.NDArray[np.int64]:
+    def words(first: Pointer[uint64_t], count: int, width: int) -> npt.NDArray[np.int64]:
         """A copy of rows of ``width`` words each."""
         buffer = ffi.buffer(first, count * width * 8) if count else b""
         return np.frombuffer(buffer, np.int64).reshape(-1, width).copy()
 
     @staticmethod
-    def rows(outcome: Any, width: int) -> npt.NDArray[np.int64]:
+    def rows(outcome: ss_outcome | ss_occasion, width: int) -> npt.NDArray[np.int64]:
         """A job's emitted rows, of ``width`` words each; valid until the next job."""
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
     @staticmethod
-    def firings(outcome: Any) -> list[tuple[int, int]]:
+    def firings(outcome: ss_outcome) -> list[tuple[int, int]]:
         """Number and time of the timers that have emitted rows, in order."""
         count = outcome.firing_count
         return [(one.number, one.time) for one in outcome.firings[0:count]] if count else []
 
     # ---- the open job ----
 
-    def submit(self, segment: Any) -> None:
+    def submit(self, segment: ss_segment_p) -> None:
         """Hands a ``struct ss_segment`` to the open job, and sets ``submitted`` in it.
 
         Raises:
@@ -259,7 +285,7 @@ class Native:
 
     def advance(self, frontier: tuple[int, int]) -> None:
         """Events of the open job below (timestamp, source) may commit."""
-        at = ffi.new(_FRONTIER)
+        at: ss_frontier_p = ffi.new(_FRONTIER)
         at.timestamp, at.source = frontier
         lib.ss_engine_advance(self.pointer, at[0])
 
@@ -297,15 +323,15 @@ class Native:
 
     # ---- early results ----
 
-    def confirm(self, segment: Any) -> None:
+    def confirm(self, segment: ss_segment_p) -> None:
         """The event of a tentative segment is as it is."""
         lib.ss_engine_confirm(self.pointer, segment)
 
-    def withdraw(self, segment: Any) -> None:
+    def withdraw(self, segment: ss_segment_p) -> None:
         """The event of a tentative segment never came."""
         lib.ss_engine_withdraw(self.pointer, segment)
 
-    def tell_early(self) -> Any:
+    def tell_early(self) -> ss_early_told:
         """With the turn: the ``struct ss_early_told`` of the open job."""
         return lib.ss_engine_tell_early(self.pointer)
 
@@ -317,7 +343,7 @@ class Native:
         """Waits until what was submitted is applied; whether it is."""
         return bool(lib.ss_engine_await_early(self.pointer, int(1e9 * seconds)))
 
-    def early_figures(self) -> Any:
+    def early_figures(self) -> ss_early_figures:
         """The ``struct ss_early_figures`` of the open job, as it stands."""
         return lib.ss_engine_early_figures(self.pointer)
 
@@ -345,7 +371,7 @@ class Native:
 
     # ---- the turn ----
 
-    def try_turn(self, held: Any) -> bool:
+    def try_turn(self, held: Pointer[bool]) -> bool:
         """Waits a little for the turn; ``held``, a ``bool *``, is set where it is taken.
 
         It is given back by ``release_turn``.
@@ -391,7 +417,7 @@ class Native:
 
     # ---- what it counts ----
 
-    def statistics(self) -> Any:
+    def statistics(self) -> ss_statistics:
         """The ``struct ss_statistics``, as it stands."""
         return lib.ss_engine_statistics(self.pointer)
 
@@ -399,13 +425,13 @@ class Native:
         """Waits so long at most for a plain run to count what it has done."""
         lib.ss_engine_ask(self.pointer, nanoseconds)
 
-    def hot_places(self) -> Iterator[Any]:
+    def hot_places(self) -> Iterator[ss_hot_place]:
         """Between two jobs: each ``struct ss_hot_place`` that the threads remember.
 
         One is valid until the next one is asked for.
         """
         room = len(self.threads) * _HOT_PLACES
-        found = ffi.new("struct ss_hot_place[]", room)
+        found: Array[ss_hot_place] = ffi.new("struct ss_hot_place[]", room)
         for at in range(min(lib.ss_engine_hot_places(self.pointer, found, room), room)):
             yield found[at]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from specstream.declarations.state import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 
+if TYPE_CHECKING:
+    from specstream._native import ss_outcome
+
 __all__ = [
     *("failed_event", "failed_timer", "failure_of", "timer_failure"),
     *("oracle_of_event", "oracle_of_timer"),
@@ -31,7 +34,7 @@ Kept = tuple[tuple[Failed, ...], Exception]
 
 
 def failure_of(
-    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+    parts: Parts, outcome: ss_outcome, events: Events, row: int, first: int, partial: Partial
 ) -> BaseException:
     """What made the event in ``row`` fail, as the runtime's outcome has it: to be raised.
 
@@ -52,7 +55,7 @@ def failure_of(
 
 
 def _compiled_failure(
-    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+    parts: Parts, outcome: ss_outcome, events: Events, row: int, first: int, partial: Partial
 ) -> BaseException:
     """What the event in ``row`` raises, from the user's own line.
 
@@ -89,7 +92,7 @@ def _compiled_failure(
 
 
 def _interpreted_failure(
-    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+    parts: Parts, outcome: ss_outcome, events: Events, row: int, first: int, partial: Partial
 ) -> BaseException:
     """What an interpreted operator has raised, or an interpreted vertex."""
     error = parts.code.error(_key_of_event(parts, outcome))
@@ -105,7 +108,7 @@ def _interpreted_failure(
     return error
 
 
-def _key_of_event(parts: Parts, outcome: Any) -> int | None:
+def _key_of_event(parts: Parts, outcome: ss_outcome) -> int | None:
     """By what it is known what an event has raised, see :meth:`InterpretedCode.error`."""
     return int(outcome.failed_row) if _is_early(parts) else None
 
@@ -135,7 +138,7 @@ def _interpreted_timer(parts: Parts, firing: Any) -> BaseException | None:
     return error
 
 
-def timer_failure(parts: Parts, outcome: Any, partial: Partial) -> BaseException:
+def timer_failure(parts: Parts, outcome: ss_outcome, partial: Partial) -> BaseException:
     """Likewise what made a timer fail that has fired."""
     failed = outcome.failed_timer
     field, key = _fired(parts, failed)
@@ -180,7 +183,9 @@ def timer_failure(parts: Parts, outcome: Any, partial: Partial) -> BaseException
     return error
 
 
-def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: int) -> Kept | None:
+def failed_event(
+    parts: Parts, outcome: ss_outcome, events: Events, row: int, first: int
+) -> Kept | None:
     """What is kept of the event in ``row``, which has failed, and what it raised.
 
     None: it did not fail because its function raises, and :func:`failure_of` says why.
@@ -200,7 +205,7 @@ def failed_event(parts: Parts, outcome: Any, events: Events, row: int, first: in
 
 
 def failed_timer(
-    parts: Parts, outcome: Any, times: pa.DataType, sources: pa.DataType
+    parts: Parts, outcome: ss_outcome, times: pa.DataType, sources: pa.DataType
 ) -> Kept | None:
     """Likewise of a timer that has fired; ``times`` and ``sources`` are the types of the events'
     keys."""

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,9 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.predictors.checked import longest_of, open_of
+
+if TYPE_CHECKING:
+    from specstream._native import ss_outcome
 
 __all__ = ["OutOfOrder"]
 
@@ -369,16 +372,16 @@ class OutOfOrder:
                 error.specstream_partial = given  # type: ignore[attr-defined]
             raise
 
-    def _as_given(self, outcome: Any) -> tuple[Any, Partial]:
+    def _as_given(self, outcome: ss_outcome) -> tuple[Any, Partial]:
         output, told = self._as_table(outcome)
         given = self._parts.operator.rows(output)
         return given, Partial(given, told.consumed)
 
-    def _as_table(self, outcome: Any) -> tuple[pa.Table, Partial]:
+    def _as_table(self, outcome: ss_outcome) -> tuple[pa.Table, Partial]:
         output = self._polled()
         return output, Partial(output, self._consumed(outcome))
 
-    def _as_tuples(self, outcome: Any) -> tuple[list[tuple[Any, ...]], Partial]:
+    def _as_tuples(self, outcome: ss_outcome) -> tuple[list[tuple[Any, ...]], Partial]:
         failed = self._has_to_tell or (outcome is not None and outcome.failed)
         consumed = self._consumed(outcome)
         if failed or self._parts.options.keys or self._committed.pending.held is not None:
@@ -709,7 +712,7 @@ class OutOfOrder:
                 return None, outcome
         return partial(self._wait, min(rest, WAIT_SECONDS)), None
 
-    def _go_on(self, outcome: Any) -> tuple[Any, bool]:
+    def _go_on(self, outcome: ss_outcome) -> tuple[Any, bool]:
         """An event was set aside that has kept those behind it from committing: takes their rows as
         well, for a while, so that who polls now and then does not fall behind.
 
@@ -726,7 +729,7 @@ class OutOfOrder:
                 return outcome, True
         return outcome, False
 
-    def _set_aside(self, outcome: Any) -> bool:
+    def _set_aside(self, outcome: ss_outcome) -> bool:
         """Sets the event or the timer aside that has failed, and has the job go on behind it;
         False: none has, or not because its function raises, or it is to be raised, perhaps as one
         too many.
@@ -819,7 +822,7 @@ class OutOfOrder:
         nothing = np.empty((0, self._emits.row_words), np.int64)
         return np.concatenate([nothing, *(rows for _, rows in self._taken)])
 
-    def _are_due(self, outcome: Any, settled: bool) -> bool:
+    def _are_due(self, outcome: ss_outcome, settled: bool) -> bool:
         """Whether timers are to fire at the frontier, or one has failed and nobody has heard."""
         return self._timers is not None and bool(outcome.timer_failed or not settled)
 
@@ -880,12 +883,12 @@ class OutOfOrder:
         output = rows_to_table(rows, self._emits, self._committed.strings, keys)
         return self._committed.pending.with_held(output)
 
-    def _consumed(self, outcome: Any) -> int:
+    def _consumed(self, outcome: ss_outcome) -> int:
         """Events that were applied and that no poll has told of."""
         return 0 if outcome is None else int(outcome.consumed - self._applied) + self._aside
 
     def _failure(
-        self, outcome: Any, told: Partial
+        self, outcome: ss_outcome, told: Partial
     ) -> tuple[BaseException | None, Callable[[], object] | None]:
         """One thing that keeps the events from going on, to be raised; and the step that has them
         go on, when that is certain. After the last they go on."""
@@ -909,7 +912,9 @@ class OutOfOrder:
             failure = MemoryError(f"engine of {self._parts.name!r}: no memory for more events")
         return failure, lambda: self._go_on_behind(failure, outcome)
 
-    def _go_on_behind(self, failure: BaseException, outcome: Any, *, by_hook: bool = False) -> None:
+    def _go_on_behind(
+        self, failure: BaseException, outcome: ss_outcome, *, by_hook: bool = False
+    ) -> None:
         """Somebody hears of what has failed. May be begun anew."""
         self._parts.hooks.forget(failure)
         if self._too_many is failure:
@@ -920,7 +925,7 @@ class OutOfOrder:
         if not by_hook or self._has_heard(outcome):
             self._parts.turn.taken(lambda: self._resume(outcome))
 
-    def _has_heard(self, outcome: Any) -> bool:
+    def _has_heard(self, outcome: ss_outcome) -> bool:
         """Whether the job waits for nothing but that somebody hears of hooks that have raised.
 
         A hook's thread may halt the job only when its error is taken already.

@@ -13,7 +13,7 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ from specstream.engine.tentative import TentativeEvents
 from specstream.engine.time_phases import TimePhases
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
+
+if TYPE_CHECKING:
+    from specstream._native import ss_segment_p
 
 __all__ = ["Before", "PendingEvents"]
 
@@ -382,8 +385,8 @@ class PendingEvents:
         segment.replaces = old
         return [segment]
 
-    def _native(self, pointers: Any, source: Source, count: int) -> Any:
-        native = ffi.new(_SEGMENT)
+    def _native(self, pointers: Any, source: Source, count: int) -> ss_segment_p:
+        native: ss_segment_p = ffi.new(_SEGMENT)
         native.columns = pointers
         native.first = self._rows
         native.last = self._rows + count

@@ -6,7 +6,7 @@ The C side refers to their columns until all of them are applied, so each segmen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from specstream.columns.events import ALL, Events
 from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source, Sources
+
+if TYPE_CHECKING:
+    from specstream._native import ss_segment_p
 
 __all__ = ["Block", "Segment", "SingleEvent", "TextsOfOne", "keys_of_segments", "shifted"]
 
@@ -37,7 +40,12 @@ class Segment:
     """
 
     def __init__(
-        self, first: int, source: Source, native: Any, kept: Any, events: Events | None = None
+        self,
+        first: int,
+        source: Source,
+        native: ss_segment_p,
+        kept: Any,
+        events: Events | None = None,
     ) -> None:
         self.first = first
         self.source = source
@@ -86,7 +94,9 @@ class Segment:
 
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""
-        self.native = self.kept = self._events = None
+        # Whoever asks for them looks first whether it is released.
+        self.native = None  # type: ignore[assignment]
+        self.kept = self._events = None
 
     @property
     def is_released(self) -> bool:
@@ -97,7 +107,9 @@ class Segment:
 class SingleEvent(Segment):
     """One event in a block that it shares with others; a table only where somebody asks for it."""
 
-    def __init__(self, first: int, source: Source, native: Any, block: Block, at: int) -> None:
+    def __init__(
+        self, first: int, source: Source, native: ss_segment_p, block: Block, at: int
+    ) -> None:
         super().__init__(first, source, native, block)
         self.at = at
 

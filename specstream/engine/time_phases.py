@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from specstream.declarations.schema import Schema
 from specstream.engine.segments import Segment, keys_of_segments, shifted
 from specstream.engine.sources import Source, Sources
 
+if TYPE_CHECKING:
+    from specstream._native import ss_segment_p
+
 __all__ = ["TimePhases"]
 
 _Times = npt.NDArray[np.int64]
@@ -39,7 +42,9 @@ _Open = tuple[Segment, _Times]
 class _Phases(Segment):
     """Some phases, and their times also when it is released: other threads may still ask."""
 
-    def __init__(self, first: int, source: Source, native: Any, kept: Any, phases: Events) -> None:
+    def __init__(
+        self, first: int, source: Source, native: ss_segment_p, kept: Any, phases: Events
+    ) -> None:
         super().__init__(first, source, native, kept, phases)
         self.times = phases.columns[0]
         self.since, self.until = int(self.times[0]), int(self.times[-1])
@@ -138,7 +143,7 @@ class TimePhases:
 
     def _segment(self, phases: Events, kept: list[_Taken]) -> _Phases:
         pointers = shifted(phases.columns, self._rows, phases.own)
-        native = ffi.new("struct ss_segment *")
+        native: ss_segment_p = ffi.new("struct ss_segment *")
         native.columns = pointers
         native.first = self._rows
         native.last = self._rows + phases.count

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from specstream._native import ffi
 from specstream.engine.flight import Flight
 from specstream.engine.lifetime import Lifetime
 from specstream.engine.native import Native
 from specstream.errors import EngineClosedError
+
+if TYPE_CHECKING:
+    from specstream._native import Pointer
 
 __all__ = ["Turn"]
 
@@ -31,7 +34,7 @@ class Turn:
     def taken(self, act: Callable[[], T]) -> T:
         """What ``act`` gives: nothing commits meanwhile; for who is inside the engine already."""
         # Set where the turn is taken: a signal handler may raise before we see what was returned.
-        held = ffi.new("bool *", False)
+        held: Pointer[bool] = ffi.new("bool *", False)
         try:
             while not self._native.try_turn(held):
                 self._lifetime.check_open()

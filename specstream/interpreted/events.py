@@ -78,7 +78,7 @@ class Drawing(OnlyRead):
         found: int = self.__ss_run__.sequence()
         return found
 
-    def __ss_key__(self, draw: int) -> tuple[int, ...]:
+    def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         return self.__ss_seed__, self.timestamp, self.source, self.sequence, int(draw)
 
     def random_bits(self, draw: int) -> int:

@@ -8,7 +8,7 @@ comes; so nothing here is shared between threads but the exception of the head.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
@@ -21,6 +21,9 @@ from specstream.interpreted.runtime import RunEnded, make_run
 from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
 from specstream.interpreted.vertices import Vertices
+
+if TYPE_CHECKING:
+    from specstream._native import CData, ss_run_p
 
 __all__ = ["Interpreter"]
 
@@ -89,7 +92,7 @@ class Interpreter:
         self._is_early = early
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> CData:
         """What the runtime gets for it; whoever asks for one keeps it alive."""
         return ffi.new_handle(self)
 
@@ -102,10 +105,10 @@ class Interpreter:
             self.errors.pop(key, None)
 
     @staticmethod
-    def _key(variant: int, pointer: Any, row: int) -> int:
+    def _key(variant: int, pointer: ss_run_p, row: int) -> int:
         return -1 - (pointer.first_sequence + row) if variant == lib.SS_TIMER else row
 
-    def range(self, pointer: Any, variant: int, first: int, last: int) -> int:
+    def range(self, pointer: ss_run_p, variant: int, first: int, last: int) -> int:
         """Runs events [first, last); gives the first that did not complete."""
         address = int(ffi.cast("uintptr_t", pointer))
         worker = self._workers.get(address)
@@ -138,7 +141,7 @@ class Interpreter:
                 return row if pointer.verdict != lib.SS_COMPLETED else row + 1
         return last
 
-    def broken(self, pointer: Any, first: int, error: BaseException) -> None:
+    def broken(self, pointer: ss_run_p, first: int, error: BaseException) -> None:
         """Something has failed before the first event, or in what wraps them."""
         pointer.verdict = lib.SS_RAISED
         pointer.event = first
@@ -147,7 +150,7 @@ class Interpreter:
 
 
 @ffi.def_extern(name="ss_python_interpreter", error=-1)
-def _python_interpreter(context: Any, run: Any, variant: int, first: int, last: int) -> int:
+def _python_interpreter(context: CData, run: ss_run_p, variant: int, first: int, last: int) -> int:
     interpreter: Interpreter | Vertices = ffi.from_handle(context)
     try:
         return interpreter.range(run, variant, first, last)

@@ -47,7 +47,7 @@ class _OfVertex(Drawing):
         found: int = self.__ss_run__.given(2, _INT)
         return found
 
-    def __ss_key__(self, draw: int) -> tuple[int, ...]:
+    def __ss_key__(self, draw: int) -> tuple[int, int, int, int, int]:
         seed = self.__ss_run__.given(3, _INT) % 2**64
         return seed, self.timestamp, self.source, self.sequence, int(draw)
 

@@ -9,7 +9,7 @@ that the vertices that Python runs are not run once more for that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
@@ -26,6 +26,9 @@ from specstream.interpreted.runtime import RunEnded, make_run
 from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
 from specstream.interpreted.vertex_events import make_vertex_event
+
+if TYPE_CHECKING:
+    from specstream._native import CData, ss_run_p
 
 __all__ = ["Calls", "Vertices"]
 
@@ -137,7 +140,7 @@ class Vertices:
         self._asked: int | None = None
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> CData:
         """What the runtime gets for it; whoever asks for one keeps it alive."""
         return ffi.new_handle(self)
 
@@ -160,11 +163,11 @@ class Vertices:
             self._errors.pop(key, None)
 
     @staticmethod
-    def _key(pointer: Any, in_timer: int) -> int:
+    def _key(pointer: ss_run_p, in_timer: int) -> int:
         row: int = pointer.event
         return -1 - (pointer.first_sequence + row) if in_timer else row
 
-    def range(self, pointer: Any, call: int, number: int, in_timer: int) -> int:
+    def range(self, pointer: ss_run_p, call: int, number: int, in_timer: int) -> int:
         """Runs a vertex, or is told that a compiled one has raised."""
         address = int(ffi.cast("uintptr_t", pointer))
         worker = self._workers.get(address)
@@ -179,27 +182,27 @@ class Vertices:
             self._call(worker.vertices[number], worker, pointer, call, in_timer)
         return 0
 
-    def broken(self, pointer: Any, first: int, error: BaseException) -> None:
+    def broken(self, pointer: ss_run_p, first: int, error: BaseException) -> None:
         """The wrappers have failed, and no vertex."""
         pointer.verdict = lib.SS_RAISED
         if not pointer.speculative:
             self.error = error
 
-    def _begin_phase(self, pointer: Any, in_timer: int) -> None:
+    def _begin_phase(self, pointer: ss_run_p, in_timer: int) -> None:
         """What the same phase has left behind, when it ran before, on other values."""
         if self._errors or self._calls:
             key = self._key(pointer, in_timer)
             self._errors.pop(key, None)
             self._calls.pop(key, None)
 
-    def _compiled_raised(self, worker: _Worker, pointer: Any, in_timer: int) -> None:
+    def _compiled_raised(self, worker: _Worker, pointer: ss_run_p, in_timer: int) -> None:
         if self._is_early:
             self._calls[self._key(pointer, in_timer)] = worker.calls
         if not pointer.speculative:
             self._calls[None], self.error = worker.calls, None
 
     def _call(
-        self, vertex: _Vertex, worker: _Worker, pointer: Any, call: int, in_timer: int
+        self, vertex: _Vertex, worker: _Worker, pointer: ss_run_p, call: int, in_timer: int
     ) -> None:
         run = worker.run
         vertex.rows = []

@@ -12,11 +12,14 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specstream.compiler.frontend.program import Program, Written
 from specstream.declarations.state import Field, Layout
 from specstream.profiling.container_parts import container_of
+
+if TYPE_CHECKING:
+    from specstream._native import ss_hot_place
 
 __all__ = [
     *("HotPlace", "HotWord", "Line", "conflicts_by_vertex", "hot_places", "hot_words"),
@@ -103,7 +106,7 @@ class HotWord:
         )
 
 
-def hot_places(remembered: Iterable[Any]) -> tuple[HotPlace, ...]:
+def hot_places(remembered: Iterable[ss_hot_place]) -> tuple[HotPlace, ...]:
     """What the runtime remembers, ``struct ss_hot_place``s; the counts of all threads together."""
     counted: Counter[tuple[int, int, int]] = Counter()
     for one in remembered:

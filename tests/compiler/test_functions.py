@@ -408,14 +408,14 @@ def test_sqrt_of_squares_next_to_each_other() -> None:
 # ---- random draws ----
 
 
-def drawn(kind: str, count: int, *bounds: int) -> list[Any]:
+def drawn(kind: str, count: int, low: int = 0, high: int = 0) -> list[Any]:
     values = []
     for sequence in range(count):
         if kind == "normal":
             values.append(lib.ss_random_normal(11, sequence, 0, sequence, 0))
             continue
         result = ffi.new("int64_t *")
-        assert lib.ss_random_integer(11, sequence, 0, sequence, 0, *bounds, result) == 0
+        assert lib.ss_random_integer(11, sequence, 0, sequence, 0, low, high, result) == 0
         values.append(result[0])
     return values
 

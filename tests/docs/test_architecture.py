@@ -1,4 +1,4 @@
-"""The architecture page says what the sources say: rooms, their order, the way of a batch."""
+"""Architecture and the list of files say what the sources say: rooms, order, the way of a batch."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "specstream"
 MOST_FILES = 12
+WORDS = 3000
 NATIVE = ("src", "include")
 
 
@@ -121,16 +122,25 @@ def test_the_way_of_a_batch_is_short_and_goes_from_caller_to_callee(rooms: Any) 
         before.append(name)
 
 
-def test_all_files_that_the_page_names_exist(rooms: Any) -> None:
-    page = (ROOT / "docs" / "contributing" / "architecture.md").read_text()
+def test_the_lists_are_on_a_page_of_their_own(rooms: Any) -> None:
+    """So that the architecture can be read in ten minutes."""
+    page, files = rooms.PAGE.read_text(), rooms.FILES.read_text()
+    assert not rooms.LISTED.search(page)
+    assert len(rooms.LISTED.findall(files)) == 2
+    assert len(page.split()) < WORDS
+
+
+@pytest.mark.parametrize("name", ["architecture", "files"])
+def test_all_files_that_the_pages_name_exist(rooms: Any, name: str) -> None:
+    page = (ROOT / "docs" / "contributing" / f"{name}.md").read_text()
     known = {path.name for path in PACKAGE.rglob("*.py")}
-    for name in set(rooms.FILE.findall(page)) | set(re.findall(r"`([a-z_/]+\.py)`", page)):
-        if name.endswith((".c", ".h")):
+    for file in set(rooms.FILE.findall(page)) | set(re.findall(r"`([a-z_/]+\.py)`", page)):
+        if file.endswith((".c", ".h")):
             found = any(
-                (ROOT / "stm_native" / part / name).is_file() for part in ("src", "include")
+                (ROOT / "stm_native" / part / file).is_file() for part in ("src", "include")
             )
-        elif "/" in name:
-            found = (PACKAGE / name).is_file() or (ROOT / name).is_file()
+        elif "/" in file:
+            found = (PACKAGE / file).is_file() or (ROOT / file).is_file()
         else:
-            found = name in known
-        assert found, name
+            found = file in known
+        assert found, file

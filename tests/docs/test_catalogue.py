@@ -62,7 +62,7 @@ def test_it_has_every_extra() -> None:
 
 
 def test_its_part_about_operators_is_that_of_their_docstrings() -> None:
-    assert page.page(CAPTIONS) == CATALOGUE, "run: python -m bench.catalogue"
+    assert page.page(CAPTIONS) == CATALOGUE, "run: python -m bench catalogue"
 
 
 def test_all_operators_and_windows_are_found_by_what_is_wanted() -> None:

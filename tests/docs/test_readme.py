@@ -33,9 +33,19 @@ def test_the_quickstart_prints_what_it_says(tmp_path: Path) -> None:
     assert run.stdout
 
 
-def test_the_two_commands_come_first() -> None:
-    text = README.read_text()
-    assert text.index("make demo") < text.index("make test") < text.index("## ")
+def test_what_it_is_comes_first_and_then_the_two_commands() -> None:
+    what, quickstart = README.read_text().split("## Quickstart")
+    assert "import specstream" in what
+    assert "make " not in what
+    commands = re.findall(r"```sh\n(.*?)```", quickstart, re.DOTALL)[0].splitlines()
+    assert [line.split("#")[0].strip() for line in commands] == ["make demo", "make test"]
+
+
+def test_what_it_is_takes_a_page() -> None:
+    what = README.read_text().split("## Quickstart")[0]
+    prose = re.sub(r"```python.*?```", "", what, flags=re.DOTALL)
+    assert len(prose.splitlines()) < 35
+    assert prose.index("**The problem.**") < prose.index("**For whom.**")
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])

@@ -110,9 +110,9 @@ def sides(plain: float, speculative: float) -> Cost:
 def updates(work: float, words: int, hot: float = 0.0, varied: bool = False) -> Cost:
     """Two threads whose events work so many seconds, update so many words, and some a common one.
 
-    The figures are near those that ``make speed`` measures. A transaction costs 250 ns beside its
-    events, a logged word 8 ns and more of the head. Where durations vary, a short reach leaves a
-    thread idle. Hot transactions conflict the more, the more of them there are, and are then run
+    The figures are near those that ``make bench-speed`` measures. A transaction costs 250 ns beside
+    its events, a logged word 8 ns and more of the head. Where durations vary, a short reach leaves
+    a thread idle. Hot transactions conflict the more, the more of them there are, and are then run
     once more while the other thread can do little else; but two that alternate, one transaction
     ahead and of one event each, fall into step and hardly meet.
     """

@@ -50,8 +50,8 @@ class Row:
 class Event(Row):
     def __init__(self, values: dict[str, Any], key: Any, changed: Any, known: Any) -> None:
         super().__init__(values)
-        self._key, self._changed, self._known = key, changed, known
-        _, self.timestamp, self.source, self.sequence = key
+        self._changed, self._known = changed, known
+        self._seed, self.timestamp, self.source, self.sequence = key
 
     def changed(self, name: str) -> bool:
         return name in self._changed
@@ -59,12 +59,15 @@ class Event(Row):
     def known(self, name: str) -> bool:
         return name in self._known
 
+    def _key_of(self, draw: int) -> tuple[int, int, int, int, int]:
+        return self._seed, self.timestamp, self.source, self.sequence, draw
+
     def random(self, draw: int) -> float:
-        return (int(lib.ss_random_bits(*self._key, draw)) >> 11) * 2.0**-53
+        return (int(lib.ss_random_bits(*self._key_of(draw))) >> 11) * 2.0**-53
 
     def integer(self, low: int, high: int, draw: int) -> int:
         drawn = ffi.new("int64_t *")
-        assert not lib.ss_random_integer(*self._key, draw, low, high, drawn)
+        assert not lib.ss_random_integer(*self._key_of(draw), low, high, drawn)
         return int(drawn[0])
 
 

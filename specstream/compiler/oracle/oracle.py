@@ -265,11 +265,9 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def _key(self, draw: int) -> tuple[int, ...]:
-        return (
-            *(self._seed, int(self.timestamp), int(self.source), int(self.sequence)),
-            int(draw),
-        )
+    def _key(self, draw: int) -> tuple[int, int, int, int, int]:
+        key = int(self.timestamp), int(self.source), int(self.sequence)
+        return self._seed, *key, int(draw)
 
     def random_bits(self, draw: int) -> Uint64:
         return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))

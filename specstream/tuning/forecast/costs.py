@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from specstream._native import ffi, lib
 from specstream.declarations.options import number
+
+if TYPE_CHECKING:
+    from specstream._native import ss_transfer_p
 
 __all__ = ["Costs", "measured_costs"]
 
@@ -59,7 +63,7 @@ class Costs:
 
 def measured_costs() -> Costs:
     """With lines that take as long as between two cores here, where there are two."""
-    found = ffi.new("struct ss_transfer *")
+    found: ss_transfer_p = ffi.new("struct ss_transfer *")
     if not lib.ss_measure_transfer(found):
         return Costs()
     latency = float(found.latency)

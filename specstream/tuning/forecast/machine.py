@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import integer, one_of
 from specstream.errors import InputError, SpecstreamError
 from specstream.tuning.forecast.costs import Costs
 from specstream.tuning.forecast.trace import Trace
+
+if TYPE_CHECKING:
+    from specstream._forecast import replay_load_p
+    from specstream._native import CData
 
 __all__ = ["Outcome", "replay"]
 
@@ -101,10 +105,11 @@ def replay(
     nanoseconds = astuple(Costs() if costs is None else costs)
     picoseconds = ffi.new("int64_t[]", [round(1000 * cost) for cost in nanoseconds])
 
-    def array(kind: str, of: Any) -> Any:
-        return ffi.cast(f"{kind} *", of.ctypes.data)
+    def array(kind: str, of: Any) -> CData:
+        pointer: CData = ffi.cast(f"{kind} *", of.ctypes.data)
+        return pointer
 
-    load = ffi.new(
+    load: replay_load_p = ffi.new(
         "struct replay_load *",
         {
             "threads": threads,

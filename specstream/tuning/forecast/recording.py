@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from specstream.declarations.limits import Limits
 from specstream.engine.engine import Engine
 from specstream.operator.operator import Operator
 from specstream.tuning.forecast.events import Access, Event
+
+if TYPE_CHECKING:
+    from specstream._native import ss_recorder_p
 
 __all__ = ["Recording", "record", "under_eager"]
 
@@ -173,7 +176,7 @@ def _run(
     most = 2 * batch.num_rows + 1
     records = np.zeros(most, _RECORD)
     entries = np.zeros(most_entries, _ENTRY)
-    recorder = ffi.new("struct ss_recorder *")
+    recorder: ss_recorder_p = ffi.new("struct ss_recorder *")
     recorder.records = ffi.cast("struct ss_record *", records.ctypes.data)
     recorder.record_capacity = most
     if most_entries:  # otherwise they are counted only, which takes no time
