@@ -46,6 +46,7 @@ __all__ = [
     "Meaning",
     "Rules",
     "also",
+    "but_of",
     "called",
     "lower_by_rules",
     "meaning_of",
@@ -241,6 +242,15 @@ def called(function: Any) -> Callable[[Any, Sequence[types.Type]], Meaning]:
         return result, given, code
 
     return rule
+
+
+def but_of(kind: type[types.Type], rule: Rule) -> Rule:
+    """A rule about whatever can be gone through, its second argument, but one kind of it."""
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        return None if isinstance(args[1], kind) else rule(typing_context, args)
+
+    return asked
 
 
 def resolved_call(

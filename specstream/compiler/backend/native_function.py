@@ -48,13 +48,18 @@ class Native:
     Outside compiled code the oracle's counterpart does its work.
 
     Attributes:
-        others: what it means for others than scalars.
+        rules: what it means for others than scalars; at most one is about given arguments.
     """
 
     def __init__(self, name: str, rule: Rule, write: Writer) -> None:
         self.name = name
-        self.others: Rules = []
+        self.rules: Rules = []
         _register(self, rule, write)
+
+    def rule(self, rule: Any) -> Any:
+        """Adds a rule about others than scalars; a decorator."""
+        self.rules.append(rule)
+        return rule
 
     def __call__(self, *arguments: Any) -> Any:
         raise TypeError(f"{self.name} exists in compiled operators only; see compiler.numbers")
@@ -74,14 +79,14 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
                 raise refuse(f"{function.name} takes no keyword arguments; pass them by position")
             if not _are_plain(args) and function.name in _IN_PLACE:
                 refuse_frozen(args[0])
-            found = None if _are_plain(args) else meaning_of(function.others, self.context, args)
+            found = None if _are_plain(args) else meaning_of(function.rules, self.context, args)
             if found is not None:
                 return signature(found[0], *found[1])
             try:
                 result, kinds = rule(args if _are_plain(args) else all_present(args))
             except TypingError:
                 if any(isinstance(one, types.Optional) for one in args) and meaning_of(
-                    function.others, self.context, all_present(args)
+                    function.rules, self.context, all_present(args)
                 ):
                     written = _SYMBOLS.get(function.name, function.name)
                     raise absent(f"{written} takes") from None
@@ -97,9 +102,9 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
 
     def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
         if not _are_plain(sig.args) and meaning_of(
-            function.others, context.typing_context, sig.args
+            function.rules, context.typing_context, sig.args
         ):
-            return lower_by_rules(function.others, context, builder, sig, args)
+            return lower_by_rules(function.rules, context, builder, sig, args)
         if any(map(may_be_none, sig.args)):
             _, names = rule(all_present(sig.args))
             args = [

@@ -46,6 +46,9 @@ _ADDING = {
     for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
 }
 
+# What these do with what may be None, none_rules.py says.
+_NONE_APART = (arithmetic.eq, arithmetic.ne, NUMPY["clip"])
+
 
 def made_type(view: ViewType, kind: str, ndim: int) -> ViewType:
     """The type of an array in the arena, made of another one."""
@@ -184,7 +187,7 @@ def _elementwise(function: Native) -> Any:
 
         return made, taken, code
 
-    return of_values(rule)
+    return rule if function in _NONE_APART else of_values(rule)
 
 
 def _in_place(function: Native, operation: Native) -> Any:
@@ -223,9 +226,9 @@ def _no_truth(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
 
 
 for _node, _function in arithmetic.OPERATORS.items():
-    _function.others.append(_no_truth if _node is ast.Not else _elementwise(_function))
+    _function.rule(_no_truth if _node is ast.Not else _elementwise(_function))
 for _step, _function in arithmetic.IN_PLACE.items():
-    _function.others.append(_in_place(_function, arithmetic.OPERATORS[_step]))
+    _function.rule(_in_place(_function, arithmetic.OPERATORS[_step]))
 for _function in {*NUMPY.values(), conversions.abs_} - set(conversions.NUMPY.values()):
     if isinstance(_function, Native) and not _function.name.startswith("as_"):
-        _function.others.append(_elementwise(_function))
+        _function.rule(_elementwise(_function))

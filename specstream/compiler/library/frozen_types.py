@@ -425,5 +425,5 @@ def _record_equality(function: Any) -> Any:
     return rule
 
 
-eq.others.append(_record_equality(eq))
-ne.others.append(_record_equality(ne))
+eq.rule(_record_equality(eq))
+ne.rule(_record_equality(ne))

@@ -17,6 +17,7 @@ from specstream.compiler.backend.core_function import (
     Core,
     Meaning,
     also,
+    but_of,
     called,
     of_held,
     of_values,
@@ -290,7 +291,7 @@ def _collected(run: Any, values: Any) -> Any:
 
 
 _COLLECT = called(compiled(_collected))
-list_from.rule(_COLLECT)
+list_from.rule(but_of(ListType, _COLLECT))
 
 as_list = Core("as_list", "write list(x) of what a loop goes over")
 
@@ -410,14 +411,14 @@ def _comparing(function: Native, relation: int) -> Any:
     return rule
 
 
-arithmetic.add.others.append(_add)
-arithmetic.iadd.others.append(_add_in_place)
-arithmetic.mul.others.append(_repeating(False))
-arithmetic.imul.others.append(_repeating(True))
-arithmetic.not_.others.append(truth(ListType, _meaning, True))
-conversions.bool_.others.append(truth(ListType, _meaning, False))
+arithmetic.add.rule(_add)
+arithmetic.iadd.rule(_add_in_place)
+arithmetic.mul.rule(_repeating(False))
+arithmetic.imul.rule(_repeating(True))
+arithmetic.not_.rule(truth(ListType, _meaning, True))
+conversions.bool_.rule(truth(ListType, _meaning, False))
 for _function, _relation in _RELATIONS.items():
-    _function.others.append(_comparing(_function, _relation))
+    _function.rule(_comparing(_function, _relation))
 also(bool, truth(ListType, _meaning, False), ListType)
 
 

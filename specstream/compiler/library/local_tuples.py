@@ -14,7 +14,9 @@ from numba.core import types
 from specstream.compiler.backend.core_function import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.instructions import BIT, I64, Value
 from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.backend.local_types import LocalType
 from specstream.compiler.backend.native_function import Native
+from specstream.compiler.backend.none_types import present
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library import arithmetic, conversions
@@ -112,7 +114,7 @@ for _function, _compare in (
     (arithmetic.ge, operator.ge),
 ):
     _only_equal = _compare in (operator.eq, operator.ne)
-    _function.others.append(_comparing(_function, _compare, _only_equal))
+    _function.rule(_comparing(_function, _compare, _only_equal))
 
 
 def _add(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -135,6 +137,8 @@ def _add(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 def _multiply(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if len(args) != 2 or not any(isinstance(one, types.BaseTuple) for one in args):
         return None
+    if any(isinstance(present(one), LocalType) for one in args):
+        return None  # a list is what is multiplied, then
     at = 0 if isinstance(args[0], types.BaseTuple) else 1
     of, times = args[at], args[1 - at]
     if not isinstance(times, types.IntegerLiteral):
@@ -165,12 +169,12 @@ def _truth(negated: bool) -> Any:
     return rule
 
 
-arithmetic.add.others.append(_add)
-arithmetic.iadd.others.append(_add)
-arithmetic.mul.others.append(_multiply)
-arithmetic.imul.others.append(_multiply)
-arithmetic.not_.others.append(_truth(True))
-conversions.bool_.others.append(_truth(False))
+arithmetic.add.rule(_add)
+arithmetic.iadd.rule(_add)
+arithmetic.mul.rule(_multiply)
+arithmetic.imul.rule(_multiply)
+arithmetic.not_.rule(_truth(True))
+conversions.bool_.rule(_truth(False))
 
 
 def _contains(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:

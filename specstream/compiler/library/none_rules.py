@@ -82,7 +82,7 @@ def _no_bound(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
     return None
 
 
-NUMPY["clip"].others.insert(0, _no_bound)
+NUMPY["clip"].rule(_no_bound)
 
 
 def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -105,9 +105,9 @@ def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | 
     return types.int64, [bound, types.int64], code
 
 
-slice_bound.others.append(_bound_or_end)
-eq.others.insert(0, _equality(eq))
-ne.others.insert(0, _equality(ne))
+slice_bound.rule(_bound_or_end)
+eq.rule(_equality(eq))
+ne.rule(_equality(ne))
 
 
 def _write_truth(context: Any, builder: Any, of: types.Type, value: Value) -> Value:
@@ -140,8 +140,8 @@ def _truth(negated: bool) -> Any:
     return rule
 
 
-not_.others.insert(0, _truth(True))
-bool_.others.insert(0, _truth(False))
+not_.rule(_truth(True))
+bool_.rule(_truth(False))
 
 
 @infer_global(bool)

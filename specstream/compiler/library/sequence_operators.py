@@ -26,10 +26,11 @@ from specstream.compiler.backend.core_function import (
 )
 from specstream.compiler.backend.instructions import BIT, Value, raise_error
 from specstream.compiler.backend.kinds import scalar_kind
-from specstream.compiler.backend.local_types import ListType
+from specstream.compiler.backend.local_types import ListType, LocalType
+from specstream.compiler.backend.none_types import may_be_none, present
 from specstream.compiler.backend.pipeline import compiled
 from specstream.compiler.backend.polling import poll_for
-from specstream.compiler.backend.types import RunType
+from specstream.compiler.backend.types import RecordType, RunType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods, conversions
 from specstream.compiler.library.arithmetic import add, eq, gt, lt, mul
@@ -123,7 +124,7 @@ _REPEAT_IN_PLACE = called(compiled(_repeated_in_place, apart=True))
 
 def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of = args[0]
-    if not isinstance(of, SequenceType):
+    if not isinstance(of, SequenceType) or _is_of_an_event(args[1]):
         return None
     if not isinstance(of, ListField):
         name, kind = f"state.{of.field.name}", of.container.kind.replace("_", " ")
@@ -132,6 +133,11 @@ def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | No
             way_out = f"{name}.extend(list({name}) * (n - 1)), where n is 1 or more"
         raise refuse(f"*= does not go with a {kind} of the state, {name}; write {way_out}")
     return _REPEAT_IN_PLACE(context, args)
+
+
+def _is_of_an_event(of: types.Type) -> bool:
+    """Whether a list or tuple of the event's own is what is multiplied, as its rule says."""
+    return isinstance(present(of), LocalType | types.BaseTuple)
 
 
 def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> Any:
@@ -143,6 +149,8 @@ def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> An
         at = 0 if isinstance(args[0], SequenceType) else 1
         of, other = args[at], args[1 - at]
         assert isinstance(of, SequenceType)
+        if others is None and _is_of_an_event(other):
+            return None
         fits = others is None or isinstance(other, ListType | ListField)
         if not isinstance(of, ListField) or not fits:
             shown = types.unliteral(other)
@@ -155,12 +163,12 @@ def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> An
     return rule
 
 
-arithmetic.iadd.others.append(_add_in_place)
-arithmetic.imul.others.append(_multiply_in_place)
-arithmetic.add.others.append(_new_list("+", _JOINED, ListType))
-arithmetic.mul.others.append(_new_list("*", _REPEATED, None))
-arithmetic.not_.others.append(truth(SequenceType, _meaning, True))
-conversions.bool_.others.append(truth(SequenceType, _meaning, False))
+arithmetic.iadd.rule(_add_in_place)
+arithmetic.imul.rule(_multiply_in_place)
+arithmetic.add.rule(_new_list("+", _JOINED, ListType))
+arithmetic.mul.rule(_new_list("*", _REPEATED, None))
+arithmetic.not_.rule(truth(SequenceType, _meaning, True))
+conversions.bool_.rule(truth(SequenceType, _meaning, False))
 also(bool, truth(SequenceType, _meaning, False), SequenceType)
 
 
@@ -181,6 +189,8 @@ def _comparison(function: Any, is_equality: bool) -> Any:
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 2 or not any(isinstance(one, SequenceType) for one in args):
             return None
+        if is_equality and any(may_be_none(one) or isinstance(one, RecordType) for one in args):
+            return None
         lists = all(isinstance(one, ListType | ListField) for one in args)
         if not lists and not all(isinstance(one, DequeField) for one in args):
             left, right = map(types.unliteral, args)
@@ -194,7 +204,7 @@ for _function in (
     *(arithmetic.eq, arithmetic.ne),
     *(arithmetic.lt, arithmetic.le, arithmetic.gt, arithmetic.ge),
 ):
-    _function.others.append(_comparison(_function, _function in (arithmetic.eq, arithmetic.ne)))
+    _function.rule(_comparison(_function, _function in (arithmetic.eq, arithmetic.ne)))
 
 
 def _found(values, value):
@@ -264,8 +274,8 @@ def _of_lists(rule: Rule) -> Rule:
     return asked
 
 
-for _core in (*array_methods.MATH.values(), *array_methods.NUMPY.values()):
-    _core.rules.append(_of_lists(functools.partial(meaning_of, list(_core.rules))))
+for _core in {*array_methods.MATH.values(), *array_methods.NUMPY.values()}:
+    _core.rule(_of_lists(functools.partial(meaning_of, list(_core.rules))))
 SET_ITEM.append(_of_lists(assigned))
 
 # ---- builtins ----

@@ -177,8 +177,8 @@ for _operation, _operators, _name in (
     (lib.SS_SET_DIFFERENCE, (arithmetic.sub, arithmetic.isub, "-"), "difference"),
     (lib.SS_SET_SYMMETRIC, (arithmetic.xor, arithmetic.ixor, "^"), "symmetric_difference"),
 ):
-    _operators[0].others.append(_combined(_operation, _operators[2]))
-    _operators[1].others.append(_changed(_operation, f"{_operators[2]}="))
+    _operators[0].rule(_combined(_operation, _operators[2]))
+    _operators[1].rule(_changed(_operation, f"{_operators[2]}="))
     _new, _change = _combined(_operation, _name), _changed(_operation, _name, is_method=True)
     if METHODS["set", _name].most is None:
         _new, _change = _of_several(_new, False), _of_several(_change, True)
@@ -229,12 +229,12 @@ def _not(write: Any) -> Any:
     return lambda table, args: table.builder.not_(write(table, args))
 
 
-arithmetic.eq.others.append(_asked(_equal, "==", True))
-arithmetic.ne.others.append(_asked(_not(_equal), "!=", True))
-arithmetic.le.others.append(_asked(_within, "<=", False))
-arithmetic.ge.others.append(_asked(_swapped(_within), ">=", False))
-arithmetic.lt.others.append(_asked(_smaller, "<", False))
-arithmetic.gt.others.append(_asked(_swapped(_smaller), ">", False))
+arithmetic.eq.rule(_asked(_equal, "==", True))
+arithmetic.ne.rule(_asked(_not(_equal), "!=", True))
+arithmetic.le.rule(_asked(_within, "<=", False))
+arithmetic.ge.rule(_asked(_swapped(_within), ">=", False))
+arithmetic.lt.rule(_asked(_smaller, "<", False))
+arithmetic.gt.rule(_asked(_swapped(_smaller), ">", False))
 method("issubset").rule(_asked(_within, "issubset", False))
 method("issuperset").rule(_asked(_swapped(_within), "issuperset", False))
 method("isdisjoint").rule(

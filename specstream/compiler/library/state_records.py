@@ -619,8 +619,8 @@ def _truth(negated: bool) -> Any:
 
 
 also(bool, _truth(False), RecordType)
-arithmetic.not_.others.append(_truth(True))
-conversions.bool_.others.append(_truth(False))
+arithmetic.not_.rule(_truth(True))
+conversions.bool_.rule(_truth(False))
 
 
 def _equality(negated: bool) -> Any:
@@ -647,7 +647,7 @@ def _equality(negated: bool) -> Any:
 
         return types.boolean, args, code
 
-    function.others.append(rule)
+    function.rule(rule)
     return rule
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.backend.core_function import Core, Meaning, also, called, of_held
+from specstream.compiler.backend.core_function import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.local_types import (
     DictType,
@@ -108,8 +108,8 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 also(len, length(TableType, _meaning), TableType)
 also(bool, truth(TableType, _meaning, False), TableType)
 also(contains, _contains, types.Any, TableType)
-arithmetic.not_.others.append(truth(TableType, _meaning, True))
-conversions.bool_.others.append(truth(TableType, _meaning, False))
+arithmetic.not_.rule(truth(TableType, _meaning, True))
+conversions.bool_.rule(truth(TableType, _meaning, False))
 
 
 # ---- dicts ----
@@ -433,7 +433,7 @@ def _no_set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 for _operator in (arithmetic.and_, arithmetic.or_, arithmetic.sub, arithmetic.xor):
-    _operator.others.append(_no_set)
+    _operator.rule(_no_set)
 also(len, _view_length, DictView)
 also(contains, _view_contains, types.Any, DictView)
 
@@ -473,9 +473,9 @@ def _set_collected(run: Any, values: Any) -> Any:
 collect_pairs = called(compiled(_dict_collected))
 collect_keys = called(compiled(_set_collected))
 dict_from.rule(_copying(DictType))
-dict_from.rule(collect_pairs)
+dict_from.rule(but_of(DictType, collect_pairs))
 set_from.rule(_copying(SetType))
-set_from.rule(collect_keys)
+set_from.rule(but_of(SetType, collect_keys))
 
 # ---- builtins ----
 
