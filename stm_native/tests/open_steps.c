@@ -4,10 +4,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
 
 static struct {
     int64_t count;

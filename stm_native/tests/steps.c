@@ -6,17 +6,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/state_words.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "hooks.h"
+#include "jobs/hooks.h"
 #include "long_sleep.h"
-#include "now.h"
-#include "processor.h"
-#include "protocol.h"
+#include "processor/now.h"
+#include "processor/processor.h"
 #include "specstream.h"
-#include "state_words.h"
-#include "transaction.h"
-#include "worker.h"
 
 const char *scenario = "";
 

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "boosted.h"
-#include "boosting.h"
-#include "engine.h"
-#include "fault.h"
-#include "protocol.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "processor/fault.h"
+#include "protocols/boosting.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { FIRST = 5, WORDS = FIRST + BOOSTED_WORDS };
 enum { COUNT = FIRST, KEYS, SLOTS = KEYS + BOOSTED_CAPACITY, NEXT = SLOTS + BOOSTED_SLOTS };

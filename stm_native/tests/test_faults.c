@@ -19,12 +19,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/engine.h"
+#include "core/worker.h"
 #include "dice.h"
-#include "engine.h"
 #include "entries.h"
-#include "fault.h"
+#include "processor/fault.h"
 #include "specstream.h"
-#include "worker.h"
 
 enum { WORDS = 45, KEYS = 5, BOOSTED = WORDS - KEYS, LEFT = BOOSTED - 2, RIGHT = BOOSTED - 1 };
 enum { EVENTS = 300, ROUNDS = 40, THREADS = 4 };

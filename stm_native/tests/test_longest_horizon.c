@@ -1,14 +1,14 @@
 /* The horizon grows while threads starve, and conflicts shorten it; step by step. */
 #include <stdio.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/scheduler.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "open_steps.h"
 #include "patience.h"
-#include "scheduler.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, X = 10, THREADS = 3, HORIZON = 2, LONGEST = 7, EVENTS = 12, LONG = 100000, SHORT = 100 };
 

@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "core/transaction.h"
 #include "open_steps.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
 
 enum { A = 1, B, C, D, X = 10, Y, Z };
 

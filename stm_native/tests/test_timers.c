@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "commit.h"
-#include "counter_prediction.h"
-#include "engine.h"
-#include "protocol.h"
+#include "core/commit.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "jobs/timers.h"
+#include "protocols/counter_prediction.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "timers.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum {
     X = 0, /* what timers add 1 to */

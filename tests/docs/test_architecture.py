@@ -124,11 +124,10 @@ def test_the_way_of_a_batch_is_short_and_goes_from_caller_to_callee(rooms: Any) 
 def test_all_files_that_the_page_names_exist(rooms: Any) -> None:
     page = (ROOT / "docs" / "contributing" / "architecture.md").read_text()
     known = {path.name for path in PACKAGE.rglob("*.py")}
+    runtime = {path for part in NATIVE for path in (ROOT / "stm_native" / part).rglob("*.[ch]")}
     for name in set(rooms.FILE.findall(page)) | set(re.findall(r"`([a-z_/]+\.py)`", page)):
         if name.endswith((".c", ".h")):
-            found = any(
-                (ROOT / "stm_native" / part / name).is_file() for part in ("src", "include")
-            )
+            found = any(path.as_posix().endswith(f"/{name}") for path in runtime)
         elif "/" in name:
             found = (PACKAGE / name).is_file() or (ROOT / name).is_file()
         else:

@@ -72,7 +72,7 @@ _UNDO_BYTES = ffi.sizeof("struct ss_undo")
 # Of the first word of a struct ss_write: `word` and `bytes` lie below the delta, `is_last` and
 # `next` above it.
 _DELTA_BIT, _DELTA_BITS = 40, 4
-_PENDING = 1 << 32  # SS_PENDING, of src/redo_log.h
+_PENDING = 1 << 32  # SS_PENDING, of src/core/redo_log.h
 
 
 class Run(Instructions):

@@ -1,0 +1,190 @@
+/* Early results: the transactions that are applied and not yet final. */
+#ifndef SPECSTREAM_EARLY_H
+#define SPECSTREAM_EARLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/transaction.h"
+#include "specstream.h"
+
+struct ss_engine;
+struct ss_protocol;
+struct ss_worker;
+
+/* What a change in a container was given when it was published. */
+struct ss_given {
+    uint64_t stamp;   /* of what it has inserted */
+    uint64_t changes; /* of the first of a group: the container's number afterwards; 0: never published */
+    uint64_t before;  /* and before */
+};
+
+/* A transaction that was applied, with its logs: all of it in one piece of memory. */
+struct ss_applied {
+    struct ss_key first; /* of its events */
+    struct ss_key last;
+    int64_t events;
+    uint64_t bytes;
+    struct ss_span *spans;
+    uint64_t span_count;
+    struct ss_read *reads;
+    uint64_t read_count;
+    struct ss_write *redo;
+    uint64_t redo_count;
+    uint64_t delta_count;
+    struct ss_change *changes;
+    struct ss_given *given;
+    uint64_t change_count;
+    uint64_t *rows;
+    uint64_t row_words;
+    struct ss_undo *undo; /* what its words were before it was applied */
+    uint64_t undo_count;
+    struct ss_firing *firing; /* it is a timer that has fired, and of no event; NULL: it is not */
+    int64_t least_timer;      /* the earliest that its events have set; INT64_MAX: none */
+    bool of_time; /* a firing, or the removal of what has expired: of no event, and never published again */
+    bool raised;  /* it is applied as nothing, and raises when it is final */
+    bool reruns;  /* its log does not tell all that it depends on */
+    bool told;    /* somebody knows its rows */
+    bool divided; /* an event has come that belongs between its own */
+    bool refused; /* on_commit has failed: so has its event */
+};
+
+/* What ran in place on the applied image. */
+struct ss_in_place {
+    const struct ss_undo *words; /* what these were before, and those of the run's undo log */
+    uint64_t word_count;
+    const struct ss_span *span; /* its one event; NULL: none */
+    const struct ss_firing *firing;
+    bool raised;
+    bool expired; /* an entry was removed, and nothing ran */
+};
+
+struct ss_words {
+    uint64_t *at;
+    uint64_t count;
+    uint64_t capacity;
+};
+
+/* How long revoking takes, and what is done about it. With the mutex of the queue. */
+struct ss_budget {
+    int64_t since;   /* when the share of time was looked at last */
+    uint64_t before; /* nanoseconds that revoking had taken by then */
+    uint64_t held;   /* the head stays so far behind the newest event, in order time; 0: it does not */
+    int64_t newest;  /* time of the last of all events */
+    bool has_newest;
+    uint64_t lateness[64]; /* of late events, from the last one that was applied; the latest ones */
+    uint64_t late;         /* how many there were */
+};
+
+/* Changed with the turn and the mutex of the queue: who has one of them may look. */
+struct ss_early {
+    struct ss_applied **row; /* in the order of their keys, from `first` on */
+    uint64_t first;
+    uint64_t count;
+    uint64_t capacity;
+    uint64_t applied; /* so many are; those behind them were revoked, and have their logs still */
+    uint64_t divided; /* how many of them are */
+    uint64_t singly;  /* events that are run one by one, as one of them has raised among others */
+    uint64_t bytes;
+    uint64_t limit;
+    uint64_t *image;
+    const struct ss_protocol *protocol; /* of the engine's other jobs */
+    _Atomic uint64_t revocations; /* begun and ended: odd while words are taken back */
+    uint64_t edition; /* how often something was told */
+    uint64_t untold; /* nobody knows the rows of some from here on */
+    bool tells;      /* somebody asks for early rows */
+    bool has_final;
+    bool lost; /* there was no memory for what is to be told */
+    bool ends; /* the end of the input has begun: what is due before it by now was set at it */
+    bool fires_in_place; /* the next timer can fire only when all before it is final */
+    struct ss_key final; /* of the last event that is */
+    struct ss_words voids; /* rows that somebody knows, and that are no longer there */
+    struct ss_words kept;   /* rows that somebody knows, and that are final */
+    struct ss_words finals; /* likewise, which nobody knows yet */
+    struct ss_words news;
+    struct ss_early_figures figures;
+    struct ss_budget budget;
+};
+
+/* A job with early results begins; false: out of memory. No worker is in a job. */
+bool ss_early_open(struct ss_engine *engine, uint64_t limit);
+/* The words are the owner's again; nothing where there were no early results. */
+void ss_early_close(struct ss_engine *engine);
+
+static inline struct ss_applied *ss_applied_at(const struct ss_early *early, uint64_t place)
+{
+    return early->row[early->first + place];
+}
+/* How many begin before a key. */
+uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key);
+
+/* ---- with the turn ---- */
+
+/* What is kept of a run that holds; NULL: out of memory. */
+struct ss_applied *ss_applied_new(const struct ss_engine *engine,
+                                  const struct ss_transaction *transaction, struct ss_key first,
+                                  struct ss_key last, bool reruns);
+/* The same of a run in place, which never holds; its rows are behind those of the job. NULL: out of
+ * memory. */
+struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key first,
+                                       struct ss_key last, const struct ss_in_place *run);
+/* Words of the applied image are about to go back, or have gone: a run that walks may meet both. */
+void ss_early_begin_back(struct ss_engine *engine);
+void ss_early_end_back(struct ss_engine *engine);
+/* Whether what one that was revoked has read and asked still stands. */
+bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied);
+/* Writes its words into the applied image. */
+void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied);
+/* Room for what publishing it adds elsewhere; false: out of memory. */
+bool ss_applied_reserve(struct ss_engine *engine, const struct ss_applied *applied);
+/* Takes them back: the later ones were taken back before. */
+void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied);
+/* It will never be published again: what it has taken is free. */
+void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied);
+/* Writes its words into the owner's, and its rows to the output; false: out of memory, and nothing is
+ * done. */
+bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
+/* An event of these spans ran in place, or a timer, with nothing applied before it: its stores, and its
+ * rows from `first` on. */
+void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
+                   const struct ss_span *spans, const struct ss_firing *firing);
+void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
+                         const struct ss_undo *end);
+
+/* A run is about to look at entries that it does not log, but for the number of the container's changes,
+ * which may be the same again after a revocation. */
+void ss_early_note_walk(struct ss_run *run);
+/* Such a run is over; whether it may have met what was taken back in between. */
+bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction);
+
+/* Rows that somebody knows are no longer there. */
+void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied);
+
+/* ---- with the mutex ---- */
+
+/* Events up to this time have come. */
+void ss_budget_note_newest(struct ss_early *early, int64_t timestamp);
+/* An event is so late that some were revoked. */
+void ss_budget_note_late(struct ss_early *early, uint64_t lateness);
+/* Looks from time to time how much of it revoking takes: beyond a quarter, the head is held back by as
+ * much as most late events are late; far below it, by half as much as before. */
+void ss_budget_settle(struct ss_early *early);
+/* Whether an event that is not safe is to wait for others before it. */
+static inline bool ss_is_held(const struct ss_early *early, int64_t timestamp)
+{
+    const struct ss_budget *budget = &early->budget;
+    return budget->held != 0 && budget->has_newest && timestamp <= budget->newest &&
+           (uint64_t)budget->newest - (uint64_t)timestamp < budget->held;
+}
+
+/* ---- with the turn and the mutex ---- */
+
+/* False: out of memory. */
+bool ss_early_reserve(struct ss_early *early);
+void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *applied);
+/* Takes one out of the row. */
+struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place);
+/* Takes out those of no event from a place on, which were revoked: they fire anew. */
+void ss_early_drop_firings(struct ss_engine *engine, uint64_t place);
+
+#endif
