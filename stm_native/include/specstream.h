@@ -206,7 +206,7 @@ enum ss_variant {
     SS_LOG_FREE = 2,      /* direct access, no undo log: the baseline of every ratio */
     SS_LOCKED = 3,        /* direct access with the operator's own locks: the rival */
     SS_EAGER = 4,         /* access through the records of protocol `eager`: speculation */
-    SS_TIMER = 5,         /* what runs when a timer fires: as SS_PLAIN; see src/jobs/timers.c */
+    SS_TIMER = 5,         /* what runs when a timer fires: as SS_PLAIN; see src/jobs/timer_firing.c */
     SS_VARIANTS = 6
 };
 

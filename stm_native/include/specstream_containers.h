@@ -122,7 +122,7 @@ void ss_sequence_delete(struct ss_run *run, uint64_t container, uint64_t first, 
                         uint64_t length);
 
 /* Timers are a keyed container whose one value is a time. Sets the timer of a key, or sets it anew; the
- * answer is an enum ss_timer_answer. See src/jobs/timers.c. */
+ * answer is an enum ss_timer_answer. See src/jobs/timer_firing.c. */
 uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *key, int64_t at);
 
 /* Of the row that runs when one fires, the column that says in which container of timers it was, from 0. */

@@ -7,6 +7,8 @@
 - A file includes by itself every header of the project that declares something which it names, and
   none that it has no use for.
 - No header includes itself by way of others.
+- A file includes headers of its own folder and of those below it: see LAYERS. The sources of
+  ``core/`` may include any: they lead, and ask all others. Headers know no exception.
 
 A header without a guard is a template: a part of the file that includes it, as often as it likes.
 """
@@ -19,6 +21,16 @@ from pathlib import Path
 
 NATIVE = Path(__file__).resolve().parent.parent
 SOURCES = NATIVE / "src"
+# From the bottom to the top; those in one layer do not know each other.
+LAYERS = (
+    ("processor",),
+    ("arithmetic", "local", "strings"),
+    ("core",),
+    ("containers",),
+    ("protocols",),
+    ("jobs",),
+)
+LEADING = "core"
 # The members by which a file without any other use of a header shows that it needs the structure.
 ACCESSES = {
     "core/engine.h": r"\bengine(->|\.)",
@@ -26,7 +38,9 @@ ACCESSES = {
     r"sizeof\(struct ss_worker\)",
     "core/transaction.h": r"\b(transaction|victim|owner|other|doomed|ring\[\w+\])(->|\.)",
     "core/protocol.h": r"\bprotocol->",
+    "jobs/open_job.h": r"\bqueue->",
     "strings/string_table.h": r"\btable->",
+    "containers/timer_heap.h": r"\btimers->",
     "containers/keyed.h": r"\bkeyed(->|\[)",
     "strings/octets.h": r"\btexts?(->|\[[^]]+\]\.)(bytes|length)",
     "specstream.h": r"\brun->|\bstruct ss_run\b",
@@ -92,6 +106,22 @@ def circle(graph: dict[str, list[str]], at: str, way: tuple[str, ...] = ()) -> t
     return ()
 
 
+def above(path: Path, has: list[str]) -> list[str]:
+    """The headers that a file must not include."""
+    height = {folder: at for at, layer in enumerate(LAYERS) for folder in layer}
+    own = path.parent.name
+    if own not in height:
+        return [f"{own}/ has no place in LAYERS"]
+    if path.suffix == ".c" and own == LEADING:
+        return []
+    folders = {name: name.split("/")[0] for name in has if "/" in name}
+    return [
+        name
+        for name, folder in folders.items()
+        if folder != own and height.get(folder, len(LAYERS)) >= height[own]
+    ]
+
+
 def complaints() -> list[str]:
     public = sorted((NATIVE / "include").glob("*.h"))
     sources = [path for path in SOURCES.rglob("*.[ch]") if not is_template(path)]
@@ -124,6 +154,7 @@ def complaints() -> list[str]:
                 wrong.append(f"{this}: does not include {name} ({uses})")
             if name in has and not may and name != own:
                 wrong.append(f"{this}: has no use for {name}")
+        wrong += [f"{this}: {name} is not below it" for name in above(path, has)]
         wrong += [f"{this}: {name} is there twice" for name in set(has) if has.count(name) > 1]
     graph = {name: includes(text) for name, text in headers.items()}
     circles = {frozenset(found): found for name in graph if (found := circle(graph, name))}
@@ -133,5 +164,5 @@ def complaints() -> list[str]:
 
 if __name__ == "__main__":
     found = complaints()
-    print("\n".join(found) or "includes: each file has its own, and there is no circle")
+    print("\n".join(found) or "includes: each file has its own, of folders below, in no circle")
     sys.exit(1 if found else 0)

@@ -5,6 +5,7 @@
 #include "core/scheduler.h"
 #include "core/transaction.h"
 #include "core/worker.h"
+#include "jobs/open_job.h"
 #include "open_steps.h"
 #include "patience.h"
 #include "specstream.h"
@@ -131,8 +132,8 @@ static void open_job(const char *name, bool is_safe, int64_t reach)
 {
     open_stage(name, SS_MODE_OPEN, LONGEST, LONG);
     open_start(events, places, EVENTS);
-    atomic_store(&stage_engine()->queue.runs, 1000000);
-    atomic_store(&stage_engine()->queue.nanoseconds, INT64_C(1000000) * LONG);
+    atomic_store(&stage_engine()->queue->runs, 1000000);
+    atomic_store(&stage_engine()->queue->nanoseconds, INT64_C(1000000) * LONG);
     open_submit(0, EVENTS);
     if (is_safe)
         open_advance(EVENTS, 0);

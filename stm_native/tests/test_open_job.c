@@ -6,6 +6,7 @@
 
 #include "core/engine.h"
 #include "core/transaction.h"
+#include "jobs/open_job.h"
 #include "open_steps.h"
 #include "processor/now.h"
 #include "specstream.h"
@@ -451,7 +452,7 @@ static void rows(enum ss_protocol_kind protocol)
 
 static void *let_go_once_somebody_listens(void *unused)
 {
-    struct ss_queue *queue = &stage_engine()->queue;
+    struct ss_queue *queue = stage_engine()->queue;
     bool heard = false;
     (void)unused;
     while (!heard) {

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "by_hand.h"
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/protocol.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/timers.h"
+#include "jobs/timer_firing.h"
 #include "protocols/counter_prediction.h"
 #include "specstream.h"
 #include "specstream_containers.h"

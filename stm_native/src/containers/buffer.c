@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "core/statistics.h"
 #include "core/worker.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "specstream.h"
 
 static const uint64_t first_words = 64;

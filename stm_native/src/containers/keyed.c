@@ -19,6 +19,7 @@
 #include "containers/keyed_changes.h"
 #include "containers/keyed_entries.h"
 #include "containers/keyed_index.h"
+#include "containers/timer_heap.h"
 #include "core/engine.h"
 #include "core/narrow.h"
 #include "core/protocol.h"
@@ -26,8 +27,6 @@
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/early.h"
-#include "jobs/timers.h"
 #include "processor/processor.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -285,7 +284,7 @@ static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
     const struct ss_transaction *transaction = run->worker->transaction;
     uint64_t container = (uint64_t)(keyed - run->keyed);
     uint64_t own = transaction->change_count;
-    ss_early_note_walk(run);
+    ss_log_walk(run);
     load(run, of->header + SS_HEADER_CHANGES);
     /* As in find_committed: the entries are looked at after the number that stands for them. */
     atomic_thread_fence(memory_order_acquire);

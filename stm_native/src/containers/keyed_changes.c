@@ -18,6 +18,7 @@
 #include "containers/keyed.h"
 #include "containers/keyed_entries.h"
 #include "containers/keyed_index.h"
+#include "containers/timer_heap.h"
 #include "core/engine.h"
 #include "core/ranges.h"
 #include "core/redo_log.h"
@@ -25,7 +26,6 @@
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/worker.h"
-#include "jobs/timers.h"
 #include "processor/processor.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -118,6 +118,16 @@ void ss_log_presence(struct ss_run *run, const struct ss_keyed *keyed, const uin
                      uint64_t entry)
 {
     log_key(run, keyed, key, entry, SS_PRESENT);
+}
+
+void ss_log_walk(struct ss_run *run)
+{
+    struct ss_engine *engine = run->worker->engine;
+    struct ss_transaction *transaction = run->worker->transaction;
+    /* Acquire: the entries are looked at afterwards. */
+    if (engine->early != NULL && transaction->walked == 0)
+        transaction->walked =
+            1 + atomic_load_explicit(&engine->revocations, memory_order_acquire);
 }
 
 /* ---- the head ---- */

@@ -29,12 +29,6 @@ struct ss_change {
     uint32_t kind : 4;
 };
 
-/* Where a run looks for what it has inserted: groups by hash. */
-struct ss_inserted {
-    uint64_t groups; /* bit i: there is one in group i */
-    uint32_t last[64]; /* the last one of each, plus 1 */
-};
-
 /* In the place of a stamp: of an entry that the run has inserted, and the number of its change. */
 static const uint64_t ss_own_stamp = UINT64_C(1) << 63;
 
@@ -58,6 +52,9 @@ void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint
 /* Logs, with early results, that it has this entry. */
 void ss_log_presence(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
                      uint64_t entry);
+/* A run is about to look at entries that it does not log, but for the number of the container's changes,
+ * which may be the same again after a revocation. */
+void ss_log_walk(struct ss_run *run);
 
 /* ---- with the turn ---- */
 

@@ -10,17 +10,6 @@ struct ss_keyed;
 struct ss_run;
 struct ss_worker;
 
-/* The entries that an event in place has taken or removed, of all containers. */
-struct ss_touched {
-    uint64_t *entries; /* container << 32 | first word; and SS_WAS_THERE, before the event */
-    uint64_t count;
-    uint64_t capacity;
-    uint64_t cursor;      /* where the search for a free one has ended */
-    int64_t event;        /* which event; -1: none */
-    uint64_t first_stamp; /* all stamps above it are of this event */
-    bool has_grown;       /* an index was replaced */
-};
-
 #define SS_WAS_THERE (UINT64_C(1) << 63)
 static inline uint64_t ss_touched_container(uint64_t touched)
 {

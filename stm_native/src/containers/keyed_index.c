@@ -26,9 +26,9 @@
 #include "containers/keyed.h"
 #include "core/engine.h"
 #include "core/state_words.h"
-#include "core/statistics.h"
 #include "core/worker.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "specstream_containers.h"
 
 enum { LEAST_SLOTS = 64 };

@@ -17,7 +17,6 @@
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/early.h"
 #include "local/arena.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -130,7 +129,7 @@ struct ss_keyed_walk *ss_keyed_entries(struct ss_run *run, uint64_t container)
     struct ss_keyed *keyed = &run->keyed[container];
     uint64_t changes = ss_keyed_changes(run, container);
     if (run->speculative) {
-        ss_early_note_walk(run);
+        ss_log_walk(run);
         run->worker->engine->protocol->load(run, keyed->of.header + SS_HEADER_CHANGES);
         if (run->verdict != SS_COMPLETED)
             return NULL;

@@ -15,6 +15,9 @@
 #include "containers/keyed_changes.h"
 #include "containers/keyed_entries.h"
 #include "containers/look.h"
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
+#include "core/call.h"
 #include "core/emit.h"
 #include "core/engine.h"
 #include "core/profile.h"
@@ -30,8 +33,8 @@
 #include "jobs/hooks.h"
 #include "jobs/open_job.h"
 #include "jobs/recorder.h"
-#include "jobs/timers.h"
-#include "processor/fault.h"
+#include "jobs/timer_firing.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "processor/processor.h"
 #include "protocols/boosting.h"
@@ -134,7 +137,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         engine->failed = true;
         engine->no_memory = run->verdict == SS_NO_MEMORY;
         if (run->verdict == SS_FAULTED)
-            engine->fault = worker->fault;
+            engine->fault = worker->containment.fault;
         return false;
     }
     return true;

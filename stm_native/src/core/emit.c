@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/engine.h"
-#include "core/statistics.h"
 #include "core/worker.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "specstream.h"
 
 bool ss_rows_reserve(struct ss_engine *engine, uint64_t words)

@@ -8,6 +8,7 @@
 
 #include "containers/containers.h"
 #include "containers/keyed_changes.h"
+#include "containers/timer_heap.h"
 #include "core/pool.h"
 #include "core/protocol.h"
 #include "core/statistics.h"
@@ -17,9 +18,9 @@
 #include "jobs/answers.h"
 #include "jobs/early.h"
 #include "jobs/open_job.h"
-#include "jobs/timers.h"
 #include "local/arena.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "processor/processor.h"
 #include "processor/signal_chain.h"
@@ -194,6 +195,11 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     struct ss_engine *engine = aligned(1, sizeof *engine);
     if (engine == NULL)
         return NULL;
+    engine->queue = aligned(1, sizeof *engine->queue);
+    if (engine->queue == NULL) {
+        free(engine);
+        return NULL;
+    }
     engine->config = *config;
     engine->state = config->state;
     engine->config.regions = copy_of(config->regions, config->region_count);
@@ -207,8 +213,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
     pthread_mutex_init(&engine->output, NULL);
-    pthread_mutex_init(&engine->queue.mutex, NULL);
-    condition_init(&engine->queue.news);
+    pthread_mutex_init(&engine->queue->mutex, NULL);
+    condition_init(&engine->queue->news);
     condition_init(&engine->park_condition);
     condition_init(&engine->pool_done);
 
@@ -262,8 +268,9 @@ void ss_engine_free(struct ss_engine *engine)
     }
     ss_queue_close(engine);
     ss_early_close(engine);
-    pthread_cond_destroy(&engine->queue.news);
-    pthread_mutex_destroy(&engine->queue.mutex);
+    pthread_cond_destroy(&engine->queue->news);
+    pthread_mutex_destroy(&engine->queue->mutex);
+    free(engine->queue);
     ss_locks_close(engine);
     ss_boost_close(engine);
     ss_timers_close(engine);
@@ -286,9 +293,9 @@ void ss_engine_state_changed(struct ss_engine *engine)
 {
     ss_boost_state_changed(engine);
     /* With the mutex, as figures may be asked for. */
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     ss_early_close(engine);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
     ss_timers_state_changed(engine);
     if (engine->config.container_count == 0)
         return;
@@ -361,9 +368,9 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     ss_signals_take_front();
     int64_t chunk_before = engine->job.chunk;
     /* Who waits for news of an open job, or looks at figures, may still look at all that follows. */
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     bool prepared = prepare(engine, job);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
     if (!prepared)
         return false;
     engine->row_words = 0;
@@ -408,8 +415,8 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
     struct ss_outcome outcome = {
         .job = engine->job_number,
         .consumed = engine->consumed,
-        .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
-        .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
+        .failed = ss_is_open(engine) ? engine->queue->failed : engine->failed,
+        .failed_row = ss_is_open(engine) ? engine->queue->failed_row : engine->consumed,
         .fault = engine->fault,
         .lock_fault = engine->lock_fault,
         .no_memory = engine->no_memory,
@@ -433,6 +440,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
 {
     struct ss_memory needed = {0};
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
+                   aligned_bytes(1, sizeof(struct ss_queue)) +
                    first_output_words * sizeof(uint64_t) +
                    ss_locks_bytes(config) + ss_boost_bytes(config) +
                    ss_containers_bytes(config) + ss_timers_bytes(config) +
@@ -461,7 +469,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
 uint64_t ss_engine_memory(struct ss_engine *engine)
 {
     const struct ss_config *config = &engine->config;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_memory needed = ss_memory_needed(config, 0, SS_MODE_ORDERED);
     /* The ring, its spans and the pending events only grow with the mutex. */
     pthread_mutex_lock(&queue->mutex);

@@ -8,9 +8,7 @@
 #include <stdint.h>
 
 #include "core/transaction.h"
-#include "jobs/open_job.h"
 #include "processor/processor.h"
-#include "protocols/counter_prediction.h"
 #include "specstream.h"
 
 struct ss_boost;
@@ -18,6 +16,7 @@ struct ss_early;
 struct ss_keyed;
 struct ss_lock;
 struct ss_protocol;
+struct ss_queue;
 struct ss_record_region;
 struct ss_recorder;
 struct ss_timers;
@@ -28,6 +27,21 @@ enum ss_rerunning {
     SS_ONCE = 1, /* the head runs again */
     SS_AGAIN = 2 /* as the one before it did */
 };
+
+/* A word that is predicted. */
+struct ss_counter {
+    _Atomic uint64_t name;  /* the word's index, plus 1; 0: this one is free */
+    _Atomic int64_t number; /* of the transaction that begins with `value`; -1: not known */
+    _Atomic uint64_t value;
+    _Atomic uint64_t usual; /* what a committed transaction has added of late, in parts of one */
+    uint64_t samples;       /* that this is the mean of; of who may change a note */
+};
+
+/* Whether there is a counter. Relaxed: who sees it late predicts worse. */
+static inline bool ss_predicts(const struct ss_counter *counters)
+{
+    return atomic_load_explicit(&counters[0].name, memory_order_relaxed) != 0;
+}
 
 struct ss_engine {
     struct ss_config config;
@@ -69,7 +83,7 @@ struct ss_engine {
     bool no_memory;
     uint64_t stamp; /* the last one given out */
 
-    _Alignas(SS_CACHE_LINE) struct ss_queue queue;
+    _Alignas(SS_CACHE_LINE) struct ss_queue *queue; /* of an open job; never NULL */
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
     struct ss_keyed *keyed; /* one for each container */
@@ -111,6 +125,7 @@ struct ss_engine {
     /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
     _Atomic uint32_t retries;
     _Atomic uint32_t rerunning; /* the head, enum ss_rerunning */
+    _Atomic uint64_t revocations; /* with early results: begun and ended; odd while words are taken back */
     _Atomic int64_t next_doubtful; /* finished runs in [next, last) are to be looked at again; revalidation.c */
     _Atomic int64_t last_doubtful;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */

@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "core/engine.h"
-#include "core/statistics.h"
 #include "core/worker.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 
 void ss_wake(struct ss_engine *engine)

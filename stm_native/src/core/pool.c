@@ -69,7 +69,7 @@ static void *worker_main(void *argument)
     struct ss_engine *engine = worker->engine;
     uint64_t seen = 0;
 
-    ss_fault_open_thread(worker);
+    ss_fault_open_thread(&worker->containment);
     pthread_mutex_lock(&engine->pool_mutex);
     for (;;) {
         while (!engine->shutdown && (!engine->running || engine->job_number == seen ||
@@ -106,7 +106,7 @@ static void *worker_main(void *argument)
             end_job(engine);
     }
     pthread_mutex_unlock(&engine->pool_mutex);
-    ss_fault_close_thread(worker);
+    ss_fault_close_thread(&worker->containment);
     return NULL;
 }
 
@@ -114,11 +114,11 @@ static bool start_worker(struct ss_worker *worker)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    bool started = ss_stacks_map(worker, &attributes) &&
+    bool started = ss_stacks_map(&worker->containment.stacks, &attributes) &&
                    pthread_create(&worker->thread, &attributes, worker_main, worker) == 0;
     pthread_attr_destroy(&attributes);
     if (!started)
-        ss_stacks_unmap(worker);
+        ss_stacks_unmap(&worker->containment.stacks);
     return started;
 }
 
@@ -157,6 +157,6 @@ void ss_pool_stop(struct ss_engine *engine)
     pthread_mutex_unlock(&engine->pool_mutex);
     for (uint64_t i = 0; i < engine->threads_started; i++) {
         pthread_join(engine->workers[i].thread, NULL);
-        ss_stacks_unmap(&engine->workers[i]);
+        ss_stacks_unmap(&engine->workers[i].containment.stacks);
     }
 }

@@ -16,9 +16,9 @@
 #include "core/profile.h"
 
 #include "core/engine.h"
-#include "core/statistics.h"
 #include "core/transaction.h"
 #include "core/worker.h"
+#include "processor/figure.h"
 #include "specstream.h"
 
 static inline uint64_t packed(struct ss_place place)

@@ -48,6 +48,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "containers/timer_heap.h"
+#include "core/call.h"
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/parking.h"
@@ -61,8 +63,8 @@
 #include "jobs/open_job.h"
 #include "jobs/prefetch.h"
 #include "jobs/recorder.h"
-#include "jobs/timers.h"
-#include "processor/fault.h"
+#include "jobs/timer_firing.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "processor/processor.h"
 #include "protocols/boosting.h"

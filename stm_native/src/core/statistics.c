@@ -23,6 +23,8 @@
 #include "core/engine.h"
 #include "core/transaction.h"
 #include "core/worker.h"
+#include "jobs/open_job.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "specstream.h"
 
@@ -73,7 +75,7 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
         for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
             sum.aborts[reason] += ss_counted(&own->aborts[reason]);
     }
-    uint64_t reordered = ss_counted(&engine->queue.reordered);
+    uint64_t reordered = ss_counted(&engine->queue->reordered);
     sum.aborts[SS_ABORT_REORDERED] += reordered;
     sum.reruns += reordered;
     return sum;
@@ -102,7 +104,7 @@ static bool waits(struct ss_transaction *transaction, int64_t number)
 /* The mutex keeps the ring where it is: without it, the next job might replace it meanwhile. */
 uint64_t ss_engine_waiting(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     uint64_t count = 0;
     pthread_mutex_lock(&queue->mutex);
     if (atomic_load_explicit(&engine->over, memory_order_relaxed) != 0) {

@@ -6,24 +6,8 @@
 
 #include "core/engine.h"
 #include "core/worker.h"
+#include "processor/figure.h"
 #include "processor/now.h"
-
-/* A worker's figures are its own to write, and read by others while it works. */
-static inline void ss_count(uint64_t *figure, uint64_t more)
-{
-    __atomic_store_n(figure, *figure + more, __ATOMIC_RELAXED);
-}
-
-/* Adds to a figure that only ever has one writer at a time; others read it meanwhile. */
-static inline void ss_grow(uint64_t *figure, uint64_t to)
-{
-    __atomic_store_n(figure, to, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t ss_counted(const uint64_t *figure)
-{
-    return __atomic_load_n(figure, __ATOMIC_RELAXED);
-}
 
 /* A job that ends by itself begins, or its last worker has left it. */
 void ss_clock_in(struct ss_engine *engine);

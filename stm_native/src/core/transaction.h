@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "processor/processor.h"
-#include "protocols/counter_prediction.h"
 #include "specstream.h"
 
 struct ss_change;
@@ -60,6 +59,8 @@ static inline struct ss_place ss_place_of(const struct ss_read *read)
     /* A prediction is of the whole word. */
     return (struct ss_place){read->word, read->bytes & UINT8_MAX, read->site};
 }
+
+enum { SS_COUNTERS = 4 }; /* words that are predicted */
 
 #define SS_NOT_STOLEN INT64_MIN
 

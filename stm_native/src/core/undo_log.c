@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "core/state_words.h"
-#include "core/statistics.h"
 #include "core/worker.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "specstream.h"
 
 bool ss_undo_grow(struct ss_run *run)

@@ -2,23 +2,35 @@
 #ifndef SPECSTREAM_WORKER_H
 #define SPECSTREAM_WORKER_H
 
-#include <fenv.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "containers/keyed_changes.h"
-#include "containers/keyed_entries.h"
 #include "core/profile.h"
+#include "processor/fault.h"
 #include "processor/processor.h"
-#include "processor/stack.h"
 #include "specstream.h"
 
 struct ss_engine;
 struct ss_transaction;
-struct ss_way_back;
+
+/* The entries that an event in place has taken or removed, of all containers. */
+struct ss_touched {
+    uint64_t *entries; /* container << 32 | first word; and SS_WAS_THERE, before the event */
+    uint64_t count;
+    uint64_t capacity;
+    uint64_t cursor;      /* where the search for a free one has ended */
+    int64_t event;        /* which event; -1: none */
+    uint64_t first_stamp; /* all stamps above it are of this event */
+    bool has_grown;       /* an index was replaced */
+};
+
+/* Where a run looks for what it has inserted: groups by hash. */
+struct ss_inserted {
+    uint64_t groups; /* bit i: there is one in group i */
+    uint32_t last[64]; /* the last one of each, plus 1 */
+};
 
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
@@ -48,14 +60,7 @@ struct ss_worker {
     struct ss_inserted inserted; /* by its speculative run */
     struct ss_statistics statistics; /* own figures; see statistics.c */
     struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
-
-    /* Faults; see fault.c. */
-    volatile sig_atomic_t inside; /* 1: a fault now is that of compiled code */
-    struct ss_way_back *way_back; /* the innermost */
-    struct ss_fault fault; /* the last one: of the run in place whose verdict is SS_FAULTED */
-    fenv_t arithmetic;     /* as it was when the thread began */
-    struct ss_stacks stacks;
-    stack_t signal_stack_before;
+    struct ss_containment containment; /* its way out of compiled code */
 };
 
 #endif

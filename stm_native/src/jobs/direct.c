@@ -5,12 +5,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
+#include "core/call.h"
 #include "core/emit.h"
 #include "core/engine.h"
 #include "core/statistics.h"
 #include "core/worker.h"
-#include "jobs/timers.h"
-#include "processor/fault.h"
+#include "jobs/timer_firing.h"
+#include "processor/figure.h"
 #include "processor/processor.h"
 #include "protocols/locks.h"
 #include "specstream.h"
@@ -53,7 +56,7 @@ void ss_run_log_free(struct ss_worker *worker)
             engine->failed = run->verdict != SS_KILLED;
             engine->no_memory = run->verdict == SS_NO_MEMORY;
             if (run->verdict == SS_FAULTED)
-                engine->fault = worker->fault;
+                engine->fault = worker->containment.fault;
             break;
         }
     }
@@ -103,7 +106,7 @@ void ss_run_locked(struct ss_worker *worker)
             if (!engine->failed)
                 engine->no_memory = run->verdict == SS_NO_MEMORY;
             if (run->verdict == SS_FAULTED && !engine->failed)
-                engine->fault = worker->fault;
+                engine->fault = worker->containment.fault;
             if (worker->lock_fault.kind != SS_LOCK_NO_FAULT && !engine->failed)
                 engine->lock_fault = worker->lock_fault;
             engine->failed = engine->failed || run->verdict != SS_KILLED;

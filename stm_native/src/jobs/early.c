@@ -40,6 +40,8 @@
 #include "containers/keyed_entries.h"
 #include "containers/keyed_index.h"
 #include "containers/look.h"
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
 #include "core/emit.h"
 #include "core/engine.h"
 #include "core/protocol.h"
@@ -52,7 +54,7 @@
 #include "core/value.h"
 #include "core/worker.h"
 #include "jobs/open_job.h"
-#include "jobs/timers.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "protocols/delta.h"
 #include "specstream.h"
@@ -90,6 +92,8 @@ bool ss_early_open(struct ss_engine *engine, uint64_t limit)
     copy_words(early->image, engine->config.state, engine->config.state_words);
     engine->early = early;
     engine->state = early->image;
+    /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
+    atomic_store_explicit(&engine->revocations, 0, memory_order_relaxed);
     /* What a transaction that is applied has read is compared by value when it is looked at again; so it
      * logs values. */
     early->protocol = engine->protocol;
@@ -492,7 +496,7 @@ void ss_early_begin_back(struct ss_engine *engine)
     if (engine->early == NULL)
         return;
     /* Relaxed: only who has the turn writes it. Release: who meets a word that is taken back sees it. */
-    atomic_fetch_add_explicit(&engine->early->revocations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&engine->revocations, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
 }
 
@@ -500,7 +504,7 @@ void ss_early_end_back(struct ss_engine *engine)
 {
     /* Release: who sees it meets none of these words. */
     if (engine->early != NULL)
-        atomic_fetch_add_explicit(&engine->early->revocations, 1, memory_order_release);
+        atomic_fetch_add_explicit(&engine->revocations, 1, memory_order_release);
 }
 
 /* Entries are free: those that it has inserted, or those that it has removed. */
@@ -547,22 +551,13 @@ void ss_early_drop_firings(struct ss_engine *engine, uint64_t place)
 
 /* ---- runs that a revocation meets ---- */
 
-void ss_early_note_walk(struct ss_run *run)
-{
-    struct ss_early *early = run->worker->engine->early;
-    struct ss_transaction *transaction = run->worker->transaction;
-    /* Acquire: the entries are looked at afterwards. */
-    if (early != NULL && transaction->walked == 0)
-        transaction->walked = 1 + atomic_load_explicit(&early->revocations, memory_order_acquire);
-}
-
 bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction)
 {
     if (engine->early == NULL || transaction->walked == 0)
         return false;
     /* Pairs with the fence in ss_early_begin_back: whoever has met a word that was taken back sees that. */
     atomic_thread_fence(memory_order_acquire);
-    uint64_t now = atomic_load_explicit(&engine->early->revocations, memory_order_relaxed);
+    uint64_t now = atomic_load_explicit(&engine->revocations, memory_order_relaxed);
     return now % 2 != 0 || now + 1 != transaction->walked;
 }
 
@@ -843,13 +838,13 @@ struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)
 {
     struct ss_early_figures figures = {0};
     /* The mutex keeps the job where it is. */
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     if (engine->early != NULL) {
         figures = engine->early->figures;
         figures.transactions = engine->early->applied;
         figures.bytes = engine->early->bytes;
         figures.held = engine->early->budget.held;
     }
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
     return figures;
 }

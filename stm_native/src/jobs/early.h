@@ -89,7 +89,6 @@ struct ss_early {
     uint64_t limit;
     uint64_t *image;
     const struct ss_protocol *protocol; /* of the engine's other jobs */
-    _Atomic uint64_t revocations; /* begun and ended: odd while words are taken back */
     uint64_t edition; /* how often something was told */
     uint64_t untold; /* nobody knows the rows of some from here on */
     bool tells;      /* somebody asks for early rows */
@@ -151,10 +150,7 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
 void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
                          const struct ss_undo *end);
 
-/* A run is about to look at entries that it does not log, but for the number of the container's changes,
- * which may be the same again after a revocation. */
-void ss_early_note_walk(struct ss_run *run);
-/* Such a run is over; whether it may have met what was taken back in between. */
+/* A run that has walked through a container (ss_log_walk) is over; whether it may have met what was taken back in between. */
 bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* Rows that somebody knows are no longer there. */

@@ -43,12 +43,14 @@
 
 #include "containers/keyed_changes.h"
 #include "containers/keyed_entries.h"
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
+#include "core/call.h"
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/parking.h"
 #include "core/protocol.h"
 #include "core/scheduler.h"
-#include "core/statistics.h"
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/undo_log.h"
@@ -57,8 +59,8 @@
 #include "jobs/answers.h"
 #include "jobs/early.h"
 #include "jobs/hooks.h"
-#include "jobs/timers.h"
-#include "processor/fault.h"
+#include "jobs/timer_firing.h"
+#include "processor/figure.h"
 #include "processor/now.h"
 #include "processor/processor.h"
 #include "protocols/boosting.h"
@@ -169,14 +171,14 @@ static void drop_withdrawn(struct ss_queue *queue)
 
 static struct ss_transaction *active_at(const struct ss_engine *engine, uint64_t position)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     return &engine->ring[queue->active[queue->active_first + position]];
 }
 
 /* How many active transactions begin before the key. */
 static uint64_t place_of(const struct ss_engine *engine, struct ss_key key)
 {
-    uint64_t low = 0, high = engine->queue.active_count;
+    uint64_t low = 0, high = engine->queue->active_count;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
         if (ss_is_before(first_key(active_at(engine, middle)), key))
@@ -229,7 +231,7 @@ static uint64_t status_of(struct ss_transaction *transaction)
 /* The transaction is over; its slot is free. */
 static void discard(struct ss_engine *engine, uint64_t position)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_transaction *transaction = active_at(engine, position);
     queue->claimed_spans -= transaction->span_count;
     remove_at(queue, position);
@@ -262,7 +264,7 @@ static void give_back(struct ss_queue *queue, const struct ss_transaction *trans
 /* `status`: what it is, or would be now; the run of one that is WAITING was dropped before. */
 static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t status)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_transaction *transaction = active_at(engine, position);
     engine->protocol->roll_back(engine, transaction);
     ss_boost_roll_back(engine, transaction);
@@ -291,7 +293,7 @@ static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
         dissolve(engine, position, status);
         return;
     }
-    engine->queue.dissolving++;
+    engine->queue->dissolving++;
     atomic_store_explicit(&transaction->dissolved, 1, memory_order_relaxed);
     /* Dekker with run_once: the wish is there before the flag is up. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -318,7 +320,7 @@ enum next { NEXT_NOBODY, NEXT_PENDING, NEXT_ACTIVE, NEXT_REVOKED };
 
 static enum next next_unapplied(const struct ss_engine *engine, struct ss_key *key)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     const struct ss_early *early = engine->early;
     enum next next = NEXT_NOBODY;
     if (queue->pending_count > 0) {
@@ -366,7 +368,7 @@ enum early_step {
 static bool timers_time(const struct ss_engine *engine, enum next next, struct ss_key key, bool final,
                         int64_t *time)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     bool is_first = next != NEXT_NOBODY && is_safe(queue, key);
     /* What was revoked is published again however late it is. */
     bool is_held = next != NEXT_REVOKED && ss_is_held(engine->early, key.timestamp);
@@ -399,7 +401,7 @@ static bool timer_is_next(const struct ss_engine *engine, enum next next, struct
     int64_t time;
     if (!ss_has_timers(engine) || !timers_time(engine, next, key, false, &time))
         return false;
-    bool is_final = early->count == 0 && !engine->queue.failed &&
+    bool is_final = early->count == 0 && !engine->queue->failed &&
                     timers_time(engine, next, key, true, &time);
     *step = EARLY_NOTHING;
     if (is_final)
@@ -414,7 +416,7 @@ static bool timer_is_next(const struct ss_engine *engine, enum next next, struct
 /* With the mutex. */
 static enum early_step early_step(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     const struct ss_early *early = engine->early;
     struct ss_key key = {0, 0, 0};
     if (queue->failed && queue->failed_row == SS_NO_ROW_FOR_MEMORY)
@@ -468,17 +470,17 @@ static bool early_is_settled(const struct ss_engine *engine)
 static bool may_claim_early(const struct ss_engine *engine)
 {
     const struct ss_early *early = engine->early;
-    struct ss_key key = pending_key(&engine->queue);
+    struct ss_key key = pending_key(engine->queue);
     return early->applied == early->count && early->divided == 0 && early->bytes < early->limit &&
            !is_late(early, key) &&
-           (!ss_is_held(early, key.timestamp) || is_safe(&engine->queue, key));
+           (!ss_is_held(early, key.timestamp) || is_safe(engine->queue, key));
 }
 
 /* ---- what there is to do ---- */
 
 static bool head_is_pending(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     return queue->pending_count > 0 &&
            (queue->active_count == 0 ||
             ss_is_before(pending_key(queue), first_key(active_at(engine, 0))));
@@ -487,7 +489,7 @@ static bool head_is_pending(const struct ss_engine *engine)
 /* With early results: the first of all events that are not final, applied or not; NULL: there is none. */
 static const struct ss_span *first_span(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     const struct ss_early *early = engine->early;
     const struct ss_span *first =
         early->count > 0 && !ss_applied_at(early, 0)->of_time ? ss_applied_at(early, 0)->spans : NULL;
@@ -502,7 +504,7 @@ static const struct ss_span *first_span(const struct ss_engine *engine)
 
 static bool head_is_safe(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     if (engine->early != NULL) {
         if (engine->early->count > 0 && ss_applied_at(engine->early, 0)->of_time &&
             is_safe(queue, ss_applied_at(engine->early, 0)->last))
@@ -524,16 +526,16 @@ static bool head_is_safe(const struct ss_engine *engine)
 /* The head is to be run in place by whoever holds the turn. */
 static bool head_is_for_us(const struct ss_engine *engine)
 {
-    return head_is_pending(engine) && is_safe(&engine->queue, pending_key(&engine->queue)) &&
+    return head_is_pending(engine) && is_safe(engine->queue, pending_key(engine->queue)) &&
            (!engine->protocol->head_speculates || engine->job.horizon == 0);
 }
 
 static bool head_is_finished(const struct ss_engine *engine)
 {
-    if (head_is_pending(engine) || engine->queue.active_count == 0)
+    if (head_is_pending(engine) || engine->queue->active_count == 0)
         return false;
     struct ss_transaction *head = active_at(engine, 0);
-    return status_of(head) == SS_FINISHED && is_safe(&engine->queue, last_key(head));
+    return status_of(head) == SS_FINISHED && is_safe(engine->queue, last_key(head));
 }
 
 /* One slot is kept for the head, which must never wait for one: nothing comes before it any more, so
@@ -541,14 +543,14 @@ static bool head_is_finished(const struct ss_engine *engine)
  * for who has the turn. */
 static bool has_slot(const struct ss_engine *engine, uint64_t place)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     return queue->unused_count > 1 ||
            (place == 0 && engine->early == NULL && is_safe(queue, pending_key(queue)));
 }
 
 static bool can_claim(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     if (engine->job.horizon == 0 || queue->pending_count == 0 ||
         (queue->failed && engine->early == NULL))
         return false;
@@ -574,7 +576,7 @@ static bool can_claim(const struct ss_engine *engine)
 /* Timers fire now: no event that is not before them can commit, and none will come. */
 static bool timers_are_due(const struct ss_engine *engine)
 {
-    const struct ss_queue *queue = &engine->queue;
+    const struct ss_queue *queue = engine->queue;
     if (!ss_has_timers(engine) || !queue->has_frontier || queue->failed || head_is_safe(engine))
         return false;
     int64_t time = queue->frontier.timestamp;
@@ -587,7 +589,7 @@ static bool end_is_due(const struct ss_engine *engine)
 {
     struct ss_key key;
     return engine->early->count == 0 && timers_are_due(engine) &&
-           engine->queue.frontier.timestamp == INT64_MAX &&
+           engine->queue->frontier.timestamp == INT64_MAX &&
            next_unapplied(engine, &key) == NEXT_NOBODY && early_step(engine) == EARLY_NOTHING;
 }
 
@@ -596,14 +598,14 @@ static bool end_is_due(const struct ss_engine *engine)
 static bool timers_will_fire(const struct ss_engine *engine)
 {
     return timers_are_due(engine) &&
-           (engine->early == NULL || engine->queue.dissolving > 0 || end_is_due(engine) ||
+           (engine->early == NULL || engine->queue->dissolving > 0 || end_is_due(engine) ||
             early_step(engine) != EARLY_NOTHING);
 }
 
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
 static void refresh(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     drop_withdrawn(queue);
     uint32_t work = can_claim(engine) ? WORK_CLAIM : 0;
     bool pending = head_is_pending(engine);
@@ -666,7 +668,7 @@ static bool add_span(struct ss_queue *queue, struct ss_transaction *transaction,
 static bool take_events(struct ss_engine *engine, struct ss_transaction *transaction,
                         uint64_t place, int64_t most)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     bool only_safe = is_safe(queue, pending_key(queue));
     bool has_next = place < queue->active_count;
     struct ss_key next = {0, 0, 0};
@@ -716,7 +718,7 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
 /* For counters: what the transaction at this place will find. */
 static void look_ahead(struct ss_engine *engine, uint64_t position)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     if (SS_UNLIKELY(ss_predicts(engine->counters)))
         ss_prediction_look_ahead(engine, active_at(engine, position),
                                  queue->active + queue->active_first, position);
@@ -733,7 +735,7 @@ static void fail_for_memory(struct ss_queue *queue)
 /* Forms the transaction of the least pending events; NULL: out of memory. */
 static struct ss_transaction *form(struct ss_engine *engine, enum ss_status status)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     uint64_t place = place_of(engine, pending_key(queue));
     int64_t most = engine->job.chunk;
     if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
@@ -778,7 +780,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
 /* As in an ordered job; but where the head waits for a frontier, no horizon is too short. */
 static bool lengthens(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     bool longer = engine->job.horizon > 0 && engine->early == NULL && queue->pending_count > 0 &&
                   !queue->failed && queue->active_count > 0 && head_is_safe(engine) &&
@@ -793,7 +795,7 @@ static bool lengthens(struct ss_engine *engine)
 static int64_t claim(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     int64_t number = -1;
     pthread_mutex_lock(&queue->mutex);
     if (can_claim(engine)) {
@@ -817,7 +819,7 @@ static int64_t claim(struct ss_worker *worker)
 static int64_t retry(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     int64_t found = -1;
     bool later = false;
     struct ss_transaction *doomed = NULL;
@@ -866,7 +868,7 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
                      enum ss_status status)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     if (is_dissolving(transaction)) {
         queue->dissolving--;
@@ -888,7 +890,7 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
 /* With the turn: takes the head, finished or not, for a commit or a run in place; NULL: neither. */
 static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_transaction *transaction = NULL;
     pthread_mutex_lock(&queue->mutex);
     *finished = head_is_finished(engine);
@@ -935,7 +937,7 @@ void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *tran
 static void leave_head(struct ss_engine *engine, struct ss_transaction *transaction,
                        enum ss_progress progress)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     if (progress != SS_PUT_BACK) {
         for (uint64_t i = 0; i < transaction->span_count; i++) {
@@ -976,7 +978,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
 static void leave_timers(struct ss_worker *worker, uint64_t before)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     if (engine->failed) {
         queue->failed = true;
         queue->failed_row = SS_NO_ROW_FOR_TIMER;
@@ -990,7 +992,7 @@ static void leave_timers(struct ss_worker *worker, uint64_t before)
 static bool fire_at_frontier(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     bool due = engine->early == NULL ? timers_are_due(engine) : end_is_due(engine);
     int64_t time = queue->frontier.timestamp;
@@ -1031,7 +1033,7 @@ static void divide(struct ss_early *early, struct ss_applied *applied)
 /* Takes a revoked one out of the row: its events are pending again. */
 static void dissolve_applied(struct ss_engine *engine, uint64_t place)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_applied *applied = ss_early_remove(engine->early, place);
     const struct ss_transaction spans = {.spans = applied->spans,
                                          .span_count = applied->span_count};
@@ -1052,7 +1054,7 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
  * divided, and it as well. */
 static void take_back(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key key;
     uint64_t place = early->applied;
@@ -1129,7 +1131,7 @@ static void republish(struct ss_worker *worker)
 {
     enum { AT_ONCE = 256 };
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key until = {0, 0, 0};
     uint64_t place = early->applied;
@@ -1188,7 +1190,7 @@ static bool finish_first(struct ss_worker *worker)
 {
     enum { AT_ONCE = 64 };
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     uint64_t count = 0, done = 0;
     uint64_t most = engine->hooks.kinds == 0 ? AT_ONCE : 1;
@@ -1362,7 +1364,7 @@ static void run_next(struct ss_worker *worker, struct ss_transaction *transactio
 static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_applied *applied = NULL;
     bool reruns = false;
@@ -1436,7 +1438,7 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
     struct ss_engine *engine = worker->engine;
     ss_set_status(transaction, transaction->number, SS_IN_PLACE);
     refresh(engine);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
     if (engine->boost == NULL)
         ss_drop(worker, transaction, ss_reason_of(transaction->verdict));
     bool done = ss_run_in_place(worker, transaction, transaction->number);
@@ -1447,8 +1449,8 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
         worker->committed_segment = transaction->spans[0].segment;
     }
     leave_head(engine, transaction, done ? SS_COMMITTED : SS_ENDED);
-    pthread_mutex_lock(&engine->queue.mutex);
-    const struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&engine->queue->mutex);
+    const struct ss_queue *queue = engine->queue;
     if (queue->failed && queue->failed_segment != NULL) {
         engine->early->has_final = true;
         engine->early->final = ss_key_at(queue->failed_segment, queue->failed_row);
@@ -1459,7 +1461,7 @@ static void apply_in_place(struct ss_worker *worker, struct ss_transaction *tran
 static void fire_next(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key key = {0, 0, 0}, after = {INT64_MIN, INT64_MIN, INT64_MIN};
     struct ss_key before = {INT64_MAX, INT64_MAX, INT64_MAX};
@@ -1494,7 +1496,7 @@ static void fire_next(struct ss_worker *worker)
 static void fire_in_place(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_key key = {0, 0, 0};
     uint64_t before = worker->statistics.timers;
     int64_t time;
@@ -1512,7 +1514,7 @@ static void fire_in_place(struct ss_worker *worker)
 static bool advance_early(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_transaction *transaction;
     pthread_mutex_lock(&queue->mutex);
@@ -1573,7 +1575,7 @@ static bool advance_early(struct ss_worker *worker)
 
 bool ss_queue_is_whole(struct ss_engine *engine, bool *settled)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct ss_key key;
     pthread_mutex_lock(&queue->mutex);
     enum next next = next_unapplied(engine, &key);
@@ -1637,14 +1639,14 @@ static void advance(struct ss_worker *worker)
 bool ss_queue_can_advance(struct ss_engine *engine)
 {
     /* Acquire: pairs with the release in refresh. Of `stop` nothing but itself is wanted. */
-    return (atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_ADVANCE) != 0 ||
+    return (atomic_load_explicit(&engine->queue->work, memory_order_acquire) & WORK_ADVANCE) != 0 ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
 }
 
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
 {
     /* Acquire: pairs with the release in refresh. */
-    return atomic_load_explicit(&engine->queue.head_is_unclaimed, memory_order_acquire) != 0;
+    return atomic_load_explicit(&engine->queue->head_is_unclaimed, memory_order_acquire) != 0;
 }
 
 static bool has_work(struct ss_worker *worker)
@@ -1654,11 +1656,11 @@ static bool has_work(struct ss_worker *worker)
      * The turn is only guessed at: who takes it acquires it. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0)
         return true;
-    if ((atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_CLAIM) != 0)
+    if ((atomic_load_explicit(&engine->queue->work, memory_order_acquire) & WORK_CLAIM) != 0)
         return true;
     /* Something may be repeated, and we have not looked since the last change. */
     if (atomic_load_explicit(&engine->retries, memory_order_relaxed) != 0 &&
-        atomic_load_explicit(&engine->queue.changes, memory_order_acquire) != worker->seen_changes)
+        atomic_load_explicit(&engine->queue->changes, memory_order_acquire) != worker->seen_changes)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
            !ss_reader_comes_first(engine) && ss_queue_can_advance(engine);
@@ -1667,7 +1669,7 @@ static bool has_work(struct ss_worker *worker)
 void ss_run_open(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     /* Acquire: pairs with the release in ss_end_job. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         int64_t number;
@@ -1701,8 +1703,8 @@ void ss_run_open(struct ss_worker *worker)
 int64_t ss_queue_mean(struct ss_engine *engine)
 {
     /* Relaxed: the two need not belong together. */
-    uint64_t runs = atomic_load_explicit(&engine->queue.runs, memory_order_relaxed);
-    int64_t nanoseconds = atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
+    uint64_t runs = atomic_load_explicit(&engine->queue->runs, memory_order_relaxed);
+    int64_t nanoseconds = atomic_load_explicit(&engine->queue->nanoseconds, memory_order_relaxed);
     return runs == 0 ? 0 : nanoseconds / (int64_t)runs;
 }
 
@@ -1710,7 +1712,7 @@ int64_t ss_queue_mean(struct ss_engine *engine)
 
 bool ss_queue_open(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     ss_queue_close(engine);
     queue->slots = engine->ring_size;
     queue->pending = malloc(first_pending * sizeof *queue->pending);
@@ -1733,7 +1735,7 @@ bool ss_queue_open(struct ss_engine *engine)
 /* Forgets everything but the figures. */
 void ss_queue_close(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     free(queue->pending);
     free(queue->active);
     free(queue->unused);
@@ -1784,7 +1786,7 @@ static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
         divide(early, ss_applied_at(early, place)); /* as a late event would */
     else if (early->applied > 0 && ss_applied_at(early, early->applied - 1)->of_time)
         divide(early, ss_applied_at(early, early->applied - 1)); /* it may have fired for this event */
-    for (place = place_of(engine, key); place < engine->queue.active_count; place++) {
+    for (place = place_of(engine, key); place < engine->queue->active_count; place++) {
         if (ss_is_before(key, first_key(active_at(engine, place))))
             break;
         if (active_at(engine, place)->spans[0].segment == segment) {
@@ -1796,7 +1798,7 @@ static void withdraw(struct ss_engine *engine, struct ss_segment *segment)
 
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     segment->left = segment->last - segment->first;
     segment->ahead = segment->untold = 0;
     segment->submitted = segment->left == 0;
@@ -1839,23 +1841,23 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 
 void ss_engine_confirm(struct ss_engine *engine, struct ss_segment *segment)
 {
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     segment->is_tentative = false;
     refresh(engine);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
 }
 
 void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment)
 {
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     withdraw(engine, segment);
     refresh(engine);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
 }
 
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     queue->frontier = frontier;
     queue->has_frontier = true;
@@ -1896,7 +1898,7 @@ void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp)
 /* Until a flag of the queue is up. */
 static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_t nanoseconds)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     struct timespec until;
     int64_t now = ss_now();
     int64_t at = now + nanoseconds;
@@ -1925,34 +1927,34 @@ static bool await(struct ss_engine *engine, const _Atomic uint32_t *flag, int64_
 
 bool ss_engine_await(struct ss_engine *engine, int64_t nanoseconds)
 {
-    return await(engine, &engine->queue.has_news, nanoseconds);
+    return await(engine, &engine->queue->has_news, nanoseconds);
 }
 
 bool ss_engine_await_early(struct ss_engine *engine, int64_t nanoseconds)
 {
     /* Without revocations nobody else looks whether the head need still be held back. */
-    pthread_mutex_lock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
     if (engine->early != NULL) {
         ss_budget_settle(engine->early);
         refresh(engine);
     }
-    pthread_mutex_unlock(&engine->queue.mutex);
-    return await(engine, &engine->queue.is_settled, nanoseconds);
+    pthread_mutex_unlock(&engine->queue->mutex);
+    return await(engine, &engine->queue->is_settled, nanoseconds);
 }
 
 bool ss_engine_is_settled(struct ss_engine *engine)
 {
     /* A head in place is active until it has committed, and its worker has the turn until then. */
     assert(ss_turn_is_held(engine));
-    pthread_mutex_lock(&engine->queue.mutex);
-    bool settled = !head_is_safe(engine) && !timers_will_fire(engine) && engine->queue.untold == 0;
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_lock(&engine->queue->mutex);
+    bool settled = !head_is_safe(engine) && !timers_will_fire(engine) && engine->queue->untold == 0;
+    pthread_mutex_unlock(&engine->queue->mutex);
     return settled;
 }
 
 struct ss_formed ss_engine_formed(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     struct ss_formed formed = {queue->claims, queue->claims};
     for (uint64_t i = 0; i < queue->active_count; i++) {
@@ -1971,15 +1973,15 @@ void ss_engine_clear_rows(struct ss_engine *engine)
     engine->row_edition++;
     if (ss_has_timers(engine))
         engine->timers->firing_count = 0;
-    pthread_mutex_lock(&engine->queue.mutex);
-    engine->queue.has_rows = engine->queue.has_moved = false;
+    pthread_mutex_lock(&engine->queue->mutex);
+    engine->queue->has_rows = engine->queue->has_moved = false;
     refresh(engine);
-    pthread_mutex_unlock(&engine->queue.mutex);
+    pthread_mutex_unlock(&engine->queue->mutex);
 }
 
 void ss_queue_fail(struct ss_engine *engine)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     if (!queue->failed)
         queue->failed_row = SS_NO_ROW_FOR_HOOK;
@@ -1990,7 +1992,7 @@ void ss_queue_fail(struct ss_engine *engine)
 
 void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     segment->untold--;
     queue->untold--;
@@ -2003,7 +2005,7 @@ void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment)
 
 void ss_engine_resume(struct ss_engine *engine, int64_t failed_row)
 {
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
     /* A head that had lent the turn when a hook failed may itself have failed since. */
     if (queue->failed && queue->failed_row == failed_row) {

@@ -16,8 +16,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "core/statistics.h"
 #include "processor/fault.h"
+#include "processor/figure.h"
 #include "processor/processor.h"
 #include "specstream.h"
 #include "specstream_local.h"

@@ -1,15 +1,15 @@
-/* The way into compiled code, and out of it when the processor refuses an instruction. */
+/* The way out of compiled code when the processor refuses an instruction. */
 #ifndef SPECSTREAM_FAULT_H
 #define SPECSTREAM_FAULT_H
 
+#include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "processor/stack.h"
 #include "specstream.h"
-
-struct ss_worker;
 
 /* To where compiled code was called from. */
 struct ss_way_back {
@@ -18,18 +18,26 @@ struct ss_way_back {
     sigjmp_buf registers;
 };
 
-/* Runs events [first, last); gives the first one that did not complete. */
-int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first, int64_t last);
+/* Of a thread that calls compiled code. */
+struct ss_containment {
+    volatile sig_atomic_t inside; /* 1: a fault now is that of compiled code */
+    struct ss_way_back *way_back; /* the innermost */
+    struct ss_fault fault; /* the last one: of the run in place whose verdict is SS_FAULTED */
+    fenv_t arithmetic;     /* as it was when the thread began */
+    struct ss_stacks stacks;
+    stack_t signal_stack_before;
+};
+
 /* Catches faults from now on, before everybody else; false: out of thread-local keys. */
 bool ss_fault_open(void);
-/* Calls an operation on a boosted structure, or an inverse; false: it has not come to its end, and the
- * run's verdict says so unless it has raised. */
-bool ss_call_operation(struct ss_run *run, ss_operation_entry entry, uint64_t *returned);
 /* Called by the worker's own thread, or by another one that it is lent to; false: out of memory. */
-bool ss_fault_open_thread(struct ss_worker *worker);
+bool ss_fault_open_thread(struct ss_containment *own);
 /* NULL: the thread is not opened. */
-struct ss_worker *ss_this_worker(void);
-void ss_fault_close_thread(struct ss_worker *worker);
+struct ss_containment *ss_this_containment(void);
+void ss_fault_close_thread(struct ss_containment *own);
+/* Calls `body`, which calls compiled code; false: it has faulted. From outside: also where it is called
+ * from a run, which has then stepped outside. */
+bool ss_contain(struct ss_containment *own, void (*body)(void *), void *argument);
 /* In a signal handler. True: it was an operator's fault, and the run ends when the handler returns. */
 bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context);
 /* Around what compiled code calls and must not leave half-way: the allocator, what keeps a lock. */

@@ -11,17 +11,15 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "core/worker.h"
 
 static const size_t guard_bytes = 256 << 10;
 static const size_t least_stack_bytes = 1 << 20;
 
-bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes)
+bool ss_stacks_map(struct ss_stacks *stacks, pthread_attr_t *attributes)
 {
-    struct ss_stacks *stacks = &worker->stacks;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = 0;
     if (pthread_attr_getstacksize(attributes, &bytes) != 0 || bytes < least_stack_bytes)
@@ -44,15 +42,15 @@ bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes)
            pthread_attr_setstack(attributes, stacks->stack, stacks->stack_bytes) == 0;
 }
 
-void ss_stacks_unmap(struct ss_worker *worker)
+void ss_stacks_unmap(struct ss_stacks *stacks)
 {
-    if (worker->stacks.mapping != NULL)
-        munmap(worker->stacks.mapping, worker->stacks.bytes);
-    worker->stacks.mapping = NULL;
+    if (stacks->mapping != NULL)
+        munmap(stacks->mapping, stacks->bytes);
+    stacks->mapping = NULL;
 }
 
-bool ss_stacks_guard_holds(const struct ss_worker *worker, const void *address)
+bool ss_stacks_guard_holds(const struct ss_stacks *stacks, const void *address)
 {
-    uintptr_t low = (uintptr_t)worker->stacks.mapping;
+    uintptr_t low = (uintptr_t)stacks->mapping;
     return (uintptr_t)address >= low && (uintptr_t)address < low + guard_bytes;
 }

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ss_worker;
-
 enum { SS_SIGNAL_STACK_BYTES = 64 << 10 };
 
 struct ss_stacks {
@@ -19,11 +17,11 @@ struct ss_stacks {
     stack_t signal_stack;
 };
 
-/* The worker's stacks, put into the attributes of its thread; false: out of memory. */
-bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes);
+/* A worker's stacks, put into the attributes of its thread; false: out of memory. */
+bool ss_stacks_map(struct ss_stacks *stacks, pthread_attr_t *attributes);
 /* After the thread has been joined. */
-void ss_stacks_unmap(struct ss_worker *worker);
+void ss_stacks_unmap(struct ss_stacks *stacks);
 /* Whether touching the address means that the worker's stack is used up. */
-bool ss_stacks_guard_holds(const struct ss_worker *worker, const void *address);
+bool ss_stacks_guard_holds(const struct ss_stacks *stacks, const void *address);
 
 #endif

@@ -49,6 +49,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/call.h"
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/state_words.h"
@@ -145,12 +146,12 @@ bool ss_boost_open(struct ss_engine *engine)
     boost->shadow_worker.undo_entries = UNDO_ENTRIES;
     run->worker = &boost->shadow_worker;
     run->undo_base = malloc(UNDO_ENTRIES * sizeof *run->undo_base);
-    boost->shadow_worker.stacks.signal_stack = (stack_t){
+    boost->shadow_worker.containment.stacks.signal_stack = (stack_t){
         .ss_sp = malloc(SS_SIGNAL_STACK_BYTES),
         .ss_size = SS_SIGNAL_STACK_BYTES,
     };
     if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL ||
-        !ss_arena_open(run, config, true) || boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
+        !ss_arena_open(run, config, true) || boost->shadow_worker.containment.stacks.signal_stack.ss_sp == NULL)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + UNDO_ENTRIES;
@@ -168,7 +169,7 @@ void ss_boost_close(struct ss_engine *engine)
     pthread_mutex_destroy(&boost->latch);
     free(boost->shadow_worker.run.undo_base);
     ss_arena_close(&boost->shadow_worker.run);
-    free(boost->shadow_worker.stacks.signal_stack.ss_sp);
+    free(boost->shadow_worker.containment.stacks.signal_stack.ss_sp);
     free(boost->shadow);
     free(boost->operations);
     free(boost);
@@ -517,10 +518,11 @@ void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transac
     if (performed_count(transaction) == 0)
         return;
     take_latch(boost);
-    bool stranger = ss_this_worker() == NULL && ss_fault_open_thread(&boost->shadow_worker);
+    bool stranger = ss_this_containment() == NULL &&
+                    ss_fault_open_thread(&boost->shadow_worker.containment);
     take_back(engine, transaction);
     if (stranger)
-        ss_fault_close_thread(&boost->shadow_worker);
+        ss_fault_close_thread(&boost->shadow_worker.containment);
     give_latch(boost);
 }
 

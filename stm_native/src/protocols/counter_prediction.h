@@ -2,7 +2,6 @@
 #ifndef SPECSTREAM_COUNTER_PREDICTION_H
 #define SPECSTREAM_COUNTER_PREDICTION_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,28 +11,12 @@
 struct ss_engine;
 struct ss_transaction;
 
-enum { SS_COUNTERS = 4 }; /* words that are predicted */
-
-/* A word that is predicted. */
-struct ss_counter {
-    _Atomic uint64_t name;  /* the word's index, plus 1; 0: this one is free */
-    _Atomic int64_t number; /* of the transaction that begins with `value`; -1: not known */
-    _Atomic uint64_t value;
-    _Atomic uint64_t usual; /* what a committed transaction has added of late, in parts of one */
-    uint64_t samples;       /* that this is the mean of; of who may change a note */
-};
-
 /* In place of the mask of bytes, of a logged read that is no read but a prediction: only the head can
  * tell whether it holds. */
 enum { SS_PREDICTION = 0x100 };
 /* An increment by a speculative run. `read`: how its protocol reads one that the run has
  * updated before. */
 uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, ss_reader read);
-/* Whether there is a counter. Relaxed: who sees it late predicts worse. */
-static inline bool ss_predicts(const struct ss_counter *counters)
-{
-    return atomic_load_explicit(&counters[0].name, memory_order_relaxed) != 0;
-}
 void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);

@@ -1,21 +1,18 @@
-/* Timers: when one is due, and what it runs. */
-#ifndef SPECSTREAM_TIMERS_H
-#define SPECSTREAM_TIMERS_H
+/* Timers, and which is due next. */
+#ifndef SPECSTREAM_TIMER_HEAP_H
+#define SPECSTREAM_TIMER_HEAP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/transaction.h"
+#include "containers/keyed.h"
+#include "core/engine.h"
+#include "core/state_words.h"
 #include "processor/processor.h"
 #include "specstream.h"
 
-struct ss_applied;
 struct ss_config;
-struct ss_engine;
-struct ss_keyed;
-struct ss_transaction;
-struct ss_worker;
 
 /* Columns of the one row that a timer is: time of the firing, source, its time, words of its key, and which
  * container it was in, counted from 0 among those that hold timers. */
@@ -54,13 +51,6 @@ struct ss_timers {
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next;
 };
 
-/* What has become of the timers that are due. */
-enum ss_fired {
-    SS_FIRED,       /* all have fired */
-    SS_FIRED_SOME,  /* a reader comes first */
-    SS_FIRING_ENDED /* the job ends here, or what one ran has failed */
-};
-
 /* Whether the engine has timers; they cost an engine without any no more than this question. */
 #define ss_has_timers(engine) SS_UNLIKELY((engine)->timers != NULL)
 
@@ -79,19 +69,37 @@ uint64_t ss_timers_grown(const struct ss_engine *engine);
 
 /* ---- with the turn ---- */
 
+static inline const struct ss_keyed *ss_due_container(const struct ss_engine *engine,
+                                                      const struct ss_due *item)
+{
+    return &engine->keyed[item->container];
+}
+
+static inline bool ss_due_is_set(const struct ss_engine *engine, const struct ss_due *item)
+{
+    return ss_word_read(&engine->state[item->entry]) == item->stamp;
+}
+
+void ss_heap_push(struct ss_timers *timers, struct ss_due item);
+void ss_heap_pop(struct ss_timers *timers);
+/* The first that is set and in the heap; NULL: none. */
+const struct ss_due *ss_heap_first(struct ss_engine *engine);
+/* Lets those who look without the turn know. */
+void ss_timers_tell_next(struct ss_timers *timers);
 /* Room for so many more; false: out of memory. */
 bool ss_timers_reserve(struct ss_engine *engine, uint64_t more);
 /* An entry has been set for good, if it is one of a container that goes by time. There is room. */
 void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry);
 /* A run inserts an entry that will expire; false: out of memory. */
 bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry);
-/* Whether a finished transaction writes an entry, which will expire, with an earlier time than it has: the
- * first write of what a state began with, or in a batch that begins before the end of the last one. Then
- * it has to run in place, where ss_timers_rewound is told. */
-bool ss_timers_rewind(const struct ss_engine *engine, const struct ss_transaction *transaction);
-/* Events have been applied: up to that row of a column of times, or all of a transaction. */
-void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row);
-void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction);
+/* An event in place: makes sure of an item for each entry that it touches, and two. False: its
+ * verdict says that there is no memory. */
+bool ss_timers_have_room(struct ss_run *run);
+/* An event in place has set something for then: the run stops behind it, if that is due before the
+ * last of its events. */
+void ss_timers_stop_for(struct ss_run *run, int64_t at);
+/* Room for one more that has emitted rows; false: out of memory. */
+bool ss_timers_reserve_firing(struct ss_timers *timers);
 
 static inline int64_t ss_timers_next(const struct ss_timers *timers)
 {
@@ -99,43 +107,11 @@ static inline int64_t ss_timers_next(const struct ss_timers *timers)
     return atomic_load_explicit(&timers->next, memory_order_relaxed);
 }
 
-/* Events [first, last) come next, with these times: fires what is due before the first one, and tells
- * before which one the next is due, or `last`. A transaction lends the turn to readers meanwhile; false:
- * it is not to go on. */
-bool ss_timers_before(struct ss_worker *worker, struct ss_transaction *transaction,
-                      const void *times, int64_t first, int64_t *last);
-/* The same for a finished transaction, which is IN_PLACE. */
-enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transaction *transaction,
-                                      int64_t number);
-/* Whether one is due between the events of a finished transaction, once those before its first one
- * have fired. */
-bool ss_timers_divide(const struct ss_engine *engine, const struct ss_transaction *transaction);
-/* No event before that time comes any more, or none at all (INT64_MAX). */
-enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time);
-
 /* ---- early results, with the turn ---- */
 
-enum ss_fired_early {
-    SS_FIRED_NOTHING, /* nothing is due, or the job ends */
-    SS_FIRED_ONE,     /* and this is what it has done */
-    SS_FIRED_LATER    /* it can be fired only when all before it is final */
-};
-
-/* Of the events and firings so far; INT64_MIN: there were none. */
-int64_t ss_timers_clock(const struct ss_engine *engine);
-/* Of the applied image; NULL: there is none. */
-uint64_t *ss_timers_clock_word(const struct ss_engine *engine);
-/* What follows a firing or an event in place, with nothing applied before it. */
-void ss_timers_copy_clock(struct ss_engine *engine);
-/* An event of that time is applied. */
-void ss_timers_pass(struct ss_engine *engine, int64_t time);
 /* Words of the applied image have changed, or changed back: what is due when. */
 void ss_timers_note(struct ss_engine *engine, const struct ss_undo *first, const struct ss_undo *end,
                     bool taken_back);
-/* Fires the first that is due by then, or removes what has expired; `after`: what was applied last,
- * `before`: a key that is just before what comes next. */
-enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
-                                         struct ss_key before, struct ss_applied **applied);
 /* One that has emitted rows is final; false: out of memory. */
 bool ss_timers_keep_firing(struct ss_engine *engine, const struct ss_firing *firing);
 
