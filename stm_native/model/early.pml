@@ -1,4 +1,4 @@
-/* Early results: the head is applied and becomes final later. The part of src/jobs/open_job.c about "early
+/* Early results: the head is applied and becomes final later. The part of src/jobs/early_steps.c about "early
  * results", small enough to visit every interleaving; what is said of the logs in src/jobs/early.c is a bit
  * for each event here.
  *

@@ -6,7 +6,7 @@
 
 #include "core/engine.h"
 #include "core/transaction.h"
-#include "jobs/open_job.h"
+#include "jobs/queue.h"
 #include "processor/now.h"
 #include "specstream.h"
 

@@ -5,7 +5,7 @@
 #include "core/scheduler.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/open_job.h"
+#include "jobs/queue.h"
 #include "open_steps.h"
 #include "patience.h"
 #include "specstream.h"

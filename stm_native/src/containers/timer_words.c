@@ -108,11 +108,11 @@ int64_t ss_due_at(const struct ss_engine *engine, const struct ss_keyed *keyed, 
 }
 
 int64_t ss_time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
-                       bool of_last)
+                   bool of_last)
 {
     if (!ss_is_open(engine))
         return ss_time_at(engine->job.columns[0],
-                       of_last ? transaction->last - 1 : transaction->first);
+                          of_last ? transaction->last - 1 : transaction->first);
     const struct ss_span *span = &transaction->spans[of_last ? transaction->span_count - 1 : 0];
     return ss_time_at(span->segment->columns[0], of_last ? span->last - 1 : span->first);
 }

@@ -17,7 +17,7 @@
 #include "core/worker.h"
 #include "jobs/answers.h"
 #include "jobs/early.h"
-#include "jobs/open_job.h"
+#include "jobs/queue.h"
 #include "local/arena.h"
 #include "processor/fault.h"
 #include "processor/figure.h"

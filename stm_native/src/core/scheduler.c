@@ -62,6 +62,7 @@
 #include "jobs/hooks.h"
 #include "jobs/open_job.h"
 #include "jobs/prefetch.h"
+#include "jobs/queue.h"
 #include "jobs/recorder.h"
 #include "jobs/timer_firing.h"
 #include "processor/figure.h"

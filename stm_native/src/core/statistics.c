@@ -23,7 +23,7 @@
 #include "core/engine.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/open_job.h"
+#include "jobs/queue.h"
 #include "processor/figure.h"
 #include "processor/now.h"
 #include "specstream.h"

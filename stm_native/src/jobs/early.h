@@ -114,6 +114,13 @@ static inline struct ss_applied *ss_applied_at(const struct ss_early *early, uin
 {
     return early->row[early->first + place];
 }
+/* With the mutex: it is to be taken back. */
+static inline void ss_early_divide(struct ss_early *early, struct ss_applied *applied)
+{
+    early->divided += !applied->divided;
+    applied->divided = true;
+}
+
 /* How many begin before a key. */
 uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key);
 
@@ -150,7 +157,8 @@ void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t
 void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
                          const struct ss_undo *end);
 
-/* A run that has walked through a container (ss_log_walk) is over; whether it may have met what was taken back in between. */
+/* A run that has walked through a container (ss_log_walk) is over; whether it may have met what was taken
+ * back in between. */
 bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* Rows that somebody knows are no longer there. */

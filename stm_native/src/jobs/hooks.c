@@ -16,7 +16,7 @@
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/worker.h"
-#include "jobs/open_job.h"
+#include "jobs/submitting.h"
 #include "processor/processor.h"
 #include "specstream.h"
 

@@ -32,7 +32,7 @@
 #include "core/worker.h"
 #include "jobs/answers.h"
 #include "jobs/early.h"
-#include "jobs/open_job.h"
+#include "jobs/open_head.h"
 #include "processor/figure.h"
 #include "processor/processor.h"
 #include "specstream.h"

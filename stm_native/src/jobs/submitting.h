@@ -1,0 +1,14 @@
+/* An open job, seen from outside. */
+#ifndef SPECSTREAM_SUBMITTING_H
+#define SPECSTREAM_SUBMITTING_H
+
+
+struct ss_engine;
+struct ss_segment;
+
+/* A hook has failed: nothing commits until somebody has heard of it. */
+void ss_queue_fail(struct ss_engine *engine);
+/* On_post_commit has been told of a committed event of the segment. */
+void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
+
+#endif
