@@ -352,7 +352,7 @@ proctype worker(byte me)
     byte last;
 #endif
 
-again: /* ss_run_ordered */
+again: /* run, in scheduler.c */
     if
     :: LOAD(OVER) -> goto done
     :: else

@@ -763,7 +763,7 @@ look_for_claim:
     :: ALL_OVER -> goto done
     fi;
 
-run_it: /* ss_run_speculatively, and ss_queue_settle */
+run_it: /* ss_run_speculatively, and settle */
     atomic {
         next_unapplied();
         fresh[mine] = (least == mine);

@@ -37,6 +37,7 @@ ACCESSES = {
     "core/worker.h": r"\b(worker|owner|shadow_worker)(->|\.)|\bworkers\[|"
     r"sizeof\(struct ss_worker\)",
     "core/transaction.h": r"\b(transaction|victim|owner|other|doomed|ring\[\w+\])(->|\.)",
+    "core/job_kind.h": r"\bkind->",
     "core/protocol.h": r"\bprotocol->",
     "jobs/early.h": r"\bearly->",
     "jobs/queue.h": r"\bqueue->",

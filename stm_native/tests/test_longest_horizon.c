@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "core/engine.h"
+#include "core/horizon.h"
 #include "core/scheduler.h"
 #include "core/transaction.h"
 #include "core/worker.h"

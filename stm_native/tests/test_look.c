@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "containers/look.h"
 #include "core/engine.h"
+#include "core/version.h"
 #include "core/worker.h"
 #include "specstream.h"
 #include "specstream_containers.h"

@@ -8,6 +8,7 @@
 
 #include "by_hand.h"
 #include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
 #include "core/profile.h"
 #include "core/protocol.h"

@@ -21,7 +21,7 @@
 #include "containers/timer_heap.h"
 #include "core/engine.h"
 #include "core/ranges.h"
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/turn.h"

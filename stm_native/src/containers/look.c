@@ -8,30 +8,18 @@
  *
  * Events that take long, or a machine that is busy with others, may leave him no instant. Then he is told
  * so, and takes the turn. */
-#include "containers/look.h"
-
 #include <stdatomic.h>
 
 #include "containers/keyed.h"
 #include "core/engine.h"
 #include "core/state_words.h"
+#include "core/version.h"
 #include "core/worker.h"
 #include "processor/now.h"
 #include "processor/processor.h"
 #include "specstream_containers.h"
 
 static const int64_t look_nanoseconds = 200000;
-enum { WAIT_FOR_LOOKERS = 64 };
-
-void ss_wait_for_lookers(struct ss_engine *engine)
-{
-    /* Relaxed: a hint; who has not finished tries once more. */
-    for (int i = 0; i < WAIT_FOR_LOOKERS; i++) {
-        if (atomic_load_explicit(&engine->looking, memory_order_relaxed) == 0)
-            return;
-        ss_relax();
-    }
-}
 
 /* What is there at this instant, whole or not; false: there is no such entry. */
 static bool read_row(struct ss_engine *engine, uint64_t container, const uint64_t *key,

@@ -330,7 +330,7 @@ void ss_timers_start(struct ss_engine *engine)
         return;
     /* Where what a timer ran has failed at the end of the input, the next job goes on. An open job is
      * told of ends itself: its own, or one to go on with. */
-    if (engine->job.mode == SS_MODE_OPEN)
+    if (engine->kind->is_endless)
         timers->end = 0;
     timers->failed = false;
     timers->firing_count = 0;

@@ -58,7 +58,7 @@ void ss_timers_pass(struct ss_engine *engine, int64_t time)
 
 void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction)
 {
-    ss_timers_move_clock(engine, ss_time_of(engine, transaction, true));
+    ss_timers_move_clock(engine, engine->kind->time_of(engine, transaction, true));
 }
 
 void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row)
@@ -107,16 +107,6 @@ int64_t ss_due_at(const struct ss_engine *engine, const struct ss_keyed *keyed, 
     return ss_due_after(engine, keyed, time);
 }
 
-int64_t ss_time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
-                   bool of_last)
-{
-    if (!ss_is_open(engine))
-        return ss_time_at(engine->job.columns[0],
-                          of_last ? transaction->last - 1 : transaction->first);
-    const struct ss_span *span = &transaction->spans[of_last ? transaction->span_count - 1 : 0];
-    return ss_time_at(span->segment->columns[0], of_last ? span->last - 1 : span->first);
-}
-
 /* Whether a word is the time of an entry that is there, and goes back to `value`. */
 static bool rewinds(const struct ss_engine *engine, uint64_t word, uint64_t value)
 {
@@ -135,7 +125,7 @@ static bool rewinds(const struct ss_engine *engine, uint64_t word, uint64_t valu
 
 bool ss_timers_rewind(const struct ss_engine *engine, const struct ss_transaction *transaction)
 {
-    if (ss_time_of(engine, transaction, false) >= engine->timers->latest)
+    if (engine->kind->time_of(engine, transaction, false) >= engine->timers->latest)
         return false;
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end; write++) {

@@ -28,9 +28,6 @@ static inline int64_t ss_time_at(const void *times, int64_t row)
     return *(const int64_t *)((uintptr_t)times + (uintptr_t)row * sizeof(int64_t));
 }
 
-/* Of a transaction's first or last event. */
-int64_t ss_time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
-                   bool of_last);
 /* When an entry is due that is written at a time. */
 int64_t ss_due_after(const struct ss_engine *engine, const struct ss_keyed *keyed, int64_t time);
 /* When a timer fires, or an entry expires. */

@@ -14,25 +14,23 @@
 
 #include "containers/keyed_changes.h"
 #include "containers/keyed_entries.h"
-#include "containers/look.h"
 #include "containers/timer_heap.h"
 #include "containers/timer_words.h"
 #include "core/call.h"
+#include "core/drop.h"
 #include "core/emit.h"
 #include "core/engine.h"
-#include "core/profile.h"
+#include "core/horizon.h"
 #include "core/protocol.h"
-#include "core/scheduler.h"
 #include "core/statistics.h"
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/undo_log.h"
+#include "core/version.h"
 #include "core/worker.h"
 #include "jobs/answers.h"
-#include "jobs/early.h"
+#include "jobs/early_final.h"
 #include "jobs/hooks.h"
-#include "jobs/open_head.h"
-#include "jobs/queue.h"
 #include "jobs/recorder.h"
 #include "jobs/timer_firing.h"
 #include "processor/figure.h"
@@ -56,9 +54,8 @@ static void ask_in_place(struct ss_worker *worker, int64_t row, int64_t *next)
     *next = row;
 }
 
-/* Runs events [*first, last) on the committed state; false: the job ends here, *first has not run. */
-static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
-                               int64_t number, int64_t *first, int64_t last)
+bool ss_run_range_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number, int64_t *first, int64_t last)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -79,8 +76,8 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
             return false;
         if (ss_reader_comes_first(engine)) {
-            if (ss_is_open(engine))
-                ss_queue_tell_applied(engine, transaction);
+            if (engine->kind->before_lending != NULL)
+                engine->kind->before_lending(engine, transaction);
             ss_lend_turn(engine);
         }
         ss_let_look(engine);
@@ -144,29 +141,21 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
     return true;
 }
 
-bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
+bool ss_run_chunk_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number)
 {
     struct ss_engine *engine = worker->engine;
     int64_t next = transaction->first;
-    if (!ss_is_open(engine)) {
-        assert(next == engine->consumed); /* invariant 2: commits in order */
-        int64_t began = ss_time_run(worker);
-        bool done = run_range_in_place(worker, transaction, number, &next, transaction->last);
-        if (SS_UNLIKELY(began != 0)) {
-            int64_t taken = ss_now() - began;
-            ss_sample(worker, taken);
-            if (engine->recorder != NULL)
-                ss_record_in_place(engine, transaction, taken);
-        }
-        return done;
+    assert(next == engine->consumed); /* invariant 2: commits in order */
+    int64_t began = ss_time_run(worker);
+    bool done = ss_run_range_in_place(worker, transaction, number, &next, transaction->last);
+    if (SS_UNLIKELY(began != 0)) {
+        int64_t taken = ss_now() - began;
+        ss_sample(worker, taken);
+        if (engine->recorder != NULL)
+            ss_record_in_place(engine, transaction, taken);
     }
-    for (uint64_t i = 0; i < transaction->span_count; i++) {
-        struct ss_span *span = &transaction->spans[i];
-        ss_use_segment(&worker->run, span->segment);
-        if (!run_range_in_place(worker, transaction, number, &span->done, span->last))
-            return false;
-    }
-    return true;
+    return done;
 }
 
 bool ss_run_rest(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
@@ -177,43 +166,7 @@ bool ss_run_rest(struct ss_worker *worker, struct ss_transaction *transaction, i
         return true;
     ss_set_status(transaction, number, SS_IN_PLACE); /* it may lend the turn, as below */
     ss_call_for_help(worker);
-    return run_range_in_place(worker, transaction, number, &next, transaction->last);
-}
-
-enum ss_abort_reason ss_reason_of(uint32_t verdict)
-{
-    switch (verdict) {
-    case SS_RAISED:
-        return SS_ABORT_RAISED;
-    case SS_LOG_FULL:
-    case SS_NO_MEMORY:
-        return SS_ABORT_LOG_FULL;
-    case SS_KILLED:
-        return SS_ABORT_RUNAWAY;
-    case SS_FAULTED:
-        return SS_ABORT_FAULT;
-    default:
-        return SS_ABORT_CONFLICT;
-    }
-}
-
-void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
-             enum ss_abort_reason reason)
-{
-    ss_count(&worker->statistics.aborts[reason], 1);
-    ss_count(&worker->statistics.reruns, 1);
-    if (reason != SS_ABORT_HOOK && reason != SS_ABORT_SHADOW && reason != SS_ABORT_TIMER &&
-        (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
-        ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
-    transaction->reason = reason;
-    worker->engine->protocol->roll_back(worker->engine, transaction);
-    ss_boost_roll_back(worker->engine, transaction);
-    if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
-        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN || reason == SS_ABORT_SHADOW) {
-        ss_hot_note(worker, transaction->conflict);
-        ss_shorten(worker->engine);
-    }
-    ss_tell_dropped(worker->engine, transaction, reason);
+    return ss_run_range_in_place(worker, transaction, number, &next, transaction->last);
 }
 
 enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
@@ -259,7 +212,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
             reason = transaction->reason;
         } else {
             ss_rows_append(engine, transaction->rows, transaction->row_words);
-            assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
+            assert(ss_goes_by_key(engine) || transaction->first == engine->consumed); /* invariant 2 */
             ss_version_begin(engine);
             protocol->publish(engine, transaction);
             if (ss_has_timers(engine))
@@ -294,7 +247,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     ss_call_for_help(worker);
     if (engine->cuts_heads)
         ss_set_range(engine, transaction, number); /* timed as a whole, though its run may have stopped before */
-    bool done = ss_run_in_place(worker, transaction, number);
+    bool done = engine->kind->run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, SS_NOT, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;
 }

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "specstream.h"
 
 struct ss_transaction;
 struct ss_worker;
@@ -20,15 +19,15 @@ enum ss_progress {
 /* With the turn: commits a finished transaction, or reruns it. */
 enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
                            int64_t number);
-/* With the turn: runs a transaction on the committed state; false: it did not come to its end. In an
- * open job each span then begins with the first of its events that has not run. */
-bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number);
+/* With the turn: runs events [*first, last) of a transaction on the committed state; false: the job ends
+ * here, *first has not run. */
+bool ss_run_range_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number, int64_t *first, int64_t last);
+/* The same with a transaction that is a chunk of the job's. */
+bool ss_run_chunk_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number);
 /* With the turn, after the commit of a run that has stopped before the end of its chunk: what is left of
  * that, in place; false: it did not come to its end. */
 bool ss_run_rest(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number);
-enum ss_abort_reason ss_reason_of(uint32_t verdict);
-/* Counts a dropped run, and takes back what others see of it. */
-void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
-             enum ss_abort_reason reason);
 
 #endif

@@ -11,12 +11,15 @@
 #include "containers/timer_heap.h"
 #include "core/pool.h"
 #include "core/protocol.h"
+#include "core/scheduler.h"
 #include "core/statistics.h"
 #include "core/transaction.h"
 #include "core/value.h"
 #include "core/worker.h"
 #include "jobs/answers.h"
+#include "jobs/direct.h"
 #include "jobs/early.h"
+#include "jobs/open_job.h"
 #include "jobs/queue.h"
 #include "local/arena.h"
 #include "processor/fault.h"
@@ -57,6 +60,12 @@ static uint64_t power_of_two(uint64_t at_least)
         size *= 2;
     return size;
 }
+
+static const struct ss_job_kind *const kinds[] = {
+    [SS_MODE_ORDERED] = &ss_ordered_job,   [SS_MODE_SPECULATE] = &ss_ordered_job,
+    [SS_MODE_LOG_FREE] = &ss_log_free_job, [SS_MODE_LOCKED] = &ss_locked_job,
+    [SS_MODE_OPEN] = &ss_open_job,
+};
 
 static uint64_t aligned_bytes(uint64_t count, size_t size)
 {
@@ -202,6 +211,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     }
     engine->config = *config;
     engine->state = config->state;
+    engine->kind = kinds[SS_MODE_ORDERED]; /* no job has been yet, and who looks finds one that is over */
     engine->config.regions = copy_of(config->regions, config->region_count);
     engine->protocol =
         config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
@@ -240,7 +250,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
 
 void ss_engine_free(struct ss_engine *engine)
 {
-    if (ss_is_open(engine)) /* it has no end of its own */
+    if (engine->kind->is_endless)
         ss_engine_stop(engine);
     /* Waiting also watches: all workers of the job in flight may be in runaway runs. */
     while (!ss_engine_wait(engine, 50))
@@ -317,6 +327,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     const struct ss_config *config = &engine->config;
     ss_early_close(engine); /* that of the last job */
     engine->job = *job;
+    engine->kind = kinds[job->mode];
     if (engine->hooks.kinds != 0)
         engine->job.chunk = 1;
     else if (job->mode == SS_MODE_ORDERED && (job->horizon == 0 || job->count <= job->chunk)) {
@@ -338,19 +349,11 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
      * reference names a slot, and a longer ring has another tenant in it. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
         engine->protocol->roll_back(engine, &engine->ring[i]);
-    engine->transactions = job->mode == SS_MODE_OPEN
+    engine->transactions = engine->kind->is_endless
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
     if (!ring_resize(engine, ring_slots_with(engine->job.longest_horizon, engine->timers != NULL)))
         return false;
-    if (job->mode == SS_MODE_LOCKED)
-        for (uint64_t i = 0; i < config->threads; i++) {
-            struct ss_worker *worker = &engine->workers[i];
-            if (worker->rows == NULL)
-                worker->rows = malloc(emit_bytes(config));
-            if (worker->rows == NULL)
-                return false;
-        }
     for (uint64_t i = 0; i < engine->ring_size; i++)
         /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
@@ -359,7 +362,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
         return false;
     for (uint64_t i = 0; i < config->threads; i++)
         engine->workers[i].run.state = engine->state;
-    return job->mode != SS_MODE_OPEN || ss_queue_open(engine);
+    return engine->kind->open == NULL || engine->kind->open(engine);
 }
 
 bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
@@ -415,8 +418,8 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
     struct ss_outcome outcome = {
         .job = engine->job_number,
         .consumed = engine->consumed,
-        .failed = ss_is_open(engine) ? engine->queue->failed : engine->failed,
-        .failed_row = ss_is_open(engine) ? engine->queue->failed_row : engine->consumed,
+        .failed = engine->failed,
+        .failed_row = engine->consumed,
         .fault = engine->fault,
         .lock_fault = engine->lock_fault,
         .no_memory = engine->no_memory,
@@ -424,6 +427,8 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .row_count = engine->row_words / engine->config.emit_words,
         .edition = engine->row_edition,
     };
+    if (engine->kind->report != NULL)
+        engine->kind->report(engine, &outcome);
     if (engine->timers != NULL) {
         outcome.timer_failed = engine->timers->failed;
         if (outcome.timer_failed)

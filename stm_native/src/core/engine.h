@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/job_kind.h"
 #include "core/transaction.h"
 #include "processor/processor.h"
 #include "specstream.h"
@@ -62,6 +63,7 @@ struct ss_engine {
 
     /* the job */
     struct ss_job job;
+    const struct ss_job_kind *kind; /* of the job */
     int64_t transactions; /* in this job */
     int64_t started_at;
     int64_t long_nanoseconds; /* a run of so long is worth waking somebody, and a longer horizon */
@@ -160,9 +162,10 @@ static inline struct ss_transaction *ss_slot_of(const struct ss_engine *engine, 
     return &engine->ring[(uint64_t)number & (engine->ring_size - 1)];
 }
 
-static inline bool ss_is_open(const struct ss_engine *engine)
+/* Of two transactions their keys say which is earlier, and not their numbers. */
+static inline bool ss_goes_by_key(const struct ss_engine *engine)
 {
-    return engine->job.mode == SS_MODE_OPEN;
+    return engine->kind->by_key;
 }
 
 /* Of a job with an end: the events of the whole chunk. */
@@ -176,11 +179,11 @@ static inline void ss_set_range(const struct ss_engine *engine, struct ss_transa
         transaction->last = engine->job.count;
 }
 
-/* In an open job the numbers do not tell the order; but a slot's number is its tenant's, and
- * transactions that were dissolved count as gone, too. */
+/* Where numbers do not tell the order, a slot's number still is its tenant's; and transactions that were
+ * dissolved count as gone, too. */
 static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
 {
-    if (!ss_is_open(engine))
+    if (!ss_goes_by_key(engine))
         /* Acquire, here and below: who sees that it has committed sees the state that it has
          * left. */
         return atomic_load_explicit(&engine->next_commit, memory_order_acquire) > number;

@@ -9,11 +9,8 @@
 #include <pthread.h>
 
 #include "core/engine.h"
-#include "core/scheduler.h"
 #include "core/statistics.h"
 #include "core/worker.h"
-#include "jobs/direct.h"
-#include "jobs/open_job.h"
 #include "local/arena.h"
 #include "processor/fault.h"
 #include "processor/stack.h"
@@ -22,16 +19,8 @@
 /* How many workers have a part in a job. */
 static uint64_t participants(const struct ss_engine *engine)
 {
-    switch (engine->job.mode) {
-    case SS_MODE_ORDERED:
-    case SS_MODE_SPECULATE:
-        /* Without a horizon there is only ever the head, and one worker is enough for it. */
-        return engine->job.horizon > 0 ? engine->config.threads : 1;
-    case SS_MODE_LOG_FREE:
-        return 1;
-    default:
-        return engine->config.threads;
-    }
+    bool is_for_one = engine->kind->is_for_one != NULL && engine->kind->is_for_one(engine);
+    return is_for_one ? 1 : engine->config.threads;
 }
 
 void ss_pool_call(struct ss_engine *engine)
@@ -83,21 +72,7 @@ static void *worker_main(void *argument)
 
         worker->run.columns = engine->job.columns;
         worker->run.first_sequence = engine->job.first_sequence;
-        switch (engine->job.mode) {
-        case SS_MODE_ORDERED:
-        case SS_MODE_SPECULATE:
-            ss_run_ordered(worker);
-            break;
-        case SS_MODE_OPEN:
-            ss_run_open(worker);
-            break;
-        case SS_MODE_LOG_FREE:
-            ss_run_log_free(worker);
-            break;
-        case SS_MODE_LOCKED:
-            ss_run_locked(worker);
-            break;
-        }
+        engine->kind->run(worker);
         ss_arena_shrink(&worker->run);
 
         pthread_mutex_lock(&engine->pool_mutex);

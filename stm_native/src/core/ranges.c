@@ -23,7 +23,7 @@
 
 #include "core/engine.h"
 #include "core/protocol.h"
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/worker.h"

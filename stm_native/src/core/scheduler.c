@@ -49,9 +49,13 @@
 #include <time.h>
 
 #include "containers/timer_heap.h"
+#include "containers/timer_words.h"
 #include "core/call.h"
 #include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
+#include "core/horizon.h"
+#include "core/job_kind.h"
 #include "core/parking.h"
 #include "core/protocol.h"
 #include "core/statistics.h"
@@ -60,9 +64,7 @@
 #include "core/watchdog.h"
 #include "core/worker.h"
 #include "jobs/hooks.h"
-#include "jobs/open_job.h"
 #include "jobs/prefetch.h"
-#include "jobs/queue.h"
 #include "jobs/recorder.h"
 #include "jobs/timer_firing.h"
 #include "processor/figure.h"
@@ -73,21 +75,6 @@
 #include "protocols/retry_queue.h"
 #include "protocols/revalidation.h"
 #include "specstream.h"
-
-/* ---- claims ---- */
-
-static bool can_claim(struct ss_engine *engine, int64_t *number)
-{
-    int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
-    /* Acquire: a slot freed by the commit that moved the head is seen as free. */
-    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-    *number = next;
-    /* Without a horizon there is no speculation at all, not even of the head itself while a reader
-     * has the turn: such an engine may have no code for it. */
-    if (engine->job.horizon == 0 && engine->job.mode == SS_MODE_ORDERED)
-        return false;
-    return next < engine->transactions && next <= head + ss_reach(engine);
-}
 
 /* ---- the head ---- */
 
@@ -150,7 +137,7 @@ static void doubt_while_idle(const struct ss_worker *worker, int64_t head)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
-    if (can_claim(engine, &number) || ss_has_doubtful(engine))
+    if (ss_can_claim(engine, &number) || ss_has_doubtful(engine))
         return;
     ss_doubt_behind(worker, head);
 }
@@ -201,7 +188,7 @@ static void advance(struct ss_worker *worker)
             ss_set_range(engine, transaction, head);
             ss_count(&worker->statistics.head_runs, 1);
             ss_call_for_help(worker);
-            progress = ss_run_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
+            progress = ss_run_chunk_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
         }
         if (progress == SS_PUT_BACK)
             return;
@@ -236,49 +223,6 @@ static void advance(struct ss_worker *worker)
 
 /* ---- speculation ---- */
 
-/* How far beyond the head a transaction may start. While one head after the other is run again, no
- * farther than one for each other thread. Where all neighbours conflict, threads fall into step: one
- * runs the head again while another runs the next one, both end together, and the next one has read
- * too early as well, for ever. Who waits for the end of such a head starts a little after it, and
- * reads after it. */
-int64_t ss_reach(const struct ss_engine *engine)
-{
-    int64_t others = (int64_t)engine->config.threads - 1;
-    /* Relaxed, both: hints; seen late, one transaction starts too far ahead. */
-    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_AGAIN ||
-        others >= reach)
-        return reach;
-    return others > 0 ? others : 1;
-}
-
-bool ss_lengthen(struct ss_engine *engine, int64_t run_nanoseconds)
-{
-    int64_t longest = engine->job.longest_horizon;
-    /* Relaxed: a hint, and of two that starve one lengthens it. */
-    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    if (reach >= longest || run_nanoseconds < engine->long_nanoseconds ||
-        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_NOT)
-        return false;
-    atomic_compare_exchange_strong_explicit(&engine->reach, &reach,
-                                            reach < longest - reach ? 2 * reach : longest,
-                                            memory_order_relaxed, memory_order_relaxed);
-    return true;
-}
-
-/* With T threads a conflict in T transactions costs about what one more thread is worth, and they are the
- * more the longer the horizon: it stops growing where some ten conflicts come in one length of it. */
-void ss_shorten(struct ss_engine *engine)
-{
-    /* Relaxed: a hint, and who loses against another one has shortened it by as much. */
-    int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    int64_t shorter = reach - reach / 16 - 1;
-    if (reach > engine->job.horizon)
-        atomic_compare_exchange_strong_explicit(
-            &engine->reach, &reach, shorter < engine->job.horizon ? engine->job.horizon : shorter,
-            memory_order_relaxed, memory_order_relaxed);
-}
-
 /* Nothing but the horizon keeps it from claiming, and that has grown. */
 static bool lengthens(const struct ss_worker *worker)
 {
@@ -293,9 +237,9 @@ static bool lengthens(const struct ss_worker *worker)
 
 static bool claim(struct ss_engine *engine, int64_t *number)
 {
-    while (can_claim(engine, number)) {
+    while (ss_can_claim(engine, number)) {
         int64_t next = *number;
-        /* Relaxed: the number is all there is to win; can_claim has acquired the slot with the
+        /* Relaxed: the number is all there is to win; ss_can_claim has acquired the slot with the
          * head. */
         if (atomic_compare_exchange_weak_explicit(&engine->next_start, &next, next + 1,
                                                   memory_order_relaxed, memory_order_relaxed))
@@ -305,21 +249,7 @@ static bool claim(struct ss_engine *engine, int64_t *number)
     return false;
 }
 
-void ss_call_for_help(const struct ss_worker *worker)
-{
-    struct ss_engine *engine = worker->engine;
-    int64_t number;
-    /* Relaxed: a hint. Who was about to sleep and is missed looks up by itself, or is woken with the
-     * next one. In an open job everybody is woken as soon as there is something to claim. */
-    if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) != 0 && !ss_is_open(engine) &&
-        worker->run_nanoseconds >= engine->long_nanoseconds &&
-        (can_claim(engine, &number) || ss_has_doubtful(engine)))
-        ss_wake_one(engine);
-}
-
-/* Runs events [first, last) as part of a transaction; returns the first one that has not run, after a
- * verdict or where it has become the head. */
-static int64_t run_events(struct ss_worker *worker, int64_t number, int64_t first, int64_t last)
+int64_t ss_run_events(struct ss_worker *worker, int64_t number, int64_t first, int64_t last)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -338,6 +268,68 @@ static int64_t run_events(struct ss_worker *worker, int64_t number, int64_t firs
     }
 }
 
+/* ---- a transaction that is a chunk of the job's ---- */
+
+static int64_t run_chunk(struct ss_worker *worker, struct ss_transaction *transaction,
+                         int64_t number)
+{
+    int64_t began = ss_time_run(worker);
+    int64_t next = ss_run_events(worker, number, transaction->first, transaction->last);
+    if (worker->run.verdict == SS_COMPLETED)
+        transaction->last = next;
+    return began;
+}
+
+static void settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
+                   enum ss_status status)
+{
+    if (status == SS_WAITING) {
+        ss_put_back(worker->engine, transaction, number);
+        return;
+    }
+    ss_set_status(transaction, number, SS_FINISHED);
+    /* Dekker with release_turn: FINISHED is visible before we try the turn. */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static int64_t row_of(const struct ss_transaction *transaction)
+{
+    return transaction->first;
+}
+
+static int64_t time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       bool of_last)
+{
+    return ss_time_at(engine->job.columns[0], of_last ? transaction->last - 1 : transaction->first);
+}
+
+static bool head_is_ready(struct ss_engine *engine, int64_t head)
+{
+    return ss_has_finished(ss_slot_of(engine, head), head);
+}
+
+/* Without a horizon there is only ever the head. */
+static bool is_for_one(const struct ss_engine *engine)
+{
+    return engine->job.horizon == 0;
+}
+
+static uint64_t waiting(struct ss_engine *engine)
+{
+    uint64_t count = 0;
+    /* Acquire: the slots from there on as they were then. Relaxed: how far claims have come is a guess. */
+    int64_t number = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
+    int64_t end = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
+    /* The two belong together only roughly. */
+    if (end > number + (int64_t)engine->ring_size)
+        end = number + (int64_t)engine->ring_size;
+    for (; number < end; number++)
+        count += ss_waits(ss_slot_of(engine, number), number);
+    return count;
+}
+
+/* ---- one run ---- */
+
 enum { MOST_RUNS = 2 };
 
 /* One speculative run. */
@@ -348,7 +340,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     const struct ss_protocol *protocol = engine->protocol;
     int64_t began = 0; /* 0: nobody wants to know */
 
-    if (!ss_is_open(engine))
+    if (!ss_goes_by_key(engine))
         ss_set_range(engine, transaction, number); /* anew: the last run may have stopped before its end */
     int64_t whole = transaction->last - transaction->first;
     run->verdict = SS_COMPLETED;
@@ -371,17 +363,8 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
         atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
-    else if (!ss_is_open(engine)) {
-        began = ss_time_run(worker);
-        int64_t next = run_events(worker, number, transaction->first, transaction->last);
-        if (run->verdict == SS_COMPLETED)
-            transaction->last = next;
-    } else
-        for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
-            const struct ss_span *span = &transaction->spans[i];
-            ss_use_segment(run, span->segment);
-            run_events(worker, number, span->first, span->last);
-        }
+    else
+        began = engine->kind->run_events(worker, transaction, number);
     /* Release: who sees that the run is over may free the indices that it looked at. */
     atomic_store_explicit(&worker->runs, runs + 2, memory_order_release);
     protocol->finish(worker, transaction);
@@ -406,7 +389,7 @@ static bool is_to_run_again(struct ss_worker *worker, struct ss_transaction *tra
     struct ss_engine *engine = worker->engine;
     const struct ss_protocol *protocol = engine->protocol;
     return protocol->is_outdated != NULL && transaction->verdict == SS_COMPLETED &&
-           !ss_is_open(engine) && ++*runs < MOST_RUNS &&
+           !ss_goes_by_key(engine) && ++*runs < MOST_RUNS &&
            !ss_has_committed(engine, number - 1) && protocol->is_outdated(engine, transaction);
 }
 
@@ -439,24 +422,16 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
             break;
         }
     }
-    if (ss_is_open(engine)) {
-        ss_queue_settle(worker, transaction, number, status);
-    } else if (status == SS_WAITING) {
-        ss_put_back(engine, transaction, number);
-    } else {
-        ss_set_status(transaction, number, SS_FINISHED);
-        /* Dekker with release_turn: FINISHED is visible before we try the turn. */
-        atomic_thread_fence(memory_order_seq_cst);
-    }
+    engine->kind->settle(worker, transaction, number, status);
 }
 
 static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
-    /* Acquire: as in ss_run_ordered. */
+    /* Acquire: as in run. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
-        can_claim(engine, &number) || ss_find_retry(worker, false) >= 0 || ss_has_doubtful(engine))
+        ss_can_claim(engine, &number) || ss_find_retry(worker, false) >= 0 || ss_has_doubtful(engine))
         return true;
     /* Relaxed: a guess; who takes the turn acquires it. */
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
@@ -485,7 +460,7 @@ void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *
  * first nap is short, and each that was in vain is followed by one twice as long. */
 enum { FIRST_NAP = 62500, LONGEST_NAP = 1000000 }; /* nanoseconds */
 
-void ss_run_ordered(struct ss_worker *worker)
+static void run(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
@@ -577,3 +552,17 @@ int64_t ss_engine_progress(struct ss_engine *engine)
     /* Relaxed: a figure, for who watches. */
     return atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
 }
+
+const struct ss_job_kind ss_ordered_job = {
+    .is_for_one = is_for_one,
+    .run = run,
+    .run_events = run_chunk,
+    .settle = settle,
+    .run_in_place = ss_run_chunk_in_place,
+    .row_of = row_of,
+    .time_of = time_of,
+    .head_is_ready = head_is_ready,
+    .mean = ss_mean_transaction,
+    .fail = ss_engine_stop,
+    .waiting = waiting,
+};

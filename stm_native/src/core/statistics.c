@@ -32,14 +32,14 @@ void ss_clock_in(struct ss_engine *engine)
 {
     /* Relaxed, here and in ss_clock_out: the word is all there is, and jobs come one by one. */
     int64_t before = atomic_load_explicit(&engine->busy, memory_order_relaxed);
-    if (!ss_is_open(engine))
+    if (!engine->kind->is_endless)
         atomic_store_explicit(&engine->busy, before - engine->started_at, memory_order_relaxed);
 }
 
 void ss_clock_out(struct ss_engine *engine)
 {
     int64_t before = atomic_load_explicit(&engine->busy, memory_order_relaxed);
-    if (!ss_is_open(engine))
+    if (!engine->kind->is_endless)
         atomic_store_explicit(&engine->busy, before + ss_now(), memory_order_relaxed);
 }
 
@@ -96,36 +96,15 @@ void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds)
     }
 }
 
-static bool waits(struct ss_transaction *transaction, int64_t number)
-{
-    return ss_has_finished(transaction, number) || ss_has_status(transaction, number, SS_WAITING);
-}
-
 /* The mutex keeps the ring where it is: without it, the next job might replace it meanwhile. */
 uint64_t ss_engine_waiting(struct ss_engine *engine)
 {
     struct ss_queue *queue = engine->queue;
     uint64_t count = 0;
     pthread_mutex_lock(&queue->mutex);
-    if (atomic_load_explicit(&engine->over, memory_order_relaxed) != 0) {
-        ; /* what the last job has left behind waits for nothing */
-    } else if (ss_is_open(engine)) {
-        for (uint64_t i = 0; i < queue->active_count; i++) {
-            uint64_t slot = queue->active[queue->active_first + i];
-            struct ss_transaction *transaction = &engine->ring[slot];
-            count += waits(transaction, transaction->number);
-        }
-    } else {
-        /* Acquire: the slots from there on as they were then. Relaxed: how far claims have come
-         * is a guess. */
-        int64_t number = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-        int64_t end = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
-        /* The two belong together only roughly. */
-        if (end > number + (int64_t)engine->ring_size)
-            end = number + (int64_t)engine->ring_size;
-        for (; number < end; number++)
-            count += waits(ss_slot_of(engine, number), number);
-    }
+    /* What the last job has left behind waits for nothing. */
+    if (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0 && engine->kind->waiting != NULL)
+        count = engine->kind->waiting(engine);
     pthread_mutex_unlock(&queue->mutex);
     return count;
 }

@@ -155,6 +155,30 @@ static inline bool ss_has_finished(struct ss_transaction *transaction, int64_t n
            ss_has_status(transaction, number, SS_DOUBTFUL);
 }
 
+/* Its turn, or another transaction's commit. */
+static inline bool ss_waits(struct ss_transaction *transaction, int64_t number)
+{
+    return ss_has_finished(transaction, number) || ss_has_status(transaction, number, SS_WAITING);
+}
+
+/* Why a run is dropped that has ended with this verdict. */
+static inline enum ss_abort_reason ss_reason_of(uint32_t verdict)
+{
+    switch (verdict) {
+    case SS_RAISED:
+        return SS_ABORT_RAISED;
+    case SS_LOG_FULL:
+    case SS_NO_MEMORY:
+        return SS_ABORT_LOG_FULL;
+    case SS_KILLED:
+        return SS_ABORT_RUNAWAY;
+    case SS_FAULTED:
+        return SS_ABORT_FAULT;
+    default:
+        return SS_ABORT_CONFLICT;
+    }
+}
+
 /* Of two transactions of an open job: by their first events. */
 static inline bool ss_has_earlier_key(const struct ss_transaction *a,
                                       const struct ss_transaction *b)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/narrow.h"
 #include "core/state_words.h"
 #include "core/worker.h"
 #include "processor/fault.h"
@@ -49,4 +50,14 @@ void ss_undo_roll_back(struct ss_run *run)
 void ss_undo_back(struct ss_run *run, uint64_t bytes)
 {
     take_back_to(run, run->undo_base + bytes / sizeof *run->undo_base);
+}
+
+void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value)
+{
+    uint64_t *address = &run->state[unit.word];
+    if (run->undo_top == run->undo_end && !ss_undo_grow(run))
+        return;
+    uint64_t old = ss_word_read(address);
+    *run->undo_top++ = (struct ss_undo){address, old};
+    ss_word_write(address, ss_merge(old, unit.bytes, value << unit.shift));
 }

@@ -31,7 +31,6 @@
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/worker.h"
-#include "jobs/open_job.h"
 #include "processor/fault.h"
 #include "processor/now.h"
 #include "protocols/boosting.h"
@@ -166,9 +165,7 @@ void ss_watch(struct ss_engine *engine)
         return;
     struct ss_transaction *transaction = ss_slot_of(engine, head);
     bool running = ss_has_status(transaction, head, SS_RUNNING);
-    bool ready = head < 0 ? ss_queue_head_is_unclaimed(engine)
-                          : ss_has_finished(transaction, head) &&
-                                (!ss_is_open(engine) || ss_queue_can_advance(engine));
+    bool ready = engine->kind->head_is_ready != NULL && engine->kind->head_is_ready(engine, head);
     /* Relaxed: a look that may be late; it is only acted upon when it has been the same for
      * long. */
     bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
@@ -187,8 +184,7 @@ void ss_watch(struct ss_engine *engine)
     }
     /* The mean when the head was first seen overstaying: one that went on counting would let the
      * budget of an early transaction grow faster than the time that passes. */
-    int64_t mean = ss_is_open(engine) ? ss_queue_mean(engine)
-                                      : ss_mean_transaction(engine, since, head);
+    int64_t mean = engine->kind->mean(engine, since, head);
     if (now - since <= SLACK_NANOSECONDS + BUDGET_IN_MEANS * mean)
         return;
     /* Relaxed: a slot that has a next tenant by now costs its run a rerun at most. */

@@ -4,12 +4,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "containers/timer_heap.h"
 #include "containers/timer_words.h"
 #include "core/call.h"
 #include "core/emit.h"
 #include "core/engine.h"
+#include "core/job_kind.h"
 #include "core/statistics.h"
 #include "core/worker.h"
 #include "jobs/timer_firing.h"
@@ -29,7 +31,7 @@ static bool may_run(struct ss_engine *engine, struct ss_run *run)
     return atomic_load_explicit(&engine->stop, memory_order_relaxed) == 0;
 }
 
-void ss_run_log_free(struct ss_worker *worker)
+static void run_log_free(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -67,7 +69,7 @@ void ss_run_log_free(struct ss_worker *worker)
     atomic_store_explicit(&engine->over, 1, memory_order_release);
 }
 
-void ss_run_locked(struct ss_worker *worker)
+static void run_locked(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -118,3 +120,34 @@ void ss_run_locked(struct ss_worker *worker)
         ss_count(&worker->statistics.commits, 1);
     }
 }
+
+static bool is_for_one(const struct ss_engine *engine)
+{
+    (void)engine;
+    return true;
+}
+
+static bool open_locked(struct ss_engine *engine)
+{
+    const struct ss_config *config = &engine->config;
+    for (uint64_t i = 0; i < config->threads; i++) {
+        struct ss_worker *worker = &engine->workers[i];
+        if (worker->rows == NULL)
+            worker->rows = malloc(config->emit_limit * config->emit_words * sizeof *worker->rows);
+        if (worker->rows == NULL)
+            return false;
+    }
+    return true;
+}
+
+const struct ss_job_kind ss_log_free_job = {
+    .is_for_one = is_for_one,
+    .run = run_log_free,
+    .fail = ss_engine_stop,
+};
+
+const struct ss_job_kind ss_locked_job = {
+    .open = open_locked,
+    .run = run_locked,
+    .fail = ss_engine_stop,
+};

@@ -2,9 +2,9 @@
 #ifndef SPECSTREAM_DIRECT_H
 #define SPECSTREAM_DIRECT_H
 
-struct ss_worker;
+#include "core/job_kind.h"
 
-void ss_run_log_free(struct ss_worker *worker);
-void ss_run_locked(struct ss_worker *worker);
+extern const struct ss_job_kind ss_log_free_job;
+extern const struct ss_job_kind ss_locked_job;
 
 #endif

@@ -39,24 +39,17 @@
 #include "containers/keyed_changes.h"
 #include "containers/keyed_entries.h"
 #include "containers/keyed_index.h"
-#include "containers/look.h"
 #include "containers/timer_heap.h"
 #include "containers/timer_words.h"
-#include "core/emit.h"
 #include "core/engine.h"
 #include "core/protocol.h"
 #include "core/ranges.h"
 #include "core/redo_log.h"
 #include "core/state_words.h"
-#include "core/statistics.h"
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/value.h"
 #include "core/worker.h"
-#include "jobs/queue.h"
-#include "jobs/queue_work.h"
-#include "processor/figure.h"
-#include "processor/now.h"
 #include "protocols/delta.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -173,7 +166,7 @@ void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *
         early->untold = place;
 }
 
-static void leave(struct ss_early *early, const struct ss_applied *applied)
+void ss_early_leave(struct ss_early *early, const struct ss_applied *applied)
 {
     early->bytes -= applied->bytes;
     early->divided -= applied->divided;
@@ -188,7 +181,7 @@ struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place)
     else
         memmove(at, at + 1, (early->count - place - 1) * sizeof *at);
     early->count--;
-    leave(early, applied);
+    ss_early_leave(early, applied);
     if (place < early->untold)
         early->untold--;
     return applied;
@@ -380,8 +373,7 @@ struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key f
     return applied;
 }
 
-/* It, as the functions about transactions see one. */
-static struct ss_transaction seen(const struct ss_applied *applied)
+struct ss_transaction ss_applied_seen(const struct ss_applied *applied)
 {
     return (struct ss_transaction){
         .first = 0,
@@ -403,13 +395,12 @@ static struct ss_transaction seen(const struct ss_applied *applied)
 
 bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied)
 {
-    struct ss_transaction transaction = seen(applied);
+    struct ss_transaction transaction = ss_applied_seen(applied);
     return !applied->reruns && engine->protocol->validate(engine, &transaction) &&
            ss_delta_fits(engine, &transaction) && ss_changes_fit(engine, &transaction);
 }
 
-/* From one of a group, changes of one container one behind the other, to the first of the next one. */
-static uint64_t end_of_group(const struct ss_applied *applied, uint64_t at)
+uint64_t ss_end_of_group(const struct ss_applied *applied, uint64_t at)
 {
     uint32_t container = applied->changes[at].container;
     while (at < applied->change_count && applied->changes[at].container == container)
@@ -432,7 +423,7 @@ static void publish_changes(struct ss_engine *engine, struct ss_applied *applied
 {
     uint64_t *state = engine->state;
     for (uint64_t i = 0, end; i < applied->change_count; i = end) {
-        end = end_of_group(applied, i);
+        end = ss_end_of_group(applied, i);
         struct ss_keyed *keyed = &engine->keyed[applied->changes[i].container];
         uint64_t *number = &state[keyed->of.header + SS_HEADER_CHANGES];
         struct ss_given *group = &applied->given[i];
@@ -469,7 +460,7 @@ bool ss_applied_reserve(struct ss_engine *engine, const struct ss_applied *appli
 void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied)
 {
     assert(ss_turn_is_held(engine)); /* invariant 1 */
-    struct ss_transaction transaction = seen(applied);
+    struct ss_transaction transaction = ss_applied_seen(applied);
     applied->undo_count = 0;
     for (uint64_t i = 0; i < applied->redo_count; i += ss_redo_step(&applied->redo[i])) {
         const struct ss_write *write = &applied->redo[i];
@@ -508,13 +499,12 @@ void ss_early_end_back(struct ss_engine *engine)
         atomic_fetch_add_explicit(&engine->revocations, 1, memory_order_release);
 }
 
-/* Entries are free: those that it has inserted, or those that it has removed. */
-static void give_entries(struct ss_engine *engine, const struct ss_applied *applied, bool inserted)
+void ss_applied_give_entries(struct ss_engine *engine, const struct ss_applied *applied, bool inserted)
 {
     for (uint64_t i = 0, end; i < applied->change_count; i = end) {
         struct ss_keyed *keyed = &engine->keyed[applied->changes[i].container];
         struct ss_chain chain = {0, 0, 0};
-        end = end_of_group(applied, i);
+        end = ss_end_of_group(applied, i);
         for (uint64_t at = i; at < end; at++) {
             uint32_t kind = applied->changes[at].kind;
             bool gone = kind == SS_INSERTED_IN_VAIN || kind == SS_REMOVED;
@@ -527,27 +517,7 @@ static void give_entries(struct ss_engine *engine, const struct ss_applied *appl
 
 void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied)
 {
-    give_entries(engine, applied, true);
-}
-
-void ss_early_drop_firings(struct ss_engine *engine, uint64_t place)
-{
-    struct ss_early *early = engine->early;
-    struct ss_applied **row = early->row + early->first;
-    uint64_t kept = place;
-    for (uint64_t i = place; i < early->count; i++) {
-        struct ss_applied *applied = row[i];
-        if (!applied->of_time) {
-            row[kept++] = applied;
-            continue;
-        }
-        leave(early, applied);
-        early->untold = place < early->untold ? place : early->untold;
-        ss_applied_drop(engine, applied);
-        ss_early_void(engine, applied);
-        free(applied);
-    }
-    early->count = kept;
+    ss_applied_give_entries(engine, applied, true);
 }
 
 /* ---- runs that a revocation meets ---- */
@@ -560,292 +530,4 @@ bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *tr
     atomic_thread_fence(memory_order_acquire);
     uint64_t now = atomic_load_explicit(&engine->revocations, memory_order_relaxed);
     return now % 2 != 0 || now + 1 != transaction->walked;
-}
-
-/* ---- final ---- */
-
-static bool append(struct ss_words *words, const uint64_t *from, uint64_t count)
-{
-    if (words->count + count > words->capacity) {
-        uint64_t capacity = 2 * (words->count + count);
-        uint64_t *grown = realloc(words->at, capacity * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        words->at = grown;
-        words->capacity = capacity;
-    }
-    if (count > 0)
-        memcpy(words->at + words->count, from, count * sizeof *from);
-    words->count += count;
-    return true;
-}
-
-/* Which row of its event, to its sink, the one at `row` is; those from `rows` on are told. */
-static uint64_t place_of(const struct ss_engine *engine, const struct ss_words *words,
-                         const uint64_t *rows, const uint64_t *row)
-{
-    uint64_t width = engine->config.emit_words;
-    const uint64_t *told = words->at + words->count;
-    for (const uint64_t *before = row; before != rows;) {
-        before -= width;
-        told -= SS_KEY_WORDS + width;
-        if (before[0] != row[0])
-            break;
-        if (!engine->config.emits_to_sinks || before[1] == row[1])
-            return told[SS_KEY_WORDS - 1] + 1;
-    }
-    return 0;
-}
-
-/* Rows that are to be told, each behind its key: of events of these spans, in their order, or of a timer. */
-static bool append_rows(struct ss_engine *engine, struct ss_words *words, const uint64_t *rows,
-                        uint64_t row_words, const struct ss_span *span,
-                        const struct ss_firing *firing)
-{
-    uint64_t width = engine->config.emit_words, before = words->count;
-    for (const uint64_t *row = rows; row < rows + row_words; row += width) {
-        int64_t whose = (int64_t)row[0];
-        struct ss_key key;
-        if (firing != NULL) {
-            key = (struct ss_key){firing->time, 0, firing->number};
-            whose = INT64_MIN + firing->number;
-        } else {
-            while (whose < span->first || whose >= span->last)
-                span++;
-            key = ss_key_at(span->segment, whose);
-        }
-        const uint64_t told[SS_KEY_WORDS + 1] = {(uint64_t)key.timestamp, (uint64_t)key.source,
-                                                 (uint64_t)key.sequence,
-                                                 place_of(engine, words, rows, row), (uint64_t)whose};
-        if (!append(words, told, SS_KEY_WORDS + 1) || !append(words, row + 1, width - 1)) {
-            words->count = before;
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool append_applied(struct ss_engine *engine, struct ss_words *words,
-                           const struct ss_applied *applied)
-{
-    return append_rows(engine, words, applied->rows, applied->row_words, applied->spans,
-                       applied->firing);
-}
-
-static void finish_changes(struct ss_engine *engine, const struct ss_applied *applied)
-{
-    uint64_t *final = engine->config.state;
-    for (uint64_t i = 0, end; i < applied->change_count; i = end) {
-        const struct ss_container *of = &engine->keyed[applied->changes[i].container].of;
-        end = end_of_group(applied, i);
-        for (uint64_t at = i; at < end; at++)
-            if (applied->changes[at].kind == SS_INSERTED)
-                /* Release, here and below: as when they were applied. */
-                __atomic_store_n(&final[applied->changes[at].entry + SS_STAMP_WORD],
-                                 applied->given[at].stamp, __ATOMIC_RELEASE);
-        ss_word_write(&final[of->header + SS_HEADER_USED],
-                      ss_word_read(&engine->state[of->header + SS_HEADER_USED]));
-        __atomic_store_n(&final[of->header + SS_HEADER_CHANGES], applied->given[i].changes,
-                         __ATOMIC_RELEASE);
-    }
-}
-
-/* In the final image. */
-static void finish_time(struct ss_engine *engine, const struct ss_applied *applied)
-{
-    if (clock_words(engine) == 0 || applied->raised || applied->of_time)
-        return;
-    /* With its sign turned: so the time of a new state, whose words are 0, is the least. */
-    uint64_t *clock = &engine->config.state[ss_timers_clock_word(engine) - engine->state];
-    uint64_t time = (uint64_t)applied->last.timestamp ^ UINT64_C(1) << 63;
-    if (time > ss_word_read(clock))
-        ss_word_write(clock, time);
-}
-
-bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied)
-{
-    struct ss_engine *engine = worker->engine;
-    struct ss_early *early = engine->early;
-    struct ss_transaction transaction = seen(applied);
-    assert(ss_turn_is_held(engine)); /* invariant 1 */
-    uint64_t width = engine->config.emit_words;
-    bool has_fired = applied->firing != NULL && applied->row_words > 0;
-    if (!ss_rows_reserve(engine, applied->row_words) ||
-        (has_fired && !ss_timers_keep_firing(engine, applied->firing)) ||
-        (early->tells &&
-         !append_applied(engine, applied->told ? &early->kept : &early->finals, applied)))
-        return false;
-    uint64_t row = engine->row_words;
-    ss_rows_append(engine, applied->rows, applied->row_words);
-    for (; has_fired && row < engine->row_words; row += width)
-        engine->rows[row] = (uint64_t)(INT64_MIN + applied->firing->number);
-    ss_version_begin(engine);
-    ss_redo_publish(engine->config.state, &transaction);
-    finish_changes(engine, applied);
-    finish_time(engine, applied);
-    ss_version_end(engine);
-    give_entries(engine, applied, false);
-    ss_count(&worker->statistics.timers, applied->firing != NULL);
-    if (!applied->of_time) {
-        early->has_final = true;
-        early->final = applied->last;
-    }
-    ss_apply(worker, applied->raised ? 0 : applied->events);
-    return true;
-}
-
-void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
-                         const struct ss_undo *end)
-{
-    for (const struct ss_undo *undo = first; undo != end; undo++)
-        ss_word_write(&engine->config.state[undo->address - engine->state],
-                      ss_word_read(undo->address));
-}
-
-void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_span *spans, const struct ss_firing *firing)
-{
-    struct ss_engine *engine = worker->engine;
-    struct ss_early *early = engine->early;
-    ss_early_copy_words(engine, worker->run.undo_base, end);
-    for (uint64_t i = 0; i < engine->config.container_count; i++) {
-        uint64_t used = engine->keyed[i].of.header + SS_HEADER_USED;
-        if (engine->keyed[i].of.kind == SS_KEYED)
-            ss_word_write(&engine->config.state[used], ss_word_read(&engine->state[used]));
-    }
-    if (early->tells && !append_rows(engine, &early->finals, engine->rows + first,
-                                     engine->row_words - first, spans, firing))
-        early->lost = true;
-}
-
-/* ---- the time that it takes ---- */
-
-static const int64_t window_nanoseconds = 100000000;
-
-void ss_budget_note_newest(struct ss_early *early, int64_t timestamp)
-{
-    struct ss_budget *budget = &early->budget;
-    if (!budget->has_newest || timestamp > budget->newest)
-        budget->newest = timestamp;
-    budget->has_newest = true;
-}
-
-void ss_budget_note_late(struct ss_early *early, uint64_t lateness)
-{
-    struct ss_budget *budget = &early->budget;
-    budget->lateness[budget->late++ % (sizeof budget->lateness / sizeof *budget->lateness)] = lateness;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
-/* Nine of ten were no later. */
-static uint64_t most_lateness(const struct ss_budget *budget)
-{
-    uint64_t sorted[sizeof budget->lateness / sizeof *budget->lateness];
-    uint64_t count = sizeof sorted / sizeof *sorted;
-    if (budget->late < count)
-        count = budget->late;
-    memcpy(sorted, budget->lateness, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    return count == 0 ? 0 : sorted[(9 * count - 1) / 10];
-}
-
-void ss_budget_settle(struct ss_early *early)
-{
-    struct ss_budget *budget = &early->budget;
-    int64_t now = ss_now();
-    if (budget->since == 0)
-        budget->since = now;
-    uint64_t window = (uint64_t)(now - budget->since);
-    if (window < (uint64_t)window_nanoseconds)
-        return;
-    uint64_t spent = early->figures.nanoseconds - budget->before;
-    if (spent > window / 4) {
-        uint64_t lateness = most_lateness(budget);
-        budget->held = lateness + 1 > budget->held ? lateness + 1 : budget->held;
-    } else if (spent < window / 16) {
-        budget->held /= 2;
-    }
-    budget->since = now;
-    budget->before = early->figures.nanoseconds;
-}
-
-/* ---- what is told ---- */
-
-void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
-{
-    struct ss_early *early = engine->early;
-    if (applied->told && !append_applied(engine, &early->voids, applied))
-        early->lost = true;
-}
-
-struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
-{
-    struct ss_early *early = engine->early;
-    struct ss_early_told told = {0};
-    uint64_t width = SS_KEY_WORDS + engine->config.emit_words;
-    assert(ss_turn_is_held(engine));
-    if (early == NULL)
-        return told;
-    told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
-    early->tells = true;
-    early->news.count = 0;
-    for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
-        const struct ss_applied *applied = ss_applied_at(early, i);
-        if (!applied->told && !append_applied(engine, &early->news, applied))
-            told.no_memory = true; /* until the next time */
-    }
-    told.no_memory = told.no_memory || early->lost;
-    told.edition = early->edition;
-    told.voids = early->voids.at;
-    told.void_count = early->voids.count / width;
-    told.kept = early->kept.at;
-    told.kept_count = early->kept.count / width;
-    told.finals = early->finals.at;
-    told.final_count = early->finals.count / width;
-    told.news = early->news.at;
-    told.news_count = early->news.count / width;
-    told.has_final = early->has_final;
-    told.has_applied = early->has_final;
-    told.final_to = told.applied_to = early->final;
-    for (uint64_t i = early->applied; i-- > 0;)
-        if (!ss_applied_at(early, i)->of_time) {
-            told.applied_to = ss_applied_at(early, i)->last;
-            told.has_applied = true;
-            break;
-        }
-    return told;
-}
-
-void ss_engine_told_early(struct ss_engine *engine, bool news)
-{
-    struct ss_early *early = engine->early;
-    assert(ss_turn_is_held(engine));
-    if (early == NULL)
-        return;
-    for (uint64_t i = early->untold; news && i < early->applied; i++)
-        ss_applied_at(early, i)->told = true;
-    if (news)
-        early->untold = early->applied;
-    early->edition++;
-    early->voids.count = early->kept.count = early->finals.count = early->news.count = 0;
-}
-
-struct ss_early_figures ss_engine_early_figures(struct ss_engine *engine)
-{
-    struct ss_early_figures figures = {0};
-    /* The mutex keeps the job where it is. */
-    pthread_mutex_lock(&engine->queue->mutex);
-    if (engine->early != NULL) {
-        figures = engine->early->figures;
-        figures.transactions = engine->early->applied;
-        figures.bytes = engine->early->bytes;
-        figures.held = engine->early->budget.held;
-    }
-    pthread_mutex_unlock(&engine->queue->mutex);
-    return figures;
 }

@@ -8,6 +8,7 @@
 #include "core/transaction.h"
 #include "specstream.h"
 
+struct ss_change;
 struct ss_engine;
 struct ss_protocol;
 struct ss_worker;
@@ -137,6 +138,10 @@ struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key f
 /* Words of the applied image are about to go back, or have gone: a run that walks may meet both. */
 void ss_early_begin_back(struct ss_engine *engine);
 void ss_early_end_back(struct ss_engine *engine);
+/* It, as the functions about transactions see one. */
+struct ss_transaction ss_applied_seen(const struct ss_applied *applied);
+/* From one of a group, changes of one container one behind the other, to the first of the next one. */
+uint64_t ss_end_of_group(const struct ss_applied *applied, uint64_t at);
 /* Whether what one that was revoked has read and asked still stands. */
 bool ss_applied_holds(struct ss_engine *engine, struct ss_applied *applied);
 /* Writes its words into the applied image. */
@@ -145,50 +150,22 @@ void ss_applied_publish(struct ss_engine *engine, struct ss_applied *applied);
 bool ss_applied_reserve(struct ss_engine *engine, const struct ss_applied *applied);
 /* Takes them back: the later ones were taken back before. */
 void ss_applied_revoke(struct ss_engine *engine, struct ss_applied *applied);
+/* Entries are free: those that it has inserted, or those that it has removed. */
+void ss_applied_give_entries(struct ss_engine *engine, const struct ss_applied *applied, bool inserted);
 /* It will never be published again: what it has taken is free. */
 void ss_applied_drop(struct ss_engine *engine, struct ss_applied *applied);
-/* Writes its words into the owner's, and its rows to the output; false: out of memory, and nothing is
- * done. */
-bool ss_applied_finish(struct ss_worker *worker, struct ss_applied *applied);
-/* An event of these spans ran in place, or a timer, with nothing applied before it: its stores, and its
- * rows from `first` on. */
-void ss_early_copy(struct ss_worker *worker, const struct ss_undo *end, uint64_t first,
-                   const struct ss_span *spans, const struct ss_firing *firing);
-void ss_early_copy_words(struct ss_engine *engine, const struct ss_undo *first,
-                         const struct ss_undo *end);
-
 /* A run that has walked through a container (ss_log_walk) is over; whether it may have met what was taken
  * back in between. */
 bool ss_early_is_mixed(struct ss_engine *engine, const struct ss_transaction *transaction);
-
-/* Rows that somebody knows are no longer there. */
-void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied);
-
-/* ---- with the mutex ---- */
-
-/* Events up to this time have come. */
-void ss_budget_note_newest(struct ss_early *early, int64_t timestamp);
-/* An event is so late that some were revoked. */
-void ss_budget_note_late(struct ss_early *early, uint64_t lateness);
-/* Looks from time to time how much of it revoking takes: beyond a quarter, the head is held back by as
- * much as most late events are late; far below it, by half as much as before. */
-void ss_budget_settle(struct ss_early *early);
-/* Whether an event that is not safe is to wait for others before it. */
-static inline bool ss_is_held(const struct ss_early *early, int64_t timestamp)
-{
-    const struct ss_budget *budget = &early->budget;
-    return budget->held != 0 && budget->has_newest && timestamp <= budget->newest &&
-           (uint64_t)budget->newest - (uint64_t)timestamp < budget->held;
-}
 
 /* ---- with the turn and the mutex ---- */
 
 /* False: out of memory. */
 bool ss_early_reserve(struct ss_early *early);
 void ss_early_insert(struct ss_early *early, uint64_t place, struct ss_applied *applied);
+/* It is about to leave the row. */
+void ss_early_leave(struct ss_early *early, const struct ss_applied *applied);
 /* Takes one out of the row. */
 struct ss_applied *ss_early_remove(struct ss_early *early, uint64_t place);
-/* Takes out those of no event from a place on, which were revoked: they fire anew. */
-void ss_early_drop_firings(struct ss_engine *engine, uint64_t place);
 
 #endif

@@ -15,6 +15,7 @@
 #include "containers/timer_heap.h"
 #include "core/call.h"
 #include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
 #include "core/undo_log.h"
 #include "core/worker.h"
@@ -215,7 +216,7 @@ void ss_early_apply_in_place(struct ss_worker *worker, struct ss_transaction *tr
     pthread_mutex_unlock(&engine->queue->mutex);
     if (engine->boost == NULL)
         ss_drop(worker, transaction, ss_reason_of(transaction->verdict));
-    bool done = ss_run_in_place(worker, transaction, transaction->number);
+    bool done = ss_run_spans_in_place(worker, transaction, transaction->number);
     ss_count(&worker->statistics.commits, done);
     ss_early_note_final(engine->early, transaction);
     if (done && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {

@@ -10,6 +10,7 @@
 #include "core/worker.h"
 #include "core/transaction.h"
 #include "jobs/early.h"
+#include "jobs/early_budget.h"
 #include "jobs/queue.h"
 #include "specstream.h"
 

@@ -14,6 +14,8 @@
 #include "jobs/answers.h"
 #include "jobs/early.h"
 #include "jobs/early_apply.h"
+#include "jobs/early_budget.h"
+#include "jobs/early_final.h"
 #include "jobs/early_order.h"
 #include "jobs/forming.h"
 #include "jobs/hooks.h"
@@ -44,6 +46,27 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
     }
     ss_applied_drop(engine, applied);
     free(applied);
+}
+
+/* Takes out those of no event from a place on, which were revoked: they fire anew. */
+static void drop_firings(struct ss_engine *engine, uint64_t place)
+{
+    struct ss_early *early = engine->early;
+    struct ss_applied **row = early->row + early->first;
+    uint64_t kept = place;
+    for (uint64_t i = place; i < early->count; i++) {
+        struct ss_applied *applied = row[i];
+        if (!applied->of_time) {
+            row[kept++] = applied;
+            continue;
+        }
+        ss_early_leave(early, applied);
+        early->untold = place < early->untold ? place : early->untold;
+        ss_applied_drop(engine, applied);
+        ss_early_void(engine, applied);
+        free(applied);
+    }
+    early->count = kept;
 }
 
 /* Takes back all that are applied behind the earliest event that is not, or behind the first one that is
@@ -86,7 +109,7 @@ static void take_back(struct ss_engine *engine)
     early->applied = place;
     early->fires_in_place = false;
     if (ss_has_timers(engine))
-        ss_early_drop_firings(engine, place);
+        drop_firings(engine, place);
     for (uint64_t i = place; i < early->count && early->divided > 0;) {
         if (ss_applied_at(early, i)->divided)
             dissolve_applied(engine, i);

@@ -13,10 +13,10 @@
 #include <assert.h>
 
 #include "core/engine.h"
+#include "core/job_kind.h"
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/worker.h"
-#include "jobs/submitting.h"
 #include "processor/processor.h"
 #include "specstream.h"
 
@@ -29,7 +29,7 @@ void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, 
 
 int64_t ss_row_of(const struct ss_engine *engine, const struct ss_transaction *transaction)
 {
-    return ss_is_open(engine) ? transaction->spans[0].first : transaction->first;
+    return engine->kind->row_of(transaction);
 }
 
 static enum ss_answer call(struct ss_engine *engine, const struct ss_occasion *occasion)
@@ -37,21 +37,12 @@ static enum ss_answer call(struct ss_engine *engine, const struct ss_occasion *o
     return (enum ss_answer)engine->hooks.hook(engine->hooks.context, occasion);
 }
 
-/* An open job holds events that are not applied: it does not end, it waits to be resumed. */
-static void fail(struct ss_engine *engine)
-{
-    if (ss_is_open(engine))
-        ss_queue_fail(engine);
-    else
-        ss_engine_stop(engine);
-}
-
 void ss_tell_abort(struct ss_engine *engine, int64_t row, enum ss_abort_reason reason)
 {
     if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_ABORT)) &&
         call(engine, &(struct ss_occasion){.kind = SS_ON_ABORT, .row = row, .reason = reason}) ==
-            SS_FAIL)
-        fail(engine);
+        SS_FAIL)
+        engine->kind->fail(engine);
 }
 
 void ss_tell_dropped(struct ss_engine *engine, const struct ss_transaction *transaction,
@@ -81,14 +72,15 @@ enum ss_answer ss_ask_finished(struct ss_engine *engine, const struct ss_transac
 
 void ss_after_commit(struct ss_worker *worker)
 {
+    const struct ss_job_kind *kind = worker->engine->kind;
     int64_t row = worker->committed_row;
     if (SS_UNLIKELY(row >= 0)) {
         worker->committed_row = -1;
         if (call(worker->engine,
                  &(struct ss_occasion){.kind = SS_ON_POST_COMMIT, .row = row}) == SS_FAIL)
-            fail(worker->engine);
+            kind->fail(worker->engine);
         /* After its failure: who finds that all was told also finds what failed. */
-        if (ss_is_open(worker->engine))
-            ss_queue_told(worker->engine, worker->committed_segment);
+        if (kind->told != NULL)
+            kind->told(worker);
     }
 }

@@ -51,6 +51,18 @@ void ss_early_note_final(struct ss_early *early, const struct ss_transaction *tr
     }
 }
 
+bool ss_run_spans_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        struct ss_span *span = &transaction->spans[i];
+        ss_use_segment(&worker->run, span->segment);
+        if (!ss_run_range_in_place(worker, transaction, number, &span->done, span->last))
+            return false;
+    }
+    return true;
+}
+
 /* Its events leave the segments when all of them have committed, as until then their keys say where the
  * transaction belongs. */
 void ss_queue_tell_applied(struct ss_engine *engine, struct ss_transaction *transaction)

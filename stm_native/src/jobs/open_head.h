@@ -14,6 +14,10 @@ struct ss_worker;
 
 /* With the turn: takes the head, finished or not, for a commit or a run in place; NULL: neither. */
 struct ss_transaction *ss_queue_take_head(struct ss_engine *engine, bool *finished);
+/* With the turn: runs it on the committed state; false: it did not come to its end, and each span begins
+ * with the first of its events that has not run. */
+bool ss_run_spans_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number);
 /* What has run in place so far is final. */
 void ss_early_note_final(struct ss_early *early, const struct ss_transaction *transaction);
 /* The head has come to an end, good or bad. */

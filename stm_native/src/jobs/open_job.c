@@ -28,7 +28,10 @@
 
 #include "containers/timer_heap.h"
 #include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
+#include "core/horizon.h"
+#include "core/job_kind.h"
 #include "core/parking.h"
 #include "core/scheduler.h"
 #include "core/turn.h"
@@ -42,6 +45,7 @@
 #include "jobs/open_head.h"
 #include "jobs/queue.h"
 #include "jobs/queue_work.h"
+#include "jobs/submitting.h"
 #include "processor/figure.h"
 #include "processor/now.h"
 #include "processor/processor.h"
@@ -49,6 +53,14 @@
 #include "specstream.h"
 
 static const int64_t idle_nanoseconds = 50000000;
+
+static int64_t mean_of_runs(const struct ss_engine *engine)
+{
+    /* Relaxed: the two need not belong together. */
+    uint64_t runs = atomic_load_explicit(&engine->queue->runs, memory_order_relaxed);
+    int64_t nanoseconds = atomic_load_explicit(&engine->queue->nanoseconds, memory_order_relaxed);
+    return runs == 0 ? 0 : nanoseconds / (int64_t)runs;
+}
 
 /* As in an ordered job; but where the head waits for a frontier, no horizon is too short. */
 static bool lengthens(struct ss_engine *engine)
@@ -58,7 +70,7 @@ static bool lengthens(struct ss_engine *engine)
     bool longer = engine->job.horizon > 0 && engine->early == NULL && queue->pending_count > 0 &&
                   !queue->failed && queue->active_count > 0 && ss_queue_head_is_safe(engine) &&
                   ss_active_before(engine, ss_pending_key(queue)) > (uint64_t)ss_reach(engine) &&
-                  ss_lengthen(engine, ss_queue_mean(engine));
+                  ss_lengthen(engine, mean_of_runs(engine));
     if (longer)
         ss_queue_refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
@@ -138,8 +150,8 @@ static int64_t retry(struct ss_worker *worker)
     return found;
 }
 
-void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
-                     enum ss_status status)
+static void settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
+                   enum ss_status status)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = engine->queue;
@@ -194,7 +206,7 @@ static void advance(struct ss_worker *worker)
             progress = ss_commit(worker, transaction, transaction->number);
         } else {
             ss_count(&worker->statistics.head_runs, 1);
-            progress = ss_run_in_place(worker, transaction, transaction->number) ? SS_COMMITTED
+            progress = ss_run_spans_in_place(worker, transaction, transaction->number) ? SS_COMMITTED
                                                                                  : SS_ENDED;
         }
         if (progress == SS_COMMITTED)
@@ -211,17 +223,11 @@ static void advance(struct ss_worker *worker)
     }
 }
 
-bool ss_queue_can_advance(struct ss_engine *engine)
+static bool can_advance(struct ss_engine *engine)
 {
     /* Acquire: pairs with the release in refresh. Of `stop` nothing but itself is wanted. */
     return (atomic_load_explicit(&engine->queue->work, memory_order_acquire) & SS_WORK_ADVANCE) != 0 ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
-}
-
-bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
-{
-    /* Acquire: pairs with the release in refresh. */
-    return atomic_load_explicit(&engine->queue->head_is_unclaimed, memory_order_acquire) != 0;
 }
 
 static bool has_work(struct ss_worker *worker)
@@ -238,10 +244,10 @@ static bool has_work(struct ss_worker *worker)
         atomic_load_explicit(&engine->queue->changes, memory_order_acquire) != worker->seen_changes)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-           !ss_reader_comes_first(engine) && ss_queue_can_advance(engine);
+           !ss_reader_comes_first(engine) && can_advance(engine);
 }
 
-void ss_run_open(struct ss_worker *worker)
+static void run(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = engine->queue;
@@ -249,7 +255,7 @@ void ss_run_open(struct ss_worker *worker)
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         int64_t number;
         int64_t since = ss_now();
-        if (ss_queue_can_advance(engine) && ss_try_turn(engine)) {
+        if (can_advance(engine) && ss_try_turn(engine)) {
             advance(worker);
             ss_release_turn(engine);
             ss_wake(engine);
@@ -275,10 +281,79 @@ void ss_run_open(struct ss_worker *worker)
     }
 }
 
-int64_t ss_queue_mean(struct ss_engine *engine)
+/* ---- what the core asks ---- */
+
+static int64_t run_events(struct ss_worker *worker, struct ss_transaction *transaction,
+                          int64_t number)
 {
-    /* Relaxed: the two need not belong together. */
-    uint64_t runs = atomic_load_explicit(&engine->queue->runs, memory_order_relaxed);
-    int64_t nanoseconds = atomic_load_explicit(&engine->queue->nanoseconds, memory_order_relaxed);
-    return runs == 0 ? 0 : nanoseconds / (int64_t)runs;
+    struct ss_run *run = &worker->run;
+    for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        ss_use_segment(run, span->segment);
+        ss_run_events(worker, number, span->first, span->last);
+    }
+    return 0;
 }
+
+static int64_t row_of(const struct ss_transaction *transaction)
+{
+    return transaction->spans[0].first;
+}
+
+static int64_t time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       bool of_last)
+{
+    (void)engine;
+    return of_last ? ss_last_key(transaction).timestamp : ss_first_key(transaction).timestamp;
+}
+
+static bool head_is_ready(struct ss_engine *engine, int64_t head)
+{
+    if (head >= 0)
+        return ss_has_finished(ss_slot_of(engine, head), head) && can_advance(engine);
+    /* No transaction is the head: is there an event below the frontier that could be? Acquire: pairs with
+     * the release in ss_queue_refresh. */
+    return atomic_load_explicit(&engine->queue->head_is_unclaimed, memory_order_acquire) != 0;
+}
+
+static int64_t mean(const struct ss_engine *engine, int64_t at, int64_t committed)
+{
+    (void)at;
+    (void)committed;
+    return mean_of_runs(engine);
+}
+
+static uint64_t waiting(struct ss_engine *engine)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < engine->queue->active_count; i++) {
+        struct ss_transaction *transaction = ss_active_at(engine, i);
+        count += ss_waits(transaction, transaction->number);
+    }
+    return count;
+}
+
+static void report(const struct ss_engine *engine, struct ss_outcome *outcome)
+{
+    outcome->failed = engine->queue->failed;
+    outcome->failed_row = engine->queue->failed_row;
+}
+
+const struct ss_job_kind ss_open_job = {
+    .by_key = true,
+    .is_endless = true,
+    .open = ss_queue_open,
+    .run = run,
+    .run_events = run_events,
+    .settle = settle,
+    .run_in_place = ss_run_spans_in_place,
+    .before_lending = ss_queue_tell_applied,
+    .row_of = row_of,
+    .time_of = time_of,
+    .head_is_ready = head_is_ready,
+    .mean = mean,
+    .fail = ss_queue_fail,
+    .told = ss_queue_told,
+    .waiting = waiting,
+    .report = report,
+};

@@ -10,8 +10,8 @@
 
 #include "containers/timer_heap.h"
 #include "core/engine.h"
+#include "core/horizon.h"
 #include "core/parking.h"
-#include "core/scheduler.h"
 #include "core/worker.h"
 #include "core/transaction.h"
 #include "core/protocol.h"

@@ -13,6 +13,7 @@
 #include "core/worker.h"
 #include "core/transaction.h"
 #include "jobs/early.h"
+#include "jobs/early_budget.h"
 #include "jobs/queue.h"
 #include "jobs/queue_work.h"
 #include "processor/now.h"
@@ -257,11 +258,12 @@ void ss_queue_fail(struct ss_engine *engine)
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment)
+void ss_queue_told(struct ss_worker *worker)
 {
+    struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = engine->queue;
     pthread_mutex_lock(&queue->mutex);
-    segment->untold--;
+    worker->committed_segment->untold--;
     queue->untold--;
     /* Who waits for it has seen the commit already. */
     if (queue->untold == 0)

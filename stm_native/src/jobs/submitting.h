@@ -4,11 +4,11 @@
 
 
 struct ss_engine;
-struct ss_segment;
+struct ss_worker;
 
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
-/* On_post_commit has been told of a committed event of the segment. */
-void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
+/* On_post_commit has been told of a committed event of the worker's segment. */
+void ss_queue_told(struct ss_worker *worker);
 
 #endif

@@ -17,22 +17,22 @@
 
 #include "containers/keyed.h"
 #include "containers/keyed_entries.h"
-#include "containers/look.h"
 #include "containers/timer_heap.h"
 #include "containers/timer_words.h"
 #include "core/call.h"
 #include "core/engine.h"
+#include "core/job_kind.h"
 #include "core/narrow.h"
 #include "core/protocol.h"
-#include "core/redo_log.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/turn.h"
 #include "core/undo_log.h"
+#include "core/version.h"
 #include "core/worker.h"
 #include "jobs/answers.h"
 #include "jobs/early.h"
-#include "jobs/open_head.h"
+#include "jobs/early_final.h"
 #include "processor/figure.h"
 #include "processor/processor.h"
 #include "specstream.h"
@@ -91,7 +91,7 @@ static void tell_readers(struct ss_worker *worker, const struct ss_undo *end)
         (engine->job.horizon == 0 && engine->job.mode != SS_MODE_SPECULATE))
         return;
     /* Relaxed: only holders of the turn move the head. */
-    int64_t number = ss_is_open(engine)
+    int64_t number = ss_goes_by_key(engine)
                          ? -1
                          : atomic_load_explicit(&engine->next_commit, memory_order_relaxed) - 1;
     engine->protocol->invalidate_readers(worker, number, end);
@@ -385,8 +385,8 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
             if (lend == NULL) {
                 outcome = SS_FIRED_SOME;
             } else {
-                if (ss_is_open(engine))
-                    ss_queue_tell_applied(engine, lend);
+                if (engine->kind->before_lending != NULL)
+                    engine->kind->before_lending(engine, lend);
                 ss_lend_turn(engine);
                 has_fired = false;
             }
@@ -445,7 +445,7 @@ enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transa
 {
     struct ss_engine *engine = worker->engine;
     int64_t clock = ss_timers_clock(engine);
-    int64_t time = ss_time_of(engine, transaction, false);
+    int64_t time = engine->kind->time_of(engine, transaction, false);
     time = time > clock ? time : clock;
     engine->timers->end = 0;
     if (ss_timers_next(engine->timers) > time)
@@ -457,12 +457,9 @@ enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transa
 
 bool ss_timers_divide(const struct ss_engine *engine, const struct ss_transaction *transaction)
 {
-    int64_t last = ss_time_of(engine, transaction, true);
+    int64_t last = engine->kind->time_of(engine, transaction, true);
     int64_t clock = ss_timers_clock(engine);
-    bool is_one = ss_is_open(engine)
-                      ? transaction->span_count == 1 &&
-                            transaction->spans[0].last - transaction->spans[0].first == 1
-                      : transaction->last - transaction->first == 1;
+    bool is_one = transaction->last - transaction->first == 1;
     last = last > clock ? last : clock;
     return !is_one &&
            (ss_timers_next(engine->timers) <= last || transaction->least_timer <= last);
@@ -478,7 +475,7 @@ enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time)
         timers->end = engine->stamp;
     enum ss_fired outcome = fire_all(worker, NULL, time, timers->end);
     /* The end of a batch is over when its caller has heard of it (ss_engine_go_on_ending). */
-    if (outcome == SS_FIRED && ss_is_open(engine))
+    if (outcome == SS_FIRED && engine->kind->is_endless)
         timers->end = 0;
     return outcome;
 }

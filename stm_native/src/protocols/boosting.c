@@ -50,7 +50,6 @@
 #include <time.h>
 
 #include "core/call.h"
-#include "core/commit.h"
 #include "core/engine.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
@@ -264,7 +263,7 @@ static struct ss_performed **bucket_of(struct ss_boost *boost, struct lock lock)
 static bool is_earlier(const struct ss_engine *engine, const struct ss_transaction *one,
                        const struct ss_transaction *other)
 {
-    return ss_is_open(engine) ? ss_has_earlier_key(one, other) : one->number < other->number;
+    return ss_goes_by_key(engine) ? ss_has_earlier_key(one, other) : one->number < other->number;
 }
 
 /* Changed with the latch. Whoever runs or drops the transaction looks without it, and goes on where

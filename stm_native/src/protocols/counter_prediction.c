@@ -34,7 +34,7 @@
 
 #include "core/engine.h"
 #include "core/narrow.h"
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
 #include "core/worker.h"
@@ -96,9 +96,9 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
     struct ss_engine *engine = run->worker->engine;
     const struct ss_transaction *transaction = run->worker->transaction;
     int64_t own = transaction->number;
-    if (counter >= 0 && ss_is_open(engine) && transaction->foretold[counter].known)
+    if (counter >= 0 && ss_goes_by_key(engine) && transaction->foretold[counter].known)
         return transaction->foretold[counter].value;
-    if (counter < 0 || ss_is_open(engine))
+    if (counter < 0 || ss_goes_by_key(engine))
         return ss_word_read(&run->state[word]);
     struct ss_counter *noted = &engine->counters[counter];
     /* Acquire: the value belongs to this number, or a later look at the number tells. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "specstream.h"
 
 struct ss_engine;

@@ -34,9 +34,10 @@
 #include "core/engine.h"
 #include "core/narrow.h"
 #include "core/ranges.h"
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
+#include "core/undo_log.h"
 #include "core/worker.h"
 #include "specstream.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/narrow.h"
-#include "core/redo_log.h"
+#include "core/redo_index.h"
 #include "specstream.h"
 
 struct ss_engine;

@@ -34,6 +34,7 @@
 #include "core/narrow.h"
 #include "core/protocol.h"
 #include "core/ranges.h"
+#include "core/redo_index.h"
 #include "core/redo_log.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
@@ -313,7 +314,7 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     /* Relaxed: this thread reads it, or who sees the status that it is released with. Acquire:
      * who begins as the head sees what the one before has left. */
     atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
-    if (!ss_is_open(engine))
+    if (!ss_goes_by_key(engine))
         transaction->began_as_head = atomic_load_explicit(&engine->next_commit,
                                                           memory_order_acquire) ==
                                      transaction->number;

@@ -117,7 +117,7 @@ static inline enum ss_relation ss_relation_to(const struct ss_engine *engine,
     const struct ss_transaction *owner = ss_owner_of(engine, content);
     if (owner == transaction)
         return SS_SELF;
-    bool earlier = ss_is_open(engine)
+    bool earlier = ss_goes_by_key(engine)
                        ? ss_has_earlier_key(owner, transaction)
                        : ss_distance_to(engine, transaction->number, content) >=
                              engine->ring_size / 2;
@@ -128,7 +128,7 @@ static inline enum ss_relation ss_relation_to(const struct ss_engine *engine,
 static inline int64_t ss_number_of_owner(const struct ss_engine *engine, int64_t number,
                                       uint64_t content)
 {
-    if (ss_is_open(engine))
+    if (ss_goes_by_key(engine))
         /* Relaxed: a number that is wrong by now belongs to a transaction that is gone; who
          * waits for it does not wait. */
         return (int64_t)(atomic_load_explicit(&ss_owner_of(engine, content)->status,

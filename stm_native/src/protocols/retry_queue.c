@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
 #include "core/parking.h"
 #include "core/protocol.h"

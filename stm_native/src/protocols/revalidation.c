@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-#include "core/commit.h"
+#include "core/drop.h"
 #include "core/engine.h"
 #include "core/protocol.h"
 #include "core/transaction.h"
@@ -29,7 +29,7 @@
 void ss_doubt_behind(const struct ss_worker *worker, int64_t head)
 {
     struct ss_engine *engine = worker->engine;
-    if (engine->protocol->is_outdated == NULL || ss_is_open(engine))
+    if (engine->protocol->is_outdated == NULL || ss_goes_by_key(engine))
         return;
     int64_t most = worker->run_nanoseconds / engine->doubt_nanoseconds;
     /* Relaxed: what is claimed meanwhile has not finished. */

@@ -62,7 +62,7 @@ void ss_extend_interval(struct ss_run *run, uint64_t version)
          * for as long as the thread that marks them is kept from running. Meanwhile it may have
          * committed, and we be the head, which waits for nobody. */
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
-        bool waits = ss_is_open(engine) ? head != transaction->number : head < transaction->number;
+        bool waits = ss_goes_by_key(engine) ? head != transaction->number : head < transaction->number;
         transaction->conflict = ss_place_of(run->read_top - 1);
         ss_eager_abort(run, SS_ABORT_INCONSISTENT_SNAPSHOT, waits ? head : -1);
     } else if (!ss_reads_hold(engine, transaction, run->read_top)) {

@@ -1,6 +1,6 @@
-/* Looking at an entry of the committed state without the turn. */
-#ifndef SPECSTREAM_LOOK_H
-#define SPECSTREAM_LOOK_H
+/* The version of the committed state: for who looks at it without the turn. */
+#ifndef SPECSTREAM_VERSION_H
+#define SPECSTREAM_VERSION_H
 
 #include <stdatomic.h>
 
