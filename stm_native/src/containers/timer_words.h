@@ -48,7 +48,6 @@ bool ss_timers_rewind(const struct ss_engine *engine, const struct ss_transactio
 void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row);
 void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction);
 
-
 /* ---- early results, with the turn ---- */
 
 /* Of the events and firings so far; INT64_MIN: there were none. */

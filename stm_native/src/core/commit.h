@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
 struct ss_transaction;
 struct ss_worker;
 

@@ -2,9 +2,6 @@
 #ifndef SPECSTREAM_EARLY_APPLY_H
 #define SPECSTREAM_EARLY_APPLY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct ss_transaction;
 struct ss_worker;
 

@@ -4,7 +4,6 @@
 #include "jobs/early_final.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "containers/keyed_changes.h"
 #include "containers/timer_heap.h"
 #include "containers/timer_words.h"
+#include "core/emit.h"
 #include "core/engine.h"
 #include "core/redo_log.h"
 #include "core/state_words.h"
@@ -20,7 +20,6 @@
 #include "core/turn.h"
 #include "core/version.h"
 #include "core/worker.h"
-#include "core/emit.h"
 #include "jobs/early.h"
 #include "jobs/queue.h"
 #include "jobs/queue_work.h"

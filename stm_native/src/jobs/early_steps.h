@@ -3,7 +3,6 @@
 #define SPECSTREAM_EARLY_STEPS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct ss_worker;
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #include "core/engine.h"
-#include "core/worker.h"
-#include "core/transaction.h"
 #include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "jobs/early.h"
 #include "jobs/queue.h"
 #include "processor/processor.h"

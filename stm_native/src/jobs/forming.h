@@ -2,7 +2,6 @@
 #ifndef SPECSTREAM_FORMING_H
 #define SPECSTREAM_FORMING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/transaction.h"

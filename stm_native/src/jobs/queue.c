@@ -10,15 +10,14 @@
 #include "jobs/queue.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/engine.h"
-#include "core/worker.h"
-#include "core/transaction.h"
 #include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "processor/figure.h"
 #include "protocols/boosting.h"
 #include "specstream.h"

@@ -8,10 +8,10 @@
 
 #include "containers/timer_heap.h"
 #include "core/engine.h"
+#include "core/transaction.h"
 #include "core/turn.h"
 #include "core/watchdog.h"
 #include "core/worker.h"
-#include "core/transaction.h"
 #include "jobs/early.h"
 #include "jobs/early_budget.h"
 #include "jobs/queue.h"

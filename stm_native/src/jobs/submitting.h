@@ -2,7 +2,6 @@
 #ifndef SPECSTREAM_SUBMITTING_H
 #define SPECSTREAM_SUBMITTING_H
 
-
 struct ss_engine;
 struct ss_worker;
 

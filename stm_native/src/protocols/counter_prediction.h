@@ -2,7 +2,6 @@
 #ifndef SPECSTREAM_COUNTER_PREDICTION_H
 #define SPECSTREAM_COUNTER_PREDICTION_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/redo_index.h"
