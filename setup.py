@@ -81,7 +81,7 @@ class BuildNative(build_ext):
                     extra_postargs=[*build["FORECAST_FLAGS"], *build["for_the_machine"](source)],
                 )
 
-            sources = sorted(Path("stm_native/src").glob("*.c"))
+            sources = sorted(Path("stm_native/src").rglob("*.c"))
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 objects = pool.map(compiled, sources)
                 extension.extra_objects = [name for made in objects for name in made]

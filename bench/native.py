@@ -34,8 +34,8 @@ def shared_library(source: Path, more: str, runtime: bool = True) -> tuple[Any, 
         RuntimeError: it does not compile.
     """
     target = folder() / "native.so"
-    sources = [source, *(sorted((RUNTIME / "src").glob("*.c")) if runtime else ())]
-    options = ["-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
+    sources = [source, *(sorted((RUNTIME / "src").rglob("*.c")) if runtime else ())]
+    options = ["-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
     compiled([*FLAGS, *options, *map(str, sources), "-lm", "-lpthread"], target)
     return opened(target, more)
 

@@ -80,13 +80,13 @@ ffibuilder.set_source(
     # Relative to the project's root, where setuptools runs: it refuses absolute paths, and what is
     # built then says nothing of where it was built.
     sources=[
-        f"stm_native/{folder}/{path.name}"
+        f"stm_native/{path.relative_to(ROOT)}"
         for folder in ("src", "python")
-        for path in sorted((ROOT / folder).glob("*.c"))
+        for path in sorted((ROOT / folder).rglob("*.c"))
     ],
-    include_dirs=["stm_native/include"],
+    include_dirs=["stm_native/include", "stm_native/src"],
     depends=[f"stm_native/include/{name}" for name in HEADERS]
-    + [f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.h"))],
+    + [f"stm_native/{path.relative_to(ROOT)}" for path in sorted((ROOT / "src").rglob("*.h"))],
     extra_compile_args=FLAGS,
     # Symbols are looked up at load: a fault is never brought back out of the dynamic linker.
     extra_link_args=["-Wl,-z,now"],
@@ -106,9 +106,9 @@ forecast.set_source(
     sources=["stm_native/forecast/machine.c", "stm_native/forecast/replay.c"],
     include_dirs=["stm_native/include", "stm_native/forecast", "stm_native/src"],
     depends=[
-        f"stm_native/{folder}/{path.name}"
+        f"stm_native/{path.relative_to(ROOT)}"
         for folder in ("include", "src", "forecast")
-        for path in sorted((ROOT / folder).glob("*.[ch]"))
+        for path in sorted((ROOT / folder).rglob("*.[ch]"))
     ],
     extra_compile_args=FORECAST_FLAGS,
     extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,now"],

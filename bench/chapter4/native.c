@@ -18,13 +18,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../stm_native/src/engine.h"
-#include "../../stm_native/src/ownership_records.h"
-#include "../../stm_native/src/protocol.h"
-#include "../../stm_native/src/transaction.h"
-#include "../../stm_native/src/turn.h"
-#include "../../stm_native/src/worker.h"
 #include "../access.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/turn.h"
+#include "core/worker.h"
+#include "protocols/ownership_records.h"
 #include "specstream.h"
 
 enum method { NONE, ATOMIC, MUTEX, SPIN, VALUE, EAGER, CALLS, TOUCH, RECORDED };

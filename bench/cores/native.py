@@ -177,7 +177,7 @@ def _machine() -> tuple[Any, Any]:
         return str(compiled([*common, *own, str(source)], into / f"{source.stem}.o"))
 
     with ThreadPoolExecutor(2) as pool:
-        sources = [machine, HERE / "load.c", *sorted((RUNTIME / "src").glob("*.c"))]
+        sources = [machine, HERE / "load.c", *sorted((RUNTIME / "src").rglob("*.c"))]
         objects = list(pool.map(made, sources))
     # Not linked as for ThreadSanitizer: what the compiler calls is machine.c's.
     library = compiled(["-shared", *objects, "-Wl,-Bsymbolic", "-lm"], into / "machine.so")

@@ -79,8 +79,8 @@ def list_of_rooms() -> str:
 
 def list_of_runtime() -> str:
     rows = [
-        f"| `{path.name}` | {about(path)} |"
-        for path in sorted(NATIVE.iterdir())
+        f"| `{path.relative_to(NATIVE)}` | {about(path)} |"
+        for path in sorted(NATIVE.glob("*/*"))
         if path.suffix == ".c" or (path.suffix == ".h" and not path.with_suffix(".c").exists())
     ]
     return "\n".join(["| file | its idea |", "| --- | --- |", *rows, ""])

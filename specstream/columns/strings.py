@@ -5,10 +5,10 @@ signed integer. The code depends on the content alone, so it is the same in ever
 process. A table of the strings met so far turns codes into text again; two strings with one code
 are found there and are an error.
 
-The table is the C runtime's (``stm_native/src/string_table.c``), which reads Arrow's buffers as
-they are, with the interpreter's lock released. It *numbers* the strings in the order in which it
-meets them: what came since some moment are those from a number on. A sweep drops the strings that
-nothing refers to; others keep their numbers, and a string that comes again gets a new one.
+The table is the C runtime's (``string_table.c``), which reads Arrow's buffers as they are, with the
+interpreter's lock released. It *numbers* the strings in the order in which it meets them: what
+came since some moment are those from a number on. A sweep drops the strings that nothing refers to;
+others keep their numbers, and a string that comes again gets a new one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The fields that are no containers are seen as they stand, or as a copy while a batch is in flight.
 Containers may be large, so they are read when they are asked for: as a whole at one instant, for
-which the commits wait, or a key at a time, for which nobody does (``stm_native/src/look.c``).
+which the commits wait, or a key at a time, for which nobody does (``look.c``).
 """
 
 from __future__ import annotations

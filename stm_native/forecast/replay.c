@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "entries.h"
-#include "fault.h"
 #include "machine.h"
+#include "processor/fault.h"
 #include "specstream.h"
 
 enum { UNSIGNED_ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_UNSIGNED };

@@ -24,7 +24,7 @@ enum ss_verdict {
     SS_LOG_FULL = 2,  /* a run passed the limit of a log or of its emit buffer; none in place has one */
     SS_KILLED = 3,    /* ss_poll said in a loop that it has to end */
     SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
-    SS_FAULTED = 5,   /* the processor refused an instruction; see src/fault.c */
+    SS_FAULTED = 5,   /* the processor refused an instruction; see src/processor/fault.c */
     SS_NO_MEMORY = 6  /* a log or buffer could not grow: there was no memory */
 };
 
@@ -39,7 +39,7 @@ enum ss_abort_reason {
     SS_ABORT_CONFLICT = 0, /* what it read had changed when it became the head (reason iii) */
     SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
     SS_ABORT_LOG_FULL = 2, /* it passed a limit, or there was no memory */
-    SS_ABORT_RUNAWAY = 3,  /* it was the head for long, on values that did not hold; see src/watchdog.c */
+    SS_ABORT_RUNAWAY = 3,  /* it was the head for long, on values that did not hold; see src/core/watchdog.c */
     /* Protocol `eager` only; the numerals are those of Brito 2010, 4.2.2. */
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
     SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
@@ -57,14 +57,14 @@ enum ss_abort_reason {
 
 /* How conflicts are found. */
 enum ss_protocol_kind {
-    SS_PROTOCOL_VALUE = 0, /* by comparing values at commit; see src/value.c */
-    SS_PROTOCOL_EAGER = 1  /* by ownership records, at the access; see src/eager.c */
+    SS_PROTOCOL_VALUE = 0, /* by comparing values at commit; see src/core/value.c */
+    SS_PROTOCOL_EAGER = 1  /* by ownership records, at the access; see src/protocols/eager.c */
 };
 
 /* An entry of a log is about a word of the state, or about the bytes of it that hold narrow
- * elements (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for
+ * elements (src/core/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for
  * all of it. Under protocol `value` SS_RANGE as `bytes` makes it the head of a range
- * (src/ranges.c): so many words as `value` says, which follow, two in an entry. `site` says where
+ * (src/core/ranges.c): so many words as `value` says, which follow, two in an entry. `site` says where
  * in the operator the access stands, and is 0 but in a profiling variant. Compiled code writes
  * `word` as 64 bits, and so the rest as well. */
 struct ss_read {
@@ -78,7 +78,7 @@ struct ss_write {
     uint32_t word;
     uint32_t bytes : 8;
     uint32_t delta : 4; /* enum ss_delta; 0: a store of `value`, which is all that compiled code writes */
-    uint32_t is_last : 1; /* of a chain: the entries of one word, some of them deltas; src/delta.c */
+    uint32_t is_last : 1; /* of a chain: the entries of one word, some of them deltas; src/protocols/delta.c */
     uint32_t next : 19;   /* its place in the log; of the last one: the first's */
     uint64_t value;       /* of a delta: the operand */
 };
@@ -89,7 +89,7 @@ enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
 enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
 enum { SS_MOST_LINKED = 524288 }; /* entries of a log that `next` can tell apart */
 
-/* In the place of a delta: the entry is the head of a range that is stored (src/ranges.c), so many
+/* In the place of a delta: the entry is the head of a range that is stored (src/core/ranges.c), so many
  * words as `value` says, which follow, two in an entry. */
 enum { SS_STORED_RANGE = 12 };
 
@@ -157,7 +157,7 @@ struct ss_run {
     struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
-    struct ss_objects *objects; /* of the event, in the arena; NULL: none yet. See src/object.c */
+    struct ss_objects *objects; /* of the event, in the arena; NULL: none yet. See src/containers/object.c */
     uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
     /* The key of a dict or set that the event has looked up last, and its entry: most that is done to
      * one is done twice. Compiled code looks here first, and forgets it when an event begins. */
@@ -169,9 +169,9 @@ struct ss_run {
     uint64_t *sent; /* the rows that it has sent, in the arena */
     uint64_t sent_rows;
     uint64_t sent_room; /* rows for which there is memory */
-    struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
+    struct ss_keyed *keyed; /* the containers of the engine; src/containers/keyed.h */
     struct ss_ahead *ahead; /* what was looked up ahead, for each of them; likewise */
-    uint64_t answered; /* so many answers the event has had; see src/answers.c */
+    uint64_t answered; /* so many answers the event has had; see src/jobs/answers.c */
     uint32_t asks;     /* it has left its event to have one */
     uint32_t fires;    /* it is what a timer runs */
 };
@@ -206,7 +206,7 @@ enum ss_variant {
     SS_LOG_FREE = 2,      /* direct access, no undo log: the baseline of every ratio */
     SS_LOCKED = 3,        /* direct access with the operator's own locks: the rival */
     SS_EAGER = 4,         /* access through the records of protocol `eager`: speculation */
-    SS_TIMER = 5,         /* what runs when a timer fires: as SS_PLAIN; see src/timers.c */
+    SS_TIMER = 5,         /* what runs when a timer fires: as SS_PLAIN; see src/jobs/timer_firing.c */
     SS_VARIANTS = 6
 };
 
@@ -215,7 +215,7 @@ enum ss_mode {
     SS_MODE_SPECULATE = 1,   /* as above, but the head is never run in place at its first try */
     SS_MODE_LOG_FREE = 2,    /* one thread, one native loop */
     SS_MODE_LOCKED = 3,      /* all threads, no order: whoever takes a chunk runs it */
-    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/open_job.c */
+    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/jobs/open_job.c */
 };
 
 /* Words of the state that share records alike: those from `first` up to the next region. */
@@ -246,7 +246,7 @@ struct ss_config {
      * one region of record_shift. */
     const struct ss_region *regions;
     uint64_t region_count;
-    uint64_t operations;    /* on boosted structures; see src/boosting.c */
+    uint64_t operations;    /* on boosted structures; see src/protocols/boosting.c */
     uint64_t boosted_first; /* their fields lie within the words [boosted_first, boosted_end) */
     uint64_t boosted_end;
     const struct ss_container *containers; /* specstream_containers.h; the engine copies them */
@@ -265,7 +265,7 @@ struct ss_job {
     int64_t longest_horizon;
     enum ss_mode mode;
     bool ends_input; /* no event follows those of the job: the timers that are left then fire */
-    /* SS_MODE_OPEN: events are applied as they come, and final later; see src/early.c. So many bytes may
+    /* SS_MODE_OPEN: events are applied as they come, and final later; see src/jobs/early.c. So many bytes may
      * be held for those that are applied and not final; 0: none are. */
     uint64_t early_bytes;
 };
@@ -331,7 +331,7 @@ struct ss_fault {
     int64_t event;    /* row of the job */
 };
 
-/* What an operator did wrong with its locks; see src/locks.c. */
+/* What an operator did wrong with its locks; see src/protocols/locks.c. */
 enum ss_lock_fault_kind {
     SS_LOCK_NO_FAULT = 0,
     SS_LOCK_DEADLOCK = 1,    /* each of `locks` is held by who waits for the next one */
@@ -397,7 +397,7 @@ struct ss_statistics {
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
 };
 
-/* An element that speculative runs were dropped for, accessed at one site; see src/profile.c. */
+/* An element that speculative runs were dropped for, accessed at one site; see src/core/profile.c. */
 struct ss_hot_place {
     uint32_t word;
     uint16_t bytes; /* as in struct ss_read */
@@ -579,7 +579,7 @@ bool ss_engine_is_idle(struct ss_engine *engine);
 /* Transactions committed in the job so far; for progress displays. */
 int64_t ss_engine_progress(struct ss_engine *engine);
 
-/* What one run of a transaction did; see src/recorder.c. */
+/* What one run of a transaction did; see src/jobs/recorder.c. */
 struct ss_record {
     int64_t first; /* events [first, last) of the job */
     int64_t last;
@@ -624,7 +624,7 @@ bool ss_measure_transfer(struct ss_transfer *found);
 
 /* ---- what compiled code calls, by symbol name ---- */
 
-/* Slow paths of the transactional variant; see src/redo_log.c. */
+/* Slow paths of the transactional variant; see src/core/redo_log.c. */
 uint64_t ss_load(struct ss_run *run, uint64_t word);
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
 /* The same for an element of `size` 1, 2 or 4 bytes at byte offset `byte`, a multiple of its size; it
@@ -633,20 +633,20 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
 /* Neighbouring words that are read together, as one entry of the read log; NULL: the run ends. What is
- * returned holds until the next call, or that of ss_buffer. See src/ranges.c. */
+ * returned holds until the next call, or that of ss_buffer. See src/core/ranges.c. */
 const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* Where to put neighbouring words that are stored together, as one entry of the redo log; the
  * caller writes all of them before it accesses one in another way. NULL: they are to be stored one
- * by one, if the verdict says that the run may go on. See src/ranges.c. */
+ * by one, if the verdict says that the run may go on. See src/core/ranges.c. */
 uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count);
-/* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
+/* All accesses of the eager variant; see src/protocols/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
 const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count);
 uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count);
-/* A commutative update of an element of `size` 1, 2, 4 or 8 bytes; see src/delta.c. `delta` is an enum
+/* A commutative update of an element of `size` 1, 2, 4 or 8 bytes; see src/protocols/delta.c. `delta` is an enum
  * ss_delta; the operand is an int64, a uint64 or the bits of a double, whatever the size. */
 void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);
 void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
@@ -656,12 +656,12 @@ void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t d
  * (specstream/compiler/backend/memory.py) and must agree: a test compares the two. */
 uint64_t ss_index_hash(uint64_t word);
 
-/* Adds one to a word and gives the sum, by a prediction of what it is; see src/counter_prediction.c. */
+/* Adds one to a word and gives the sum, by a prediction of what it is; see src/protocols/counter_prediction.c. */
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says
  * that the run ends. SS_RAISED: the operation has raised what `raised` says, and a run that catches it
- * may go on. See src/boosting.c. */
+ * may go on. See src/protocols/boosting.c. */
 uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operands);
 /* An in-place run that is `boosting` has done an operation on the state, which returned `result`. */
 void ss_boost_follow(struct ss_run *run, uint64_t operation, const uint64_t *operands,
@@ -690,7 +690,7 @@ int32_t ss_random_integer(uint64_t seed, int64_t timestamp, int64_t source, int6
 double ss_random_normal(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
 
-/* ---- operators that are not compiled; see src/interpreted.c ---- */
+/* ---- operators that are not compiled; see src/jobs/interpreted.c ---- */
 
 /* Runs events [first, last) of a variant; gives the first one that did not complete. For each of them it
  * calls ss_interpreted_begin; what the verdict says and `yield` asks is its business, as it is that of
@@ -731,7 +731,7 @@ bool ss_interpreted_store_range(struct ss_run *run, uint64_t word, uint64_t coun
 uint64_t *ss_interpreted_emit(struct ss_run *run);
 uint64_t ss_interpreted_emit_words(const struct ss_run *run);
 
-/* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/locks.c. */
+/* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/protocols/locks.c. */
 bool ss_lock(struct ss_run *run, uint64_t lock);
 bool ss_unlock(struct ss_run *run, uint64_t lock);
 

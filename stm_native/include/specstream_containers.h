@@ -4,13 +4,13 @@
  * *region* of words behind all fields, as large as the container may ever become. The system gives
  * memory to a region only where it is touched.
  *
- * Keyed containers (dicts, sets; src/keyed.c). An entry is a stamp, the words of its key, those of its
+ * Keyed containers (dicts, sets; src/containers/keyed.c). An entry is a stamp, the words of its key, those of its
  * value. It stays where it is until it is removed. The stamp tells insertions apart and says in which
  * order they came; 0: there is no entry here. Stamps are counted by the engine and never used twice;
  * only the head fills them in. An index from keys to entries belongs to the engine and not to the
  * state: it is made anew of the entries.
  *
- * Sequences (lists, deques; src/sequence.c). Elements lie one behind the other in a ring of `capacity`
+ * Sequences (lists, deques; src/containers/sequence.c). Elements lie one behind the other in a ring of `capacity`
  * elements; that of a list begins at 0 and is the whole region. */
 #ifndef SPECSTREAM_CONTAINERS_H
 #define SPECSTREAM_CONTAINERS_H
@@ -122,7 +122,7 @@ void ss_sequence_delete(struct ss_run *run, uint64_t container, uint64_t first, 
                         uint64_t length);
 
 /* Timers are a keyed container whose one value is a time. Sets the timer of a key, or sets it anew; the
- * answer is an enum ss_timer_answer. See src/timers.c. */
+ * answer is an enum ss_timer_answer. See src/jobs/timer_firing.c. */
 uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *key, int64_t at);
 
 /* Of the row that runs when one fires, the column that says in which container of timers it was, from 0. */

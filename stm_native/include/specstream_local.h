@@ -2,7 +2,7 @@
  *
  * An element is some words, one for each number in it. Its *kinds* say what these are, four bits a
  * word, the first word in the lowest four: enum ss_kind. So C compares and orders elements without
- * knowing more of them. See src/arena.c, src/local_list.c, src/local_table.c. */
+ * knowing more of them. See src/local/arena.c, src/local/local_list.c, src/local/local_table.c. */
 #ifndef SPECSTREAM_LOCAL_H
 #define SPECSTREAM_LOCAL_H
 

@@ -10,7 +10,7 @@
  * A place of which a name is given away gets one object (ss_object_of). Before a place is overwritten or
  * removed, the objects that forward to it leave it (ss_object_leave); what is stored there
  * afterwards forwards to it (ss_object_settle). When elements of a sequence move, their objects go
- * with them (ss_object_moved). See src/object.c. */
+ * with them (ss_object_moved). See src/containers/object.c. */
 #ifndef SPECSTREAM_OBJECTS_H
 #define SPECSTREAM_OBJECTS_H
 

@@ -2,7 +2,7 @@
  *
  * A code is the first eight bytes of BLAKE2b of the UTF-8 text, as a little-endian number; 1 where that
  * is 0, which stands for no string. Columns come as Arrow lays them out, of which nothing else is known
- * here. See src/string_table.h. */
+ * here. See src/strings/string_table.h. */
 #ifndef SPECSTREAM_STRINGS_H
 #define SPECSTREAM_STRINGS_H
 

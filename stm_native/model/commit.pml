@@ -1,5 +1,5 @@
-/* The ordered scheduler's hand-over of the head, and parking: src/scheduler.c, src/turn.c,
- * src/commit.c, src/revalidation.c (with DOUBT) and src/parking.c under protocol `value`, small enough to visit every interleaving.
+/* The ordered scheduler's hand-over of the head, and parking: src/core/scheduler.c, src/core/turn.c,
+ * src/core/commit.c, src/protocols/revalidation.c (with DOUBT) and src/core/parking.c under protocol `value`, small enough to visit every interleaving.
  *
  * Who takes part: WORKERS workers, TRANSACTIONS transactions, HORIZON, and with READER one thread
  * outside the pool that takes the turn once; with STOP one that ends the job early. What is left
@@ -352,7 +352,7 @@ proctype worker(byte me)
     byte last;
 #endif
 
-again: /* ss_run_ordered */
+again: /* run, in scheduler.c */
     if
     :: LOAD(OVER) -> goto done
     :: else

@@ -1,5 +1,5 @@
-/* Early results: the head is applied and becomes final later. The part of src/open_job.c about "early
- * results", small enough to visit every interleaving; what is said of the logs in src/early.c is a bit
+/* Early results: the head is applied and becomes final later. The part of src/jobs/early_steps.c about "early
+ * results", small enough to visit every interleaving; what is said of the logs in src/jobs/early.c is a bit
  * for each event here.
  *
  * Who takes part: WORKERS workers, a source that submits EVENTS events in any order and moves the
@@ -763,7 +763,7 @@ look_for_claim:
     :: ALL_OVER -> goto done
     fi;
 
-run_it: /* ss_run_speculatively, and ss_queue_settle */
+run_it: /* ss_run_speculatively, and settle */
     atomic {
         next_unapplied();
         fresh[mine] = (least == mine);

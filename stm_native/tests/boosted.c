@@ -1,9 +1,9 @@
 #include "boosted.h"
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/state_words.h"
+#include "core/worker.h"
 #include "specstream.h"
-#include "state_words.h"
-#include "worker.h"
 
 enum { COUNT = 0, KEYS = 1, SLOTS = KEYS + BOOSTED_CAPACITY, NEXT = SLOTS + BOOSTED_SLOTS };
 

@@ -2,17 +2,17 @@
 
 #include <stdatomic.h>
 
-#include "counter_prediction.h"
-#include "delta.h"
-#include "eager.h"
-#include "engine.h"
-#include "keyed_changes.h"
-#include "keyed_entries.h"
-#include "protocol.h"
+#include "containers/keyed_changes.h"
+#include "containers/keyed_entries.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/undo_log.h"
+#include "core/worker.h"
+#include "protocols/counter_prediction.h"
+#include "protocols/delta.h"
+#include "protocols/eager.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "undo_log.h"
-#include "worker.h"
 
 struct ss_engine *engine;
 

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "processor/now.h"
 
 static const int64_t sleep_nanoseconds = 10000000000;
 

@@ -56,16 +56,11 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 class Mutant:
     name: str
     breaks: str
-    file: str
+    file: str  # below stm_native
     old: str
     new: str
     seen_by: str
     model: str = ""
-
-    @property
-    def path(self) -> Path:
-        """Below ``stm_native``."""
-        return Path(self.file) if "/" in self.file else Path("src", self.file)
 
 
 @dataclass(frozen=True)
@@ -89,10 +84,10 @@ def read_mutants(only: list[str]) -> list[Mutant]:
     wrong += [f"{name}: there is no such entry" for name in only if name not in names]
     levels = {"tables", "model", *(f"stress-{build}" for build in BUILDS)}
     for mutant in mutants:
-        source = NATIVE / mutant.path
+        source = NATIVE / mutant.file
         found = source.read_text().count(mutant.old) if source.exists() else 0
         if found != 1:
-            wrong.append(f"{mutant.name}: its old text is {found} times in {mutant.path}")
+            wrong.append(f"{mutant.name}: its old text is {found} times in {mutant.file}")
         if mutant.old == mutant.new or mutant.seen_by not in levels:
             wrong.append(f"{mutant.name}: it changes nothing, or nobody is to see it")
         if (mutant.seen_by == "model") != bool(mutant.model):
@@ -225,7 +220,7 @@ class Copy:
         return "model", f"{macros}: {found}"
 
     def try_out(self, mutant: Mutant, seconds: int) -> Result:
-        source = self.native / mutant.path
+        source = self.native / mutant.file
         original = source.read_text()
         started = time.monotonic()
         source.write_text(original.replace(mutant.old, mutant.new))

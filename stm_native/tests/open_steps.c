@@ -4,10 +4,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "jobs/queue.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
 
 static struct {
     int64_t count;
@@ -46,7 +47,7 @@ void open_advance(int64_t timestamp, int64_t source)
 
 int64_t open_left(void)
 {
-    struct ss_queue *queue = &stage_engine()->queue;
+    struct ss_queue *queue = stage_engine()->queue;
     int64_t left = 0;
     pthread_mutex_lock(&queue->mutex);
     for (int64_t i = 0; i < open_stage.segment_count; i++)
@@ -84,7 +85,7 @@ static bool holds(const struct ss_transaction *transaction, int64_t event)
 static enum ss_status status_of(int64_t event, int64_t *number)
 {
     struct ss_engine *engine = stage_engine();
-    struct ss_queue *queue = &engine->queue;
+    struct ss_queue *queue = engine->queue;
     enum ss_status found = SS_FREE;
     *number = -1;
     pthread_mutex_lock(&queue->mutex);

@@ -5,9 +5,9 @@
 #ifndef SPECSTREAM_TESTS_OPEN_STEPS_H
 #define SPECSTREAM_TESTS_OPEN_STEPS_H
 
+#include "core/transaction.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
 
 struct place {
     int64_t timestamp;

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine.h"
-#include "now.h"
-#include "worker.h"
+#include "core/engine.h"
+#include "core/worker.h"
+#include "processor/now.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/state_words.h"
 #include "patience.h"
 #include "specstream.h"
-#include "state_words.h"
 
 static const uint64_t sign_bit = UINT64_C(1) << 63;
 

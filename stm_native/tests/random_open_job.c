@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
+#include "core/engine.h"
 #include "patience.h"
 #include "specstream.h"
 #include "specstream_containers.h"

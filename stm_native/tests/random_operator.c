@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "boosted.h"
-#include "counter_prediction.h"
-#include "delta.h"
-#include "engine.h"
+#include "core/engine.h"
+#include "core/narrow.h"
+#include "core/state_words.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "locks.h"
-#include "narrow.h"
+#include "local/arena.h"
+#include "protocols/counter_prediction.h"
+#include "protocols/delta.h"
+#include "protocols/locks.h"
 #include "specstream.h"
-#include "state_words.h"
-#include "worker.h"
 
 struct sightings sightings;
 

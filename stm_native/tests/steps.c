@@ -6,17 +6,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/state_words.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "hooks.h"
+#include "jobs/hooks.h"
 #include "long_sleep.h"
-#include "now.h"
-#include "processor.h"
-#include "protocol.h"
+#include "processor/now.h"
+#include "processor/processor.h"
 #include "specstream.h"
-#include "state_words.h"
-#include "transaction.h"
-#include "worker.h"
 
 const char *scenario = "";
 
@@ -386,7 +386,7 @@ static void see_most(_Atomic uint64_t *most, uint64_t seen)
 static void see_begin(int64_t first)
 {
     see_most(&stage.most_running, atomic_fetch_add(&stage.running, 1) + 1);
-    if (ss_is_open(stage.engine))
+    if (ss_goes_by_key(stage.engine))
         return; /* its rows do not tell their place */
     int64_t ahead = first / stage.engine->job.chunk - ss_engine_progress(stage.engine);
     int64_t before = atomic_load(&stage.furthest_ahead);

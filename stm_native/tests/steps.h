@@ -13,10 +13,10 @@
 #ifndef SPECSTREAM_TESTS_STEPS_H
 #define SPECSTREAM_TESTS_STEPS_H
 
+#include "core/transaction.h"
 #include "dice.h"
 #include "patience.h"
 #include "specstream.h"
-#include "transaction.h"
 
 /* What the test is about just now, for messages. */
 extern const char *scenario;

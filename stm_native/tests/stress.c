@@ -25,10 +25,10 @@
 
 #include "boosted.h"
 #include "companions.h"
-#include "engine.h"
+#include "core/engine.h"
 #include "long_sleep.h"
-#include "now.h"
 #include "patience.h"
+#include "processor/now.h"
 #include "random_open_job.h"
 #include "random_operator.h"
 #include "specstream.h"

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "boosted.h"
-#include "boosting.h"
-#include "engine.h"
-#include "fault.h"
-#include "protocol.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "processor/fault.h"
+#include "protocols/boosting.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { FIRST = 5, WORDS = FIRST + BOOSTED_WORDS };
 enum { COUNT = FIRST, KEYS, SLOTS = KEYS + BOOSTED_CAPACITY, NEXT = SLOTS + BOOSTED_SLOTS };
@@ -145,12 +145,12 @@ static void start_job(void)
 static void be_worker(bool wanted)
 {
     static char signal_stack[64 << 10];
-    stand_in.stacks.signal_stack =
+    stand_in.containment.stacks.signal_stack =
         (stack_t){.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     if (wanted && !is_worker)
-        CHECK(ss_fault_open_thread(&stand_in));
+        CHECK(ss_fault_open_thread(&stand_in.containment));
     else if (!wanted && is_worker)
-        ss_fault_close_thread(&stand_in);
+        ss_fault_close_thread(&stand_in.containment);
     is_worker = wanted;
 }
 

@@ -7,17 +7,17 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "containers.h"
-#include "engine.h"
+#include "containers/containers.h"
+#include "containers/keyed.h"
+#include "containers/keyed_index.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "keyed.h"
-#include "keyed_index.h"
-#include "protocol.h"
-#include "recorder.h"
+#include "jobs/recorder.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum {
     HEADER = 8,

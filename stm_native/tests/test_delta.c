@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "counter_prediction.h"
-#include "engine.h"
-#include "protocol.h"
-#include "redo_log.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/redo_log.h"
+#include "core/transaction.h"
+#include "core/undo_log.h"
+#include "protocols/counter_prediction.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "undo_log.h"
 
 enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD, LIMIT = 8 };
 enum {

@@ -15,18 +15,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "arena.h"
-#include "early.h"
-#include "engine.h"
+#include "containers/keyed.h"
+#include "containers/keyed_index.h"
+#include "core/engine.h"
+#include "core/state_words.h"
+#include "core/turn.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "keyed.h"
-#include "keyed_index.h"
-#include "now.h"
+#include "jobs/early.h"
+#include "local/arena.h"
+#include "processor/now.h"
 #include "specstream_containers.h"
-#include "state_words.h"
 #include "steps.h"
-#include "turn.h"
-#include "worker.h"
 
 enum {
     PLAIN = 48, /* words of the state that are no container's */

@@ -13,17 +13,17 @@
 #include <time.h>
 
 #include "boosted.h"
-#include "early.h"
-#include "engine.h"
+#include "containers/keyed.h"
+#include "containers/timer_heap.h"
+#include "core/engine.h"
+#include "core/state_words.h"
+#include "core/worker.h"
 #include "entries.h"
-#include "keyed.h"
-#include "now.h"
-#include "open_job.h"
+#include "jobs/early.h"
+#include "jobs/open_job.h"
+#include "processor/now.h"
 #include "specstream_containers.h"
-#include "state_words.h"
 #include "steps.h"
-#include "timers.h"
-#include "worker.h"
 
 enum {
     BOOSTED = 8, /* first word of the structure; before it there are words */

@@ -19,12 +19,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/engine.h"
+#include "core/worker.h"
 #include "dice.h"
-#include "engine.h"
 #include "entries.h"
-#include "fault.h"
+#include "processor/fault.h"
 #include "specstream.h"
-#include "worker.h"
 
 enum { WORDS = 45, KEYS = 5, BOOSTED = WORDS - KEYS, LEFT = BOOSTED - 2, RIGHT = BOOSTED - 1 };
 enum { EVENTS = 300, ROUNDS = 40, THREADS = 4 };
@@ -98,7 +98,7 @@ UNCHECKED static bool grow_at_the_end_of_the_stack(struct ss_run *run)
 {
     volatile char frame[1024];
     frame[0] = 1;
-    const char *lowest = ss_this_worker()->stacks.stack;
+    const char *lowest = ss_this_containment()->stacks.stack;
     bool at_the_end = (char *)__builtin_frame_address(0) < lowest + (12 << 10);
     return (at_the_end ? ss_undo_grow(run) : grow_at_the_end_of_the_stack(run)) && frame[0] == 1;
 }
@@ -174,7 +174,7 @@ static int32_t add(struct ss_run *run, uint64_t amount, int64_t *returned)
     uint64_t word = BOOSTED + run->operands[0];
     ss_store(run, word, ss_load(run, word) + amount);
     uint64_t number = atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed);
-    if (run == &ss_this_worker()->run)
+    if (ss_this_containment() == &run->worker->containment)
         atomic_fetch_add_explicit(&at_commits, 1, memory_order_relaxed);
     if (mix(number) % 64 == 0)
         strike(run, 1 + number % (KINDS - 1));

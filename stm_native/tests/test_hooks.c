@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "now.h"
+#include "core/transaction.h"
+#include "core/turn.h"
 #include "open_steps.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "turn.h"
 
 enum { A = 1, B, C, D, X = 10, Y, CALLS = 1024 };
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "by_hand.h"
-#include "engine.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { WORDS = 8, SCRATCH = 2 };
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/transaction.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
 
 enum { A = 1 };
 

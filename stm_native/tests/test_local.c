@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "dice.h"
-#include "local_elements.h"
+#include "local/arena.h"
+#include "local/local_elements.h"
 #include "specstream.h"
 #include "specstream_local.h"
 

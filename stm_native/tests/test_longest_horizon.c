@@ -1,14 +1,16 @@
 /* The horizon grows while threads starve, and conflicts shorten it; step by step. */
 #include <stdio.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/horizon.h"
+#include "core/scheduler.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "jobs/queue.h"
 #include "open_steps.h"
 #include "patience.h"
-#include "scheduler.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, X = 10, THREADS = 3, HORIZON = 2, LONGEST = 7, EVENTS = 12, LONG = 100000, SHORT = 100 };
 
@@ -131,8 +133,8 @@ static void open_job(const char *name, bool is_safe, int64_t reach)
 {
     open_stage(name, SS_MODE_OPEN, LONGEST, LONG);
     open_start(events, places, EVENTS);
-    atomic_store(&stage_engine()->queue.runs, 1000000);
-    atomic_store(&stage_engine()->queue.nanoseconds, INT64_C(1000000) * LONG);
+    atomic_store(&stage_engine()->queue->runs, 1000000);
+    atomic_store(&stage_engine()->queue->nanoseconds, INT64_C(1000000) * LONG);
     open_submit(0, EVENTS);
     if (is_safe)
         open_advance(EVENTS, 0);

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "engine.h"
-#include "look.h"
+#include "core/engine.h"
+#include "core/version.h"
+#include "core/worker.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "worker.h"
 
 enum {
     HEADER = 0,

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "containers.h"
-#include "engine.h"
-#include "keyed.h"
-#include "keyed_index.h"
-#include "protocol.h"
+#include "containers/containers.h"
+#include "containers/keyed.h"
+#include "containers/keyed_index.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/worker.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "worker.h"
 
 enum {
     HEADER = 8,

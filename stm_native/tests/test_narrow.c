@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "by_hand.h"
-#include "engine.h"
-#include "narrow.h"
+#include "core/engine.h"
+#include "core/narrow.h"
+#include "core/transaction.h"
+#include "core/undo_log.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "undo_log.h"
 
 enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD };
 

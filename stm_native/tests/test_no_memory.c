@@ -17,14 +17,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/state_words.h"
 #include "entries.h"
-#include "arena.h"
-#include "locks.h"
+#include "local/arena.h"
 #include "patience.h"
+#include "protocols/locks.h"
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "specstream_local.h"
-#include "state_words.h"
 
 enum { WORDS = 700, BOOSTED = WORDS, ALL = WORDS + 1, EVENTS = 48, CHUNK = 3, THREADS = 2 };
 /* Of which some write more than fits into the first undo log, emit more than into the first output,

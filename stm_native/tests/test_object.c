@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "dice.h"
+#include "local/arena.h"
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "specstream_local.h"

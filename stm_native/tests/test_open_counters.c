@@ -4,9 +4,9 @@
  * it. */
 #include <stdio.h>
 
+#include "core/transaction.h"
 #include "open_steps.h"
 #include "specstream.h"
-#include "transaction.h"
 
 enum { A = 1 };
 

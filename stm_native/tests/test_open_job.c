@@ -4,11 +4,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "jobs/queue.h"
 #include "open_steps.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
 
 enum { A = 1, B, C, D, X = 10, Y, Z };
 
@@ -451,7 +452,7 @@ static void rows(enum ss_protocol_kind protocol)
 
 static void *let_go_once_somebody_listens(void *unused)
 {
-    struct ss_queue *queue = &stage_engine()->queue;
+    struct ss_queue *queue = stage_engine()->queue;
     bool heard = false;
     (void)unused;
     while (!heard) {

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine.h"
-#include "now.h"
-#include "processor.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "processor/now.h"
+#include "processor/processor.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
 
 enum { A = 1, B, L, S, T, W, X, Y, Z };
 

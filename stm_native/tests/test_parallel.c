@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/transaction.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
 
 enum { WORD_OF_10 = 3, WORD_OF_11 = 5, NEXT = 10, EVENT_10 = 0, EVENT_11 = 1 };
 enum { TAKEN, BEFORE_END };

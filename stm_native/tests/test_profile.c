@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "commit.h"
-#include "engine.h"
-#include "profile.h"
-#include "protocol.h"
+#include "core/commit.h"
+#include "core/drop.h"
+#include "core/engine.h"
+#include "core/profile.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { WORDS = 64, WORD = 20, OTHER = 40, FURTHER = 50 };
 

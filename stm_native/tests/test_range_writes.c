@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "engine.h"
-#include "protocol.h"
-#include "recorder.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "jobs/recorder.h"
 #include "specstream.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { WORDS = 96, FIRST = 9, COUNT = 7, LIMIT = 16, ENTRIES = 1 + (COUNT + 1) / 2, SPREAD = 20 };
 enum {

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "engine.h"
-#include "protocol.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
 #include "specstream.h"
-#include "transaction.h"
 
 enum { WORDS = 64, FIRST = 9, COUNT = 7 };
 

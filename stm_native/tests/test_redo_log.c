@@ -2,12 +2,12 @@
  * nothing of an earlier one. */
 #include <stdio.h>
 
-#include "engine.h"
-#include "redo_log.h"
+#include "core/engine.h"
+#include "core/redo_log.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 /* As many stores as the log holds, and words whose places in the index collide and wrap around. */
 enum { STORES = LOG_LIMIT, INDEX = 4 * LOG_LIMIT };

@@ -6,10 +6,10 @@
  * workers that never wake by themselves. */
 #include <stdio.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/transaction.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
 
 enum { A = 1, B, C, X, Y, Z };
 

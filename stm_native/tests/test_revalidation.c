@@ -1,12 +1,12 @@
 /* Finished runs are looked at again before they are the head; step by step. */
 #include <stdio.h>
 
-#include "engine.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "patience.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, C, X = 10, LONG = 100000, SHORT = 100 };
 

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "engine.h"
-#include "now.h"
+#include "core/engine.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "patience.h"
+#include "processor/now.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, C, X = 10, LONG = 100000, SHORT = 100 };
 

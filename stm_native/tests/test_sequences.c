@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "by_hand.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "dice.h"
-#include "engine.h"
-#include "protocol.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { LIST = 0, DEQUE = 1, ROOM = 64, LIMIT = 50, WIDTH = 2 };
 enum {

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "blake2b.h"
-#include "lanes.h"
-#include "octets.h"
 #include "patience.h"
-#include "siphash.h"
-#include "utf8.h"
+#include "strings/blake2b.h"
+#include "strings/lanes.h"
+#include "strings/octets.h"
+#include "strings/siphash.h"
+#include "strings/utf8.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \

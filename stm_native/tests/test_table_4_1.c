@@ -7,16 +7,16 @@
 #include <stdio.h>
 
 #include "by_hand.h"
-#include "eager.h"
-#include "engine.h"
-#include "forced_abort.h"
-#include "ownership_records.h"
-#include "protocol.h"
-#include "retry_queue.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "protocols/eager.h"
+#include "protocols/forced_abort.h"
+#include "protocols/ownership_records.h"
+#include "protocols/retry_queue.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { WORDS = 64, WORD = 20, OTHER = 40, FIRST_VALUE = 1000 };
 

@@ -5,15 +5,18 @@
 #include <string.h>
 
 #include "by_hand.h"
-#include "commit.h"
-#include "counter_prediction.h"
-#include "engine.h"
-#include "protocol.h"
+#include "containers/timer_heap.h"
+#include "containers/timer_words.h"
+#include "core/commit.h"
+#include "core/engine.h"
+#include "core/protocol.h"
+#include "core/transaction.h"
+#include "core/worker.h"
+#include "jobs/open_job.h"
+#include "jobs/timer_firing.h"
+#include "protocols/counter_prediction.h"
 #include "specstream.h"
 #include "specstream_containers.h"
-#include "timers.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum {
     X = 0, /* what timers add 1 to */
@@ -476,13 +479,13 @@ static void goes_on_ending(void)
 /* One that broke off goes on with the next job; an open job has one of its own. */
 static void an_open_job_has_its_own_end(void)
 {
-    enum ss_mode mode = engine->job.mode;
+    const struct ss_job_kind *kind = engine->kind;
     engine->timers->end = engine->stamp;
     ss_timers_start(engine);
     CHECK(ss_engine_outcome(engine).ending == engine->stamp);
-    engine->job.mode = SS_MODE_OPEN;
+    engine->kind = &ss_open_job;
     ss_timers_start(engine);
-    engine->job.mode = mode;
+    engine->kind = kind;
     CHECK(ss_engine_outcome(engine).ending == 0);
 }
 

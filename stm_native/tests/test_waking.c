@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "engine.h"
-#include "now.h"
-#include "parking.h"
+#include "core/engine.h"
+#include "core/parking.h"
+#include "core/transaction.h"
+#include "core/worker.h"
 #include "patience.h"
+#include "processor/now.h"
 #include "specstream.h"
 #include "steps.h"
-#include "transaction.h"
-#include "worker.h"
 
 enum { A = 1, B, C, D, E, X = 10, THREADS = 4, HORIZON = 3, LONG = 100000, SHORT = 100 };
 

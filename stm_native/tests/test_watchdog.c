@@ -4,10 +4,10 @@
  * ended instead would show as a second run, and one that nobody suspects as a test that hangs. */
 #include <stdio.h>
 
-#include "now.h"
+#include "core/transaction.h"
 #include "open_steps.h"
+#include "processor/now.h"
 #include "specstream.h"
-#include "transaction.h"
 
 enum { A = 10, X, Y };
 

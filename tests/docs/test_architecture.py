@@ -134,11 +134,10 @@ def test_the_lists_are_on_a_page_of_their_own(rooms: Any) -> None:
 def test_all_files_that_the_pages_name_exist(rooms: Any, name: str) -> None:
     page = (ROOT / "docs" / "contributing" / f"{name}.md").read_text()
     known = {path.name for path in PACKAGE.rglob("*.py")}
+    runtime = {path for part in NATIVE for path in (ROOT / "stm_native" / part).rglob("*.[ch]")}
     for file in set(rooms.FILE.findall(page)) | set(re.findall(r"`([a-z_/]+\.py)`", page)):
         if file.endswith((".c", ".h")):
-            found = any(
-                (ROOT / "stm_native" / part / file).is_file() for part in ("src", "include")
-            )
+            found = any(path.as_posix().endswith(f"/{file}") for path in runtime)
         elif "/" in file:
             found = (PACKAGE / file).is_file() or (ROOT / file).is_file()
         else:

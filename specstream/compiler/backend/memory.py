@@ -4,7 +4,8 @@ This is where a variant differs from another, and the only place:
 
 - *transactional*: a load looks into the redo log, else reads the word once, atomically, and logs
   (word, value); a store goes to the redo log. The first probe of the index decides in nearly all
-  cases and is generated here; C does the rest (``redo_log.c``, which must agree on the hash).
+  cases and is generated here; C does the rest (``redo_log.c``, and ``redo_index.c``, which must
+  agree on the hash).
 - *profiled* and *profiled_eager*: the same as the variant beside, and the logs say on which line an
   access stands (:mod:`specstream.compiler.backend.sites`).
 - *eager*: every load and store is a call of C (``eager.c``), which may end the run.
@@ -72,7 +73,7 @@ _UNDO_BYTES = ffi.sizeof("struct ss_undo")
 # Of the first word of a struct ss_write: `word` and `bytes` lie below the delta, `is_last` and
 # `next` above it.
 _DELTA_BIT, _DELTA_BITS = 40, 4
-_PENDING = 1 << 32  # SS_PENDING, of src/redo_log.h
+_PENDING = 1 << 32  # SS_PENDING, of src/core/redo_index.h
 
 
 class Run(Instructions):

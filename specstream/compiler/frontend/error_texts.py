@@ -8,7 +8,7 @@ table (:mod:`specstream.declarations.forms`).
 
 Of other exceptions compiled code does not know the text: those that Python makes of values inside
 of an operation, those made of another one that was caught, or of what no row could hold. There the
-event asks (``stm_native/src/answers.c``), and the oracle, which runs it on the same state, answers.
+event asks (``answers.c``), and the oracle, which runs it on the same state, answers.
 """
 
 from __future__ import annotations

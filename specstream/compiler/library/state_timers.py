@@ -1,8 +1,8 @@
 """Timers in Numba's terms: the field of the state that holds them, and the one that fires.
 
 The field is a table of the state whose keys have a time each (:mod:`.state_tables`); setting one
-goes by the runtime (``timers.c``), which has to know of it. What ``on_timer`` gets is an event of
-its own kind: one row whose columns are the time of the firing, the null of a source, the timer's
+goes by the runtime (``timer_heap.c``), which has to know of it. What ``on_timer`` gets is an event
+of its own kind: one row whose columns are the time of the firing, the null of a source, the timer's
 time, and the words of its key as they lie in the state.
 """
 
