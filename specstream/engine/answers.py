@@ -56,7 +56,7 @@ class Answering:
 def _run_alone(parts: Parts, row: int, firing: ss_firing_p) -> Any:
     if firing:
         return oracle_of_timer(parts, firing)
-    locate = parts.flight.locate or parts.committed.pending.locate
+    locate = parts.flight.locate or parts.committed.pending.segments.locate
     events, at, _, _, sequence = locate(row)
     return oracle_of_event(parts, events, at, sequence - at, row)
 

@@ -6,13 +6,14 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from specstream._native import lib
 from specstream.columns.events import rows_to_table
 from specstream.columns.failed_events import FailedEvents, Numbers
 from specstream.columns.field_values import initial_state
@@ -26,6 +27,13 @@ from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.declarations.state_view import Words
 from specstream.display.values import size
 from specstream.engine.options import Options
+from specstream.engine.pending_bytes import (
+    check_held,
+    pack_pending,
+    pending_codes,
+    pending_words,
+    restore_pending,
+)
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
@@ -124,17 +132,17 @@ class Committed:
         return pending
 
     def _pending_of(self, strings: StringTable, packed: bytes) -> PendingEvents:
-        """What :meth:`PendingEvents.to_bytes` gave, as pending events.
+        """What :func:`pack_pending` gave, as pending events.
 
         Raises:
             SnapshotError: events or rows are in it that do not fit the operator, or it is none.
         """
         pending = self._no_events(strings)
-        pending.from_bytes(packed)
+        restore_pending(pending, packed)
         emits = self._operator.emits
         nothing = np.empty((0, emits.row_words), np.int64)
-        keys = pending.keys(nothing[:, 0]) if self._options.keys else None
-        pending.check_held(rows_to_table(nothing, emits, strings, keys).schema)
+        keys = pending.segments.keys(nothing[:, 0]) if self._options.keys else None
+        check_held(pending, rows_to_table(nothing, emits, strings, keys).schema)
         return pending
 
     @property
@@ -160,13 +168,34 @@ class Committed:
         self.pending.expect(declared, late)
         self.sources, self.late = declared, late
 
+    def finality(self) -> Callable[[Name | None, int], bool]:
+        """Says whether the event of a source with a sequence number is committed; or, where the
+        source is None, whether the timer of that number has fired."""
+        pending, timers = self.pending, self._operator.layout.timers
+        waiting = {
+            (segment.source.name, segment.first_sequence + at)
+            for segment in pending.segments.by_row
+            if not segment.is_released
+            for at in range(segment.count - segment.not_applied, segment.count)
+        }
+        fired = 0 if timers is None else int(self.words[timers.offset + lib.SS_HEADER_FIRED])
+
+        def is_final(source: Name | None, sequence: int) -> bool:
+            if source is None:
+                return sequence < fired
+            known = pending.sources.known(source)
+            has_come = known is not None and sequence < known.next_sequence
+            return has_come and (source, sequence) not in waiting
+
+        return is_final
+
     def check_nothing_pending(self, what: str) -> None:
         """Refuses a batch while submitted events wait.
 
         Raises:
             InputError: some do.
         """
-        pending = self.pending.pending
+        pending = self.pending.segments.left
         if pending:
             raise InputError(
                 f"{what}: {pending} submitted event(s) are not committed: advance() their sources "
@@ -269,7 +298,7 @@ class Committed:
             state,
             self.next_sequence + done,
             strings,
-            self.pending.to_bytes(),
+            pack_pending(self.pending),
             self.rejected.to_bytes(),
             self.failed.to_bytes(),
         )
@@ -280,7 +309,7 @@ class Committed:
         yield self.constants
         yield content.fixed
         yield from content.rows
-        yield from self.pending.codes()
+        yield from pending_codes(self.pending)
 
     def restored(self, snapshot: bytes, migrate: Migrate | None) -> _Restored:
         """What a snapshot holds, checked; nothing is changed.
@@ -300,7 +329,7 @@ class Committed:
                     f"{what}: the snapshot holds {len(pending.tentative)} tentative event(s), "
                     "which are for engines with early results; expected Engine(..., early=True)"
                 )
-            if operator.layout.lasting and pending.pending:
+            if operator.layout.lasting and pending.segments.left:
                 self._check_waiting(pending)
             rejected = RejectedRows.read(content.rejected_rows)
             failed = FailedEvents.read(content.failed_events)
@@ -309,12 +338,12 @@ class Committed:
     def _check_waiting(self, pending: PendingEvents) -> None:
         """An operator may have had no entries that expire after a duration when these came."""
         unsettled = np.zeros(self._operator.layout.words("state"), np.int64)
-        assert pending.type is not None
+        assert pending.times.type is not None
         try:
             check_unit(
                 self._operator.layout,
                 unsettled,
-                pending.type,
+                pending.times.type,
                 "the events that the snapshot holds and that are not committed",
                 f"engine of {self._operator.name!r}",
             )
@@ -347,8 +376,8 @@ class Committed:
             self.next_sequence,
             self.strings,
             self.rejected.savepoint(),
-            self.pending.to_bytes(),
-            tuple(self.pending.words()),
+            pack_pending(self.pending),
+            tuple(pending_words(self.pending)),
             self.reached,
             self.failed.savepoint(),
         )

@@ -18,11 +18,14 @@ from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.state_content import StateContent
 from specstream.engine.committed import Savepoint
-from specstream.engine.out_of_order import OutOfOrder
+from specstream.engine.early_results import EarlyResults
+from specstream.engine.emitted_rows import EmittedRows
+from specstream.engine.open_job import OpenJob
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot
 from specstream.engine.sources import Late, Name
+from specstream.engine.string_sweep import StringSweep
 from specstream.files.untrusted import Buffer
 
 if TYPE_CHECKING:
@@ -49,9 +52,19 @@ class Durable:
         incarnation: of their versions; it rises whenever what is applied is told anew.
     """
 
-    def __init__(self, parts: Parts, out_of_order: OutOfOrder) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        job: OpenJob,
+        rows: EmittedRows,
+        early: EarlyResults,
+        sweep: StringSweep,
+    ) -> None:
         self._parts = parts
-        self._out_of_order = out_of_order
+        self._job = job
+        self._rows = rows
+        self._early = early
+        self._sweep = sweep
 
     @property
     def words(self) -> npt.NDArray[np.int64]:
@@ -99,12 +112,14 @@ class Durable:
 
     @property
     def incarnation(self) -> int:
-        return self._out_of_order.incarnation
+        return self._early.incarnation
 
     def begin_early(self, incarnation: int) -> None:
         """All that was told early and is not final is void; versions are of this incarnation, or of
         the present one, which is later. The next answer says so, and tells what is applied."""
-        self._out_of_order.begin_early(incarnation)
+        with self.exclusive():
+            self._job.end()
+            self._early.begin_at(incarnation)
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Inside, nobody else calls the engine; it is not closed."""
@@ -121,7 +136,7 @@ class Durable:
         with flight.between:
             done, unheard = 0, self._hold_rows()
             if flight.counted is None and self._parts.lifetime.is_exclusive():
-                self._out_of_order.sweep()
+                self._sweep.sweep()
             if flight.counted is not None:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()
@@ -146,7 +161,7 @@ class Durable:
         """What is committed and was not polled would be lost with this engine; and so would a timer
         that has failed, of which the outcome that it returns tells."""
         if self._parts.flight.is_open and not self._parts.lifetime.is_inherited():
-            return self._out_of_order.hold_rows()
+            return self._job.hold_rows()
         return None
 
     def rollback(self, to: Savepoint) -> None:
@@ -176,14 +191,15 @@ class Durable:
 
         def step() -> None:
             # With what follows: the runtime forgets events that are pending until then.
-            self._out_of_order.end_job()
+            self._job.end()
             # Who has seen a batch in flight may still be looking.
             self._parts.turn.taken(changed)
-            self._out_of_order.go_back()
+            if self.early:
+                self._early.go_back(self._parts.committed.finality())
             # What is final and was not told stays, and its strings may be nowhere else.
             now = self._parts.committed.strings
             if now is not strings:
-                now.add_all(strings.referred(self._out_of_order.words()))
+                now.add_all(strings.referred(self._rows.words()))
 
         self._parts.lifetime.finish(step)
 
@@ -197,7 +213,9 @@ class Durable:
 
         None: the source has ended.
         """
-        self._out_of_order.advance_all(reached)
+        with self.exclusive():
+            self._parts.committed.pending.sources.advance(reached)
+            self._job.send()
 
 
 def _failed_timer(outcome: ss_outcome) -> Any:

@@ -26,7 +26,8 @@ from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
-from specstream.engine.early_results import Changes, EarlyAnswer
+from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
+from specstream.engine.emitted_rows import EmittedRows
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.interpreted_code import InterpretedCode
@@ -35,12 +36,15 @@ from specstream.engine.live_state import LiveState
 from specstream.engine.machine_code import MachineCode
 from specstream.engine.memory import fit
 from specstream.engine.native import Native, configuration
+from specstream.engine.open_job import OpenJob
 from specstream.engine.options import Amount, Execution, Options
-from specstream.engine.out_of_order import OutOfOrder
 from specstream.engine.parts import Parts
+from specstream.engine.polling import Poller
 from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
+from specstream.engine.string_sweep import StringSweep
+from specstream.engine.submitting import Submitter
 from specstream.engine.turn import Turn
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator.operator import Operator, check_order
@@ -204,11 +208,16 @@ class Engine:
         hooks = {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit}
         self._parts = parts = _parts(options, hooks, initial, restore, migrate)
         self._lifetime = parts.lifetime
-        self._out_of_order = OutOfOrder(parts)
-        self._durable = Durable(parts, self._out_of_order)
-        self._counted = Counted(parts, self._out_of_order.early_count, self._out_of_order.strings)
+        early_results = EarlyResults(parts.native, operator.emits, operator.rows)
+        rows = EmittedRows(parts, early_results)
+        self._sweep = StringSweep(parts, rows.words)
+        self._job = OpenJob(parts, rows, early_results)
+        self._submitter = Submitter(parts, self._job, self._sweep)
+        self._poller = Poller(parts, self._job, rows, early_results)
+        self._durable = Durable(parts, self._job, rows, early_results, self._sweep)
+        self._counted = Counted(parts, early_results.count if options.early else None, self._sweep)
         parts.lifetime.at_end += [
-            self._out_of_order.abandon,
+            self._job.abandon,
             self._counted.take_places,
             self._counted.count,
         ]
@@ -383,10 +392,10 @@ class Engine:
         source = operator.source_column(source)
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
-        self._out_of_order.check_nothing_due(what)
+        self._job.check_nothing_due(what)
         if parts.flight.is_open:
-            parts.lifetime.finish(self._out_of_order.end_job)
-        self._out_of_order.sweep_if_due()
+            parts.lifetime.finish(self._job.end)
+        self._sweep.sweep_if_due()
         events = read_events(
             operator.events_table(table, what, (order_by, source)),
             operator.event,
@@ -525,7 +534,7 @@ class Engine:
         ...     engine.poll(timeout=5)["x"].to_pylist()
         [1, 2]
         """
-        self._out_of_order.submit(
+        self._submitter.submit(
             table,
             order_by=order_by,
             source=source,
@@ -571,7 +580,7 @@ class Engine:
         ...     engine.poll_rows(timeout=5)
         [(0.5, 1)]
         """
-        self._out_of_order.submit_event(timestamp, source, ordered, values, final, sequence)
+        self._submitter.submit_event(timestamp, source, ordered, values, final, sequence)
 
     def confirm(self, source: Name, up_to: int | None = None) -> None:
         """Tentative events of a source are as they are: nobody changes them any more.
@@ -606,7 +615,7 @@ class Engine:
         [1, 20, 23]
         [20]
         """
-        self._out_of_order.confirm(source, up_to)
+        self._submitter.confirm(source, up_to)
 
     def revise(self, source: Name, sequence: int, version: int, **values: Any) -> None:
         """A tentative event has other values; its time, and with it its place, are the same.
@@ -626,7 +635,7 @@ class Engine:
                 fit; nothing has changed.
             ConfigurationError: the engine was made without ``early=True``.
         """
-        self._out_of_order.revise(source, sequence, version, values)
+        self._submitter.revise(source, sequence, version, values)
 
     def retract(self, source: Name, sequence: int) -> None:
         """A tentative event never came; its sequence number is not used again.
@@ -641,7 +650,7 @@ class Engine:
             InputError: there is no such event, or it is confirmed; nothing has changed.
             ConfigurationError: the engine was made without ``early=True``.
         """
-        self._out_of_order.retract(source, sequence)
+        self._submitter.retract(source, sequence)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """Moves a source's frontier: none of its events below ``to`` comes any more.
@@ -654,7 +663,7 @@ class Engine:
         Raises:
             InputError: ``to`` is of another type.
         """
-        self._out_of_order.advance(source, to)
+        self._submitter.advance(source, to)
 
     def poll(self, timeout: float | None = 0.0) -> Any:
         """What submitted events have emitted since the last call, in the order of their keys.
@@ -677,7 +686,7 @@ class Engine:
             KeyboardInterrupt: or whatever else a signal handler raises: likewise with
                 ``specstream_partial``; without it, the next call returns the rows.
         """
-        return self._out_of_order.poll(timeout)
+        return self._poller.poll(timeout)
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys.
@@ -689,7 +698,7 @@ class Engine:
         Raises:
             Exception: as :meth:`poll` does.
         """
-        return self._out_of_order.poll_rows(timeout)
+        return self._poller.poll_rows(timeout)
 
     def poll_early(
         self, timeout: float | None = 0.0, *, changes: Changes = "upsert"
@@ -735,7 +744,7 @@ class Engine:
         [1, 4]
         [20, 30] [3, 6]
         """
-        return self._out_of_order.poll_early(timeout, changes)
+        return self._poller.poll_early(timeout, changes)
 
     def late(self) -> pa.Table | None:
         """Late events since the last call, as they were given; None: none.
@@ -743,7 +752,7 @@ class Engine:
         They are kept by engines made with ``late="side"``; ``stats.late`` counts them under every
         policy but "error".
         """
-        return self._out_of_order.late()
+        return self._poller.late()
 
     # ---- state ----
 
@@ -954,7 +963,7 @@ class Engine:
 
     def poll_whole(self, timeout: float | None = 0.0) -> pa.Table:
         """:meth:`poll`, likewise."""
-        return self._out_of_order.poll_whole(timeout)
+        return self._poller.poll_whole(timeout)
 
     @property
     def parts(self) -> Parts:

@@ -69,7 +69,7 @@ class Describer:
 
     def describe(self, occasion: ss_occasion_p) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
-        locate = self._flight.locate or self._committed.pending.locate
+        locate = self._flight.locate or self._committed.pending.segments.locate
         events, row, timestamp, source, sequence = locate(occasion.row)
         strings, emits = self._committed.strings, self._operator.emits
         values = event_values(self._operator.event, events, row, strings)
@@ -127,6 +127,14 @@ class Hooks:
         """The refusal, and takes it."""
         refusal, self.refusal = self.refusal, None
         return refusal
+
+    def may_go_on(self, outcome: Any) -> bool:
+        """Whether the open job waits for nothing but that somebody hears of hooks that have raised.
+
+        A hook's thread may halt the job only when its error is taken already.
+        """
+        by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
+        return bool(by_hook and self.error is None)
 
     def forget(self, error: BaseException) -> None:
         """Takes it, if it is one of these. May be called again."""

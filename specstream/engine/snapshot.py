@@ -4,7 +4,7 @@ In their container (``files/container.py``) the header has layout, sequence numb
 the parts are the state's words in little-endian order, of containers their entries and elements one
 behind the other (``declarations/state_content.py``), the strings as an Arrow stream where they are
 too many for the header, and what was submitted out of order and is not committed (see
-:meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows that nobody has
+:func:`specstream.engine.pending_bytes.pack_pending`), and rejected rows that nobody has
 fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), and failed events
 likewise (:meth:`specstream.columns.failed_events.FailedEvents.to_bytes`), if anything.
 

@@ -332,8 +332,8 @@ class Counted:
             chunk=chunk,
             # A copy is made at one go; iterating would fail where one is added meanwhile.
             decisions=tuple(parts.predictor.decisions.copy()),
-            pending=committed.pending.pending,
-            late=committed.pending.late,
+            pending=committed.pending.segments.left,
+            late=committed.pending.late.count,
             rejected_rows=committed.rejected.count,
             failed_events=committed.failed.count,
             failed_timers=committed.failed.firings,

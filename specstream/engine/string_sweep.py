@@ -26,7 +26,7 @@ small table.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from specstream.columns.strings import StringTable
 from specstream.declarations.container_words import used_bytes
 from specstream.declarations.state import Layout
 from specstream.engine.parts import Parts
+from specstream.engine.pending_bytes import pending_words
 
 __all__ = ["StringSweep"]
 
@@ -50,6 +51,7 @@ class StringSweep:
 
     Args:
         parts: of the engine.
+        unfetched: gives the words of rows that nobody has fetched.
 
     Attributes:
         count: sweeps so far.
@@ -58,8 +60,9 @@ class StringSweep:
         longest: the longest of them, in seconds.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, unfetched: Callable[[], Iterable[Words]]) -> None:
         self._parts = parts
+        self._unfetched = unfetched
         # The transactions that were formed when an epoch of the table began.
         self._formed: list[tuple[int, int]] = [(0, 0)]
         self._table = parts.committed.strings
@@ -67,6 +70,14 @@ class StringSweep:
         self._swept_to = 0  # the mark of the table then
         self.count = self.dropped = 0
         self.seconds = self.longest = 0.0
+
+    def sweep_if_due(self) -> None:
+        """Drops strings that nothing refers to, if it is time."""
+        if self.is_due:
+            if self._parts.flight.is_open:
+                self._parts.turn.taken(self.sweep)
+            else:
+                self.sweep()
 
     @property
     def is_due(self) -> bool:
@@ -76,18 +87,14 @@ class StringSweep:
             return False
         return new * WORDS_FOR_EACH >= sum(words.size for words in self._state())
 
-    def sweep(self, rows: Iterable[Words]) -> None:
-        """Sweeps, with the turn or while nothing runs.
-
-        Args:
-            rows: words of rows that nobody has fetched, and that are kept outside of the parts.
-        """
+    def sweep(self) -> None:
+        """Drops them now; with the turn, or while nothing runs."""
         if self._has_failed:
             return  # what is told of it may be made of strings that nothing else refers to
         begin = time.monotonic()
         self._parts.committed.failed.close()  # whose texts are looked up now
         table = self._strings
-        self.dropped += table.sweep(self._roots(rows), self._touched_since)
+        self.dropped += table.sweep(self._roots(), self._touched_since)
         self._note_epoch(table.epoch)
         self._left, self._swept_to = len(table), table.mark
         took = time.monotonic() - begin
@@ -114,15 +121,15 @@ class StringSweep:
 
     # ---- roots ----
 
-    def _roots(self, rows: Iterable[Words]) -> Iterator[Words]:
+    def _roots(self) -> Iterator[Words]:
         parts = self._parts
         committed, native = parts.committed, parts.native
         yield committed.constants
         yield from self._state()
-        yield from committed.pending.words()
+        yield from pending_words(committed.pending)
         for savepoint in list(committed.strings.held_by):
             yield from savepoint.words
-        yield from rows
+        yield from self._unfetched()
         yield parts.flight.answered
         if parts.flight.is_open:
             yield native.rows(native.outcome(), parts.operator.emits.row_words)

@@ -18,6 +18,7 @@ import specstream as ss
 from specstream.checkpoint.inspect.committing import first_difference_of_waiting
 from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.cli import main
+from specstream.engine.pending_bytes import pack_pending
 from specstream.sinks.memory import memory_sink
 
 OPERATORS = """
@@ -160,7 +161,7 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     life = Life(module.chain, tmp_path, watermark=10, late="drop")
     rows = rows_of(rng, 0, False)
     life.run(0, rows)
-    recorded = life.engine.durable.pending.to_bytes()
+    recorded = pack_pending(life.engine.durable.pending)
     life.end()
     assert first_difference_of_waiting(recorded, recorded) is None
     recorded_of = {}
@@ -171,7 +172,7 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     ):
         life = Life(module.chain, tmp_path / what, watermark=10, late="drop")
         life.run(0, changed)
-        recorded_of[what] = life.engine.durable.pending.to_bytes()
+        recorded_of[what] = pack_pending(life.engine.durable.pending)
         life.end()
     found = {
         what: first_difference_of_waiting(recorded, each) for what, each in recorded_of.items()

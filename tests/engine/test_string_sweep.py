@@ -22,7 +22,6 @@ import pytest
 import specstream as ss
 from specstream.engine import string_sweep
 from specstream.engine.answers import Answering
-from specstream.engine.out_of_order import OutOfOrder
 from specstream.engine.string_sweep import StringSweep
 
 
@@ -336,19 +335,19 @@ def test_what_an_event_has_been_answered_stays_until_it_runs_again(
 
     answers = Answering.answers
 
-    engines: list[OutOfOrder] = []
-    begin = OutOfOrder.__init__
+    sweeps: list[StringSweep] = []
+    begin = StringSweep.__init__
 
-    def noted(engine: OutOfOrder, *parts: Any) -> None:
-        begin(engine, *parts)
-        engines.append(engine)
+    def noted(sweep: StringSweep, *arguments: Any) -> None:
+        begin(sweep, *arguments)
+        sweeps.append(sweep)
 
     def answer_and_sweep(answering: Answering, row: int, firing: Any) -> Any:
         found = answers(answering, row, firing)
-        engines[0].sweep()  # whoever answers has the turn
+        sweeps[0].sweep()  # whoever answers has the turn
         return found
 
-    monkeypatch.setattr(OutOfOrder, "__init__", noted)
+    monkeypatch.setattr(StringSweep, "__init__", noted)
     monkeypatch.setattr(Answering, "answers", answer_and_sweep)
     with ss.Engine(asking, early=early, sources=[0], threads=2) as engine:
         ids = [f"order {number}" for number in range(20)]

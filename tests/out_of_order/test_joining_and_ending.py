@@ -110,12 +110,12 @@ def test_a_source_that_has_come_to_the_last_time_has_not_ended() -> None:
             engine.submit({"time": [LAST], "x": [1]}, order_by="time", source=0)
 
 
-@pytest.mark.parametrize("way", ["one", "read"])
+@pytest.mark.parametrize("way", ["read_event", "read"])
 def test_the_runtime_gets_nothing_below_what_may_be_committed(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def submit() -> None:
-        if way == "one":
+        if way == "read_event":
             engine.submit_event(9, "a", x=1)
         else:
             engine.submit({"time": [9], "x": [1]}, order_by="time", source="a")

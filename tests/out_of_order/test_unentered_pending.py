@@ -18,6 +18,7 @@ from unentered_columns import HARMLESS, NULLABLE, changed, harmless, harmless_ta
 import specstream as ss
 from specstream.checkpoint.inspect.committing import first_difference_of_waiting
 from specstream.checkpoint.inspect.replay import replay
+from specstream.engine.pending_bytes import pack_pending
 
 SOURCES = ["a", "b"]
 VALUES = ["i", *HARMLESS, *NULLABLE]
@@ -200,9 +201,9 @@ def test_records_of_before_have_codes_for_texts() -> None:
     for entered in (False, True):
         snapshot, _ = waiting(entered)
         with ss.Engine(changed(entered), restore=snapshot, sources=["s"]) as engine:
-            packed.append(engine.durable.pending.to_bytes())
+            packed.append(pack_pending(engine.durable.pending))
             engine.submit_event(9, "s", i=0, a="", b=None, c="", d="other")
-            packed.append(engine.durable.pending.to_bytes())
+            packed.append(pack_pending(engine.durable.pending))
     assert packed[0] != packed[2]
     assert first_difference_of_waiting(packed[0], packed[2]) is None
     assert first_difference_of_waiting(packed[1], packed[3]) is None

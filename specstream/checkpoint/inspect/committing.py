@@ -29,6 +29,7 @@ from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable, string_codes
 from specstream.columns.unentered import ColumnTexts
 from specstream.engine.packed_pending import unpacked
+from specstream.engine.pending_bytes import pack_pending, restore_pending
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.sources import END, Name, Sources
 from specstream.operator.operator import Operator
@@ -85,8 +86,8 @@ def committing(
         what,
     )
     pending.sources.declare(event_time["sources"])
-    pending.from_bytes(before)
-    pending.batch_id = origin.batch_id
+    restore_pending(pending, before)
+    pending.late.batch_id = origin.batch_id
     if origin.ends:
         reached: Mapping[Name, int | None] = {one.name: None for one in pending.sources}
         pending.has_ended = operator.has_timers and bool(reached)
@@ -98,8 +99,8 @@ def committing(
                 rows, order_by, 0 if origin.source is None else None, origin.source
             ),
         )
-    if pending.type is not None:
-        settle_unit(operator.layout, words, pending.type)
+    if pending.times.type is not None:
+        settle_unit(operator.layout, words, pending.times.type)
     pending.sources.advance(reached)
     return _below_frontier(pending, operator)
 
@@ -112,7 +113,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
     ranks, sequences, numbers = ([np.empty(0, np.int64)] for _ in range(3))
     texts: dict[str, list[ColumnTexts]] = {name: [] for name, _ in operator.event.unentered}
     waiting = 0
-    for segment in pending.segments:
+    for segment in pending.segments.by_row:
         columns = segment.events.columns
         rank, count = segment.source.rank, segment.events.count
         done = 0
@@ -134,7 +135,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
     merged = [joined(part) for part in parts]
     sequence = np.concatenate(sequences)
     order = np.lexsort((sequence, np.concatenate(ranks), merged[0]))
-    keys = pending.keys(np.concatenate(numbers)[order])
+    keys = pending.segments.keys(np.concatenate(numbers)[order])
     events = Events(
         len(order),
         tuple(column[order] for column in merged),
@@ -148,7 +149,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         assert events.sequences is not None
         sequence = events.sequences
     reached = None if frontier is None else frontier[0]
-    return Committing(events, sequence, pending.to_bytes(), waiting, reached)
+    return Committing(events, sequence, pack_pending(pending), waiting, reached)
 
 
 def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference | None:

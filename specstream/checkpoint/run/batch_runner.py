@@ -178,7 +178,7 @@ class BatchRunner:
         checkpoint, batch_id, finished = self.checkpoint, batch.batch_id, batch.rows is None
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
-        late_before = self.engine.durable.pending.late
+        late_before = self.engine.durable.pending.late.count
         failed_before = self.engine.durable.failed.count
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
         with self._deliveries.of(batch_id, ends=finished) as delivery:
@@ -230,7 +230,7 @@ class BatchRunner:
             batches=stats.batches + 1,
             repeated=stats.repeated,
             events=stats.events + (0 if batch.rows is None else batch.rows.num_rows),
-            late=stats.late + self.engine.durable.pending.late - late_before,
+            late=stats.late + self.engine.durable.pending.late.count - late_before,
             failed=stats.failed + self.engine.durable.failed.count - failed_before,
             rows=stats.rows + result.output.num_rows,
             reading=stats.reading + batch.reading,

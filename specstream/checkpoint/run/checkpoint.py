@@ -53,6 +53,7 @@ from specstream.checkpoint.run.batch import OF_SOURCES, Result
 from specstream.columns.tables import in_zones
 from specstream.declarations.state_content import StateContent, fixed_words, row_bytes
 from specstream.engine.engine import Engine, Savepoint
+from specstream.engine.pending_bytes import pack_pending, pending_words
 from specstream.engine.snapshot import Migrate, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.arrow_stream import stream_of
@@ -159,7 +160,7 @@ class Checkpoint:
         fixed, self._held = self._look()
         self._before: Words = np.zeros(len(fixed), np.int64)
         copy_blocks(fixed, self._before, changed_blocks(fixed, self._before))
-        self._note_savepoint(engine.durable.pending.to_bytes())
+        self._note_savepoint(pack_pending(engine.durable.pending))
 
     def __repr__(self) -> str:
         batch = "empty" if self.recorded is None else f"batch {self.recorded.batch_id}"
@@ -314,7 +315,7 @@ class Checkpoint:
             strings,
             engine.durable.rejected.savepoint(),
             pending,
-            tuple(engine.durable.pending.words()),
+            tuple(pending_words(engine.durable.pending)),
             engine.durable.reached,
             engine.durable.failed.savepoint(),
         )
@@ -360,7 +361,7 @@ class Checkpoint:
             dropped = row_bytes(engine.durable.strings.take_dropped())
             full, sections = self._sections(fixed, held, changed, [*edits, dropped], output)
             # Nothing commits: what is pending waits for a frontier that only batches move.
-            pending = engine.durable.pending.to_bytes()
+            pending = pack_pending(engine.durable.pending)
             # Where there never was a source, the files before have nothing of it either.
             named: dict[str, list[Buffer]] = {}
             if edits and not full:

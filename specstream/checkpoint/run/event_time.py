@@ -104,7 +104,7 @@ class EventTime:
         """
         engine = self._engine
         pending = engine.durable.pending
-        pending.batch_id = batch_id
+        pending.late.batch_id = batch_id
         try:
             reached = self._frontiers.take_in(
                 pending.sources,
@@ -112,7 +112,7 @@ class EventTime:
                 lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
             )
         finally:
-            pending.batch_id = None
+            pending.late.batch_id = None
         if reached:
             engine.durable.advance(reached)
         return engine.poll_whole(timeout=None)

@@ -291,7 +291,7 @@ class Inputs:
 
 def _is_new(engine: Engine) -> bool:
     """Whether the engine is as an engine of its operator begins."""
-    if engine.durable.next_sequence or engine.durable.pending.pending:
+    if engine.durable.next_sequence or engine.durable.pending.segments.left:
         return False
     layout, words = engine.operator.layout, engine.durable.words
     if any(count(words, field) for field in layout.containers):
