@@ -1200,15 +1200,6 @@ static bool finish_first(struct ss_worker *worker)
         early->fires_in_place = true;
         return true;
     }
-    if (first->raised && !first->of_time) {
-        pthread_mutex_unlock(&queue->mutex);
-        bool answered = ss_find_late_answers(engine, first->spans[0].first);
-        pthread_mutex_lock(&queue->mutex);
-        if (answered) {
-            divide(early, first); /* it runs again */
-            return true;
-        }
-    }
     while (count < early->applied && count < most &&
            is_decided(queue, ss_applied_at(early, count)) &&
            !(count > 0 && (ss_applied_at(early, count - 1)->raised ||
@@ -1223,7 +1214,6 @@ static bool finish_first(struct ss_worker *worker)
     }
     while (done < count && ss_applied_finish(worker, ss_applied_at(early, done)))
         done++;
-    ss_forget_answers(engine); /* they were for the first one */
     pthread_mutex_lock(&queue->mutex);
     early->applied -= done;
     for (uint64_t at = 0; at < done; at++) {
@@ -1290,7 +1280,7 @@ static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_trans
     return applied;
 }
 
-static void undo_boosted(struct ss_worker *worker)
+static void undo_in_place(struct ss_worker *worker)
 {
     ss_early_begin_back(worker->engine);
     ss_undo_roll_back(&worker->run);
@@ -1298,9 +1288,10 @@ static void undo_boosted(struct ss_worker *worker)
     ss_touched_settle(worker, true);
 }
 
-/* Operations on boosted fields leave no log: their event runs in place on the applied image, and is
- * taken back by what it has overwritten. False: it was to stop. */
-static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transaction,
+/* Operations on boosted fields leave no log, and what an event has asked for depends on more than its log
+ * tells: such an event runs in place on the applied image, and is taken back by what it has overwritten.
+ * False: it was to stop. */
+static bool run_on_image(struct ss_worker *worker, struct ss_transaction *transaction,
                         struct ss_applied **applied)
 {
     struct ss_engine *engine = worker->engine;
@@ -1314,32 +1305,36 @@ static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transac
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     /* Dekker with stop: the flag is down before we look who asked. */
     atomic_thread_fence(memory_order_seq_cst);
-    transaction->verdict = run->verdict = SS_COMPLETED;
+    transaction->verdict = SS_COMPLETED;
     if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
         return false;
     ss_use_segment(run, span->segment);
-    run->emit_top = run->emit_mark = engine->rows + row_words;
-    run->emit_end = engine->rows + engine->row_capacity;
     transaction->least_timer = INT64_MAX;
     if (ss_has_timers(engine))
         engine->timers->until = INT64_MIN; /* one event: nothing follows that it has to stop for */
     ss_touched_settle(worker, false);
     ss_count(&worker->statistics.head_runs, 1);
-    worker->is_early = true;
-    ss_call(worker, SS_PLAIN, span->first, span->last);
-    worker->is_early = false;
-    engine->row_words = row_words;
+    do {
+        run->verdict = SS_COMPLETED;
+        run->emit_top = run->emit_mark = engine->rows + row_words;
+        run->emit_end = engine->rows + engine->row_capacity;
+        worker->is_early = true;
+        ss_call(worker, SS_PLAIN, span->first, span->last);
+        worker->is_early = false;
+        engine->row_words = row_words;
+        if (run->verdict != SS_COMPLETED) {
+            undo_in_place(worker);
+            run->emit_top = engine->rows + row_words;
+        }
+    } while (ss_find_answers(worker, span->first, NULL));
+    ss_forget_answers(engine);
     transaction->verdict = run->verdict;
     bool is_complete = run->verdict == SS_COMPLETED;
-    if (!is_complete) {
-        undo_boosted(worker);
-        run->emit_top = engine->rows + row_words;
-    }
     if (is_complete || run->verdict == SS_RAISED)
         *applied = ss_applied_in_place(worker, first_key(transaction), last_key(transaction),
                                        &(struct ss_in_place){.span = span, .raised = !is_complete});
     if (is_complete && *applied == NULL)
-        undo_boosted(worker);
+        undo_in_place(worker);
     else if (is_complete)
         ss_touched_keep(worker);
     return run->verdict != SS_KILLED;
@@ -1377,15 +1372,21 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
-    bool boosts = engine->boost != NULL;
-    bool holds = boosts ? run_boosted(worker, transaction, &applied)
-                        : run_holds(engine, transaction, &reruns);
+    bool in_place = engine->boost != NULL;
+    bool holds = in_place || run_holds(engine, transaction, &reruns);
+    if (!in_place && holds && transaction->asks && transaction->last == 1) {
+        ss_drop(worker, transaction, SS_ABORT_RAISED);
+        transaction->asks = false;
+        in_place = true;
+    }
+    if (in_place)
+        holds = run_on_image(worker, transaction, &applied);
     bool raised = transaction->verdict == SS_RAISED;
     bool fits = transaction->verdict == SS_COMPLETED || (raised && transaction->last == 1);
     /* Timers that are due between its events fire there. */
     bool divides = holds && fits && ss_has_timers(engine) && ss_timers_divide(engine, transaction);
     fits = fits && !divides;
-    if (boosts)
+    if (in_place)
         ; /* applied, or not */
     else if (holds && fits)
         applied = make_applied(engine, transaction, reruns);
@@ -1418,7 +1419,7 @@ static void apply(struct ss_worker *worker, struct ss_transaction *transaction)
     }
     if (holds && fits) /* but there is no memory for it */
         fail_for_memory(queue);
-    if (dissolved || (holds && (fits || raised || divides)) || (boosts && !holds)) {
+    if (dissolved || (holds && (fits || raised || divides)) || (in_place && !holds)) {
         if ((raised || divides) && !fits)
             early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
         dissolve(engine, position, SS_WAITING);
