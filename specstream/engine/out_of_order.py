@@ -867,7 +867,7 @@ class OutOfOrder:
         output = self._polled()
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None
-        pending.held, self._taken = held, []
+        pending.held, self._taken, self._firings = held, [], {}
         return outcome
 
     def _polled(self) -> pa.Table:

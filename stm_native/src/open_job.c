@@ -1048,6 +1048,22 @@ static void dissolve_applied(struct ss_engine *engine, uint64_t place)
     free(applied);
 }
 
+/* How many are applied that no event belongs before or within. */
+static uint64_t standing(const struct ss_engine *engine)
+{
+    const struct ss_early *early = engine->early;
+    struct ss_key key;
+    uint64_t place = early->applied;
+    if (next_unapplied(engine, &key) != NEXT_NOBODY && is_late(early, key)) {
+        place = ss_applied_before(early, key);
+        place -= place > 0 && ss_is_before(key, ss_applied_at(early, place - 1)->last);
+    }
+    for (uint64_t i = 0; early->divided > 0 && i < place; i++)
+        if (ss_applied_at(early, i)->divided)
+            return i;
+    return place;
+}
+
 /* Takes back all that are applied behind the earliest event that is not, or behind the first one that is
  * divided, and it as well. */
 static void take_back(struct ss_engine *engine)
@@ -1055,18 +1071,13 @@ static void take_back(struct ss_engine *engine)
     struct ss_queue *queue = &engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key key;
-    uint64_t place = early->applied;
     int64_t since = ss_now();
     if (next_unapplied(engine, &key) != NEXT_NOBODY && is_late(early, key)) {
-        place = ss_applied_before(early, key);
-        if (place > 0 && ss_is_before(key, ss_applied_at(early, place - 1)->last))
-            divide(early, ss_applied_at(early, place - 1));
+        uint64_t before = ss_applied_before(early, key);
+        if (before > 0 && ss_is_before(key, ss_applied_at(early, before - 1)->last))
+            divide(early, ss_applied_at(early, before - 1));
     }
-    for (uint64_t i = 0, left = early->divided; left > 0; i++)
-        if (ss_applied_at(early, i)->divided) {
-            place = i < place ? i : place;
-            left--;
-        }
+    uint64_t place = standing(engine);
     if (place < early->applied)
         ss_budget_note_late(early, (uint64_t)ss_applied_at(early, early->applied - 1)->last.timestamp -
                                        (uint64_t)ss_applied_at(early, place)->first.timestamp);
@@ -1572,17 +1583,14 @@ static bool advance_early(struct ss_worker *worker)
     return step != EARLY_NOTHING && worker->runs_next < 0;
 }
 
-bool ss_queue_is_whole(struct ss_engine *engine, bool *settled)
+uint64_t ss_queue_standing(struct ss_engine *engine, bool *settled)
 {
     struct ss_queue *queue = &engine->queue;
-    struct ss_key key;
     pthread_mutex_lock(&queue->mutex);
-    enum next next = next_unapplied(engine, &key);
-    bool whole = engine->early->applied == engine->early->count && engine->early->divided == 0 &&
-                 (next == NEXT_NOBODY || !is_late(engine->early, key));
+    uint64_t count = standing(engine);
     *settled = early_is_settled(engine);
     pthread_mutex_unlock(&queue->mutex);
-    return whole;
+    return count;
 }
 
 static void advance(struct ss_worker *worker)

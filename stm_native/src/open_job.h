@@ -66,9 +66,9 @@ bool ss_queue_can_advance(struct ss_engine *engine);
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine);
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
-/* With the turn: no event that is to be applied belongs before one that is, and none that was revoked
- * waits; `settled`: as struct ss_early_told says. */
-bool ss_queue_is_whole(struct ss_engine *engine, bool *settled);
+/* With the turn: how many are applied that no event belongs before or within which is still to be applied;
+ * `settled`: as struct ss_early_told says. */
+uint64_t ss_queue_standing(struct ss_engine *engine, bool *settled);
 /* On_post_commit has been told of a committed event of the segment. */
 void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
 
