@@ -1052,6 +1052,9 @@ class Lib:
     def ss_engine_find(
         self, engine: Pointer[ss_engine], container: SupportsIndex, key: Pointer[uint64_t], /
     ) -> int: ...
+    def ss_engine_find_applied(
+        self, engine: Pointer[ss_engine], container: SupportsIndex, key: Pointer[uint64_t], /
+    ) -> int: ...
     def ss_engine_look(
         self,
         engine: Pointer[ss_engine],

@@ -2,8 +2,9 @@
 
 The C side calls ``ss_python_answering`` in a worker's thread that has the turn, so that the state
 stands still, and where the event that asks has left no trace. The oracle runs this event over an
-overlay of the state, and what it was asked for comes out of that. Then the event runs again, with
-the answers: the state is written to by compiled code alone.
+overlay of that state (with early results, of what is applied so far), and what it was asked for
+comes out of that. Then the event runs again, with the answers: the state is written to by compiled
+code alone.
 """
 
 from __future__ import annotations

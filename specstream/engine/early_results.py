@@ -210,12 +210,9 @@ class EarlyResults:
             self._gathered[-1] = told.edition, parts
         else:
             self._gathered.append((told.edition, parts))
-        if told.is_whole:
-            final = self._up_to[1]
-            if told.has_final:
-                final = _key(told.final_to, sources)
-            applied = _key(told.applied_to, sources) if told.has_applied else final
-            self._up_to = applied, final
+        final = _key(told.final_to, sources) if told.has_final else self._up_to[1]
+        applied = _key(told.applied_to, sources) if told.has_applied else final
+        self._up_to = applied, final
         return told
 
     def leave(self) -> None:

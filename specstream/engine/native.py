@@ -411,6 +411,12 @@ class Native:
         found = lib.ss_engine_find(self.pointer, container, ffi.from_buffer("uint64_t[]", key))
         return None if found == _NOWHERE else int(found)
 
+    def find_applied(self, container: int, key: Words) -> int | None:
+        """With the turn: the same in :meth:`early_image`, if there is one."""
+        at = ffi.from_buffer("uint64_t[]", key)
+        found = lib.ss_engine_find_applied(self.pointer, container, at)
+        return None if found == _NOWHERE else int(found)
+
     def is_idle(self) -> bool:
         """Whether no job is in flight; for a forked process, as it takes no mutex."""
         return bool(lib.ss_engine_is_idle(self.pointer))

@@ -257,7 +257,7 @@ class OpenJob:
         output = self._rows.table()
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None
-        pending.held, self._rows.taken = held, []
+        pending.held, self._rows.taken, self._rows.firings = held, [], {}
         return outcome
 
     def check_nothing_due(self, what: str) -> None:

@@ -243,14 +243,14 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
 
 
 def oracle_of_event(parts: Parts, events: Events, row: int, first: int, key: int) -> Oracle:
-    """The oracle of the committed state, when it has run one event of these.
+    """The oracle of the state that the head runs on, when it has run one event of these.
 
     Args:
         first: sequence number of the first of the events.
         key: the event's row in the job.
     """
     sent = parts.code.sent(key if _is_early(parts) else None)
-    oracle = _oracle(parts, events, first, sent)
+    oracle = _oracle(parts, events, first, sent, is_head=True)
     oracle.run(row)
     return oracle
 
@@ -258,19 +258,34 @@ def oracle_of_event(parts: Parts, events: Events, row: int, first: int, key: int
 def oracle_of_timer(parts: Parts, firing: Any) -> Oracle:
     """Likewise what a timer runs that has fired, a ``struct ss_firing``."""
     field, key = _fired(parts, firing)
-    oracle = _oracle(parts, sent=parts.code.sent(_key_of_firing(parts, firing)))
+    sent = parts.code.sent(_key_of_firing(parts, firing))
+    oracle = _oracle(parts, sent=sent, is_head=True)
     oracle.fire_alone(field, firing.at, key, firing.time, firing.number)
     return oracle
 
 
-def _oracle(parts: Parts, events: Events | None = None, first: int = 0, sent: Any = None) -> Oracle:
+def _oracle(
+    parts: Parts,
+    events: Events | None = None,
+    first: int = 0,
+    sent: Any = None,
+    *,
+    is_head: bool = False,
+) -> Oracle:
     """That of the committed state, which it leaves as it is, with the events of a batch, or with
-    none. ``sent``: by interpreted vertices, which are not run again."""
-    operator = parts.operator
-    state, layout = parts.committed.words, operator.layout
+    none.
+
+    Args:
+        sent: by interpreted vertices, which are not run again.
+        is_head: of the state that the head runs on, which with early results is the applied one.
+    """
+    operator, native = parts.operator, parts.native
+    state, layout, find_entry = parts.committed.words, operator.layout, native.find
+    if is_head and (image := native.early_image(len(state))) is not None:
+        state, find_entry = image, native.find_applied
 
     def find(field: Field, key: Any) -> Any:
-        at = parts.native.find(layout.containers.index(field), key)
+        at = find_entry(layout.containers.index(field), key)
         assert field.container is not None
         return None if at is None else state[at + 1 : at + 1 + field.container.row_words]
 

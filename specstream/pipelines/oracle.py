@@ -78,7 +78,7 @@ def _vertices(
     sent: dict[str, Rows] = {name: {} for name in plan.order}
     runs: dict[str, int] = {}
     for name, planned in plan.vertices.items():
-        run = _Run(plan, planned, state, event)
+        run = _Run(plan, planned, state, event, emit.answers)
         runs[name] = run.fire(sent) if name == fires else run.phase(sent, events)
         for sink in plan.sinks_of(name):
             for path in sorted(sent[name]):
@@ -177,8 +177,11 @@ class _Timer(Draws):
 class _Run:
     """A vertex in one phase."""
 
-    def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
+    def __init__(
+        self, plan: Plan, planned: Planned, state: Any, event: OracleEvent, answers: list[Any]
+    ) -> None:
         self.plan, self.planned, self.state, self.event = plan, planned, state, event
+        self.answers = answers  # those of the whole phase, in order
 
     def phase(self, sent: dict[str, Rows], events: dict[str, dict[Path, OracleEvent]]) -> int:
         """All of its runs; how many there were."""
@@ -215,6 +218,7 @@ class _Run:
     def run(self, program: Program, event: Any, path: Path, sent: dict[str, Rows]) -> None:
         planned = self.planned
         emit = OracleEmit(planned.emits, strings_of(self.event))
+        emit.answers = self.answers
         with self.noted(path):
             program.oracle(_State(self.state, planned.name), event, emit)
         self.send([row[1:] for row in emit.rows], path, sent)

@@ -502,7 +502,7 @@ void ss_engine_withdraw(struct ss_engine *engine, struct ss_segment *segment);
  * numbers the rows that it has emitted, to one sink, from 0. */
 #define SS_KEY_WORDS 4
 struct ss_early_told {
-    bool is_whole;   /* nothing is revoked, and no late event waits; else there are no `news` */
+    bool is_whole;   /* nothing is revoked for the moment, and no late event waits; else there are no `news` */
     bool is_settled; /* all that was submitted is applied, or waits until earlier events are final */
     bool no_memory;
     uint64_t edition; /* of the rows: another one once they were told */

@@ -143,6 +143,8 @@ enum { SS_FULL = 1 };
  * SS_NOWHERE. Without the turn as well: then the entry may be changed or removed at any moment, and the
  * caller reads its stamp before and after. */
 uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key);
+/* With the turn: the same in the state that the head runs on, which with early results is the applied one. */
+uint64_t ss_engine_find_applied(struct ss_engine *engine, uint64_t container, const uint64_t *key);
 
 /* Without the turn: the words of the row of a key as it is committed, behind a whole number of events,
  * into `row`; without a key (NULL) the number of entries or elements, into its first word. */

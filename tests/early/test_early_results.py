@@ -150,6 +150,45 @@ def test_what_is_submitted_waits_where_revoking_takes_too_long() -> None:
         assert engine.stats.pending == 0
 
 
+def test_rows_that_wait_behind_an_event_that_is_held_back_are_withdrawn() -> None:
+    """One that was submitted and waits is not passed over: what stood behind it waits with it."""
+    count, late = 30_000, 400
+    with ss.Engine(entities, sources=["a", "b"], early=True, threads=2) as engine:
+        engine.poll_early()
+        table = {"t": range(count), "at": range(count), "amount": [1] * count}
+        engine.submit(table, order_by="t", source="a")
+        told = set()
+
+        def look() -> Any:
+            answer = engine.poll_early(timeout=None)
+            for row in answer.changes.select(["timestamp", "source", "change"]).to_pylist():
+                key = row["timestamp"], row["source"]
+                told.discard(key) if row["change"] == "withdrawn" else told.add(key)
+            return answer
+
+        look()
+        assert len(told) == count
+        deadline = time.monotonic() + PATIENCE
+        for at in range(late):
+            engine.submit_event(at, "b", at=at, amount=1)
+            look()
+            if engine.parts.native.early_figures().held or time.monotonic() > deadline:
+                break
+        for at in range(count - 2000, count - 1, 100):
+            engine.submit_event(at, "b", at=at, amount=1)
+            answer = look()
+            assert answer.applied_up_to is not None
+            is_applied = answer.applied_up_to[:2] >= (at, "b")
+            assert is_applied == ((at, "b") in told)
+            assert max(told) == answer.applied_up_to[:2], "nothing behind it is told"
+        for source in ("a", "b"):
+            engine.advance(source, None)
+        rows = engine.poll(timeout=None).num_rows
+        look()
+        assert len(told) == rows
+        assert engine.stats.pending == 0
+
+
 @pytest.mark.parametrize("revised", [False, True])
 def test_a_poll_waits_for_what_an_event_that_is_gone_has_held_back(revised: bool) -> None:
     for _ in range(10):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import asking
 import pytest
 from conftest import partial_of
 from daily import share_of
@@ -110,7 +111,7 @@ def halting(state, event, emit):
         raise ValueError("19")
 
 
-OPERATORS = [sessions, fresh, both, halting]
+OPERATORS = [sessions, fresh, both, halting, *asking.OPERATORS]
 
 
 @pytest.mark.slow

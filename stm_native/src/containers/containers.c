@@ -5,6 +5,7 @@
  * before the first job: by whoever needs it next, the job that begins or a look at a key. */
 #include "containers/containers.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "core/protocol.h"
 #include "core/state_words.h"
 #include "core/transaction.h"
+#include "core/turn.h"
 #include "core/worker.h"
 #include "processor/figure.h"
 #include "processor/processor.h"
@@ -145,10 +147,8 @@ bool ss_containers_renew(struct ss_engine *engine)
 }
 
 /* One entry after the other. */
-static uint64_t search(const struct ss_engine *engine, const struct ss_keyed *keyed,
-                       const uint64_t *key)
+static uint64_t search(const uint64_t *state, const struct ss_keyed *keyed, const uint64_t *key)
 {
-    const uint64_t *state = engine->config.state;
     const struct ss_container *of = &keyed->of;
     uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
     for (uint64_t i = 0; i < used; i++) {
@@ -159,20 +159,32 @@ static uint64_t search(const struct ss_engine *engine, const struct ss_keyed *ke
     return SS_NOWHERE;
 }
 
-uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key)
+static uint64_t find(struct ss_engine *engine, const uint64_t *state, uint64_t container,
+                     const uint64_t *key)
 {
     const struct ss_keyed *keyed = &engine->keyed[container];
     uint64_t words = keyed->of.key_words;
     if (!ss_containers_renew(engine))
-        return search(engine, keyed, key); /* no memory for an index */
+        return search(state, keyed, key); /* no memory for an index */
     /* Dekker with retire, in keyed_index.c: we are counted before we see the index. */
     atomic_fetch_add_explicit(&engine->lookers, 1, memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
     struct ss_found found =
-        ss_index_find(keyed, engine->config.state, key, words, ss_hash_key(key, words));
+        ss_index_find(keyed, state, key, words, ss_hash_key(key, words));
     /* Release: who sees that we have gone may free the index. */
     atomic_fetch_sub_explicit(&engine->lookers, 1, memory_order_release);
     return found.first;
+}
+
+uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key)
+{
+    return find(engine, engine->config.state, container, key);
+}
+
+uint64_t ss_engine_find_applied(struct ss_engine *engine, uint64_t container, const uint64_t *key)
+{
+    assert(ss_turn_is_held(engine));
+    return find(engine, engine->state, container, key);
 }
 
 uint64_t ss_containers_bytes(const struct ss_config *config)

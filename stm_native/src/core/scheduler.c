@@ -372,6 +372,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         ss_boost_roll_back(engine, transaction); /* others need not wait for what cannot commit */
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
+    transaction->asks = run->verdict == SS_RAISED && run->asks != 0;
     if (SS_UNLIKELY(began != 0)) {
         int64_t taken = ss_now() - began;
         int64_t events = transaction->last - transaction->first;

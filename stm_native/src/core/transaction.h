@@ -92,6 +92,7 @@ struct ss_transaction {
 
     uint64_t span_capacity;
     _Atomic uint32_t dissolved; /* an event has come that belongs between those of the spans */
+    bool asks;    /* its run has left for an answer; see answers.c */
     bool barrier; /* with early results: the head, which can only run in place, on what it has read */
     uint64_t walked; /* with early results: revocations when it first went through a container, plus 1 */
     uint32_t cleared; /* how often its run was suspected and went on */

@@ -2,9 +2,10 @@
  *
  * Compiled code has no texts; that of an exception, say, may be known to Python alone. An event that comes
  * to such a thing *asks*. The first time there is no answer, and it leaves. Once it is the head, and rolled
- * back, somebody outside looks at the event on the committed state and says all that it asks for, in the
- * order in which it asks; and it runs again, with these answers. So who answers need not apply anything:
- * the event does that itself, through the same logs as ever.
+ * back, somebody outside looks at the event on the state that the head runs on (with early results, the
+ * applied image) and says all that it asks for, in the order in which it asks; and it runs again in place,
+ * with these answers. So who answers need not apply anything: the event does that itself, through the same
+ * logs as ever.
  *
  * An event asks the same things in each run on the same state, which is why their order will do. */
 #include "jobs/answers.h"
@@ -45,9 +46,13 @@ void ss_forget_answers(struct ss_engine *engine)
         atomic_store_explicit(&engine->answering.row, NO_ROW, memory_order_relaxed);
 }
 
-static bool find(struct ss_engine *engine, int64_t row, const struct ss_firing *firing)
+bool ss_find_answers(struct ss_worker *worker, int64_t row, const struct ss_firing *firing)
 {
+    struct ss_engine *engine = worker->engine;
+    const struct ss_run *run = &worker->run;
     int64_t answered = firing != NULL ? ROW_OF_TIMER : row;
+    if (run->verdict != SS_RAISED || run->asks == 0)
+        return false;
     assert(ss_turn_is_held(engine));
     /* Relaxed: as above. */
     bool had = atomic_load_explicit(&engine->answering.row, memory_order_relaxed) == answered;
@@ -63,15 +68,4 @@ static bool find(struct ss_engine *engine, int64_t row, const struct ss_firing *
     /* Release: see ss_answer. */
     atomic_store_explicit(&engine->answering.row, answered, memory_order_release);
     return true;
-}
-
-bool ss_find_answers(struct ss_worker *worker, int64_t row, const struct ss_firing *firing)
-{
-    const struct ss_run *run = &worker->run;
-    return run->verdict == SS_RAISED && run->asks != 0 && find(worker->engine, row, firing);
-}
-
-bool ss_find_late_answers(struct ss_engine *engine, int64_t row)
-{
-    return find(engine, row, NULL);
 }

@@ -12,9 +12,6 @@ struct ss_worker;
 /* With the turn, and the event (or what a timer runs) that has ended the worker's run rolled back: whether
  * it had asked, and there are answers now. It is then run again, and ss_forget_answers follows. */
 bool ss_find_answers(struct ss_worker *worker, int64_t row, const struct ss_firing *firing);
-/* The same of an event that has raised before, as the turn's holder only knows now that nothing comes before
- * it any more. */
-bool ss_find_late_answers(struct ss_engine *engine, int64_t row);
 void ss_forget_answers(struct ss_engine *engine);
 
 #endif

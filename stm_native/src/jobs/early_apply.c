@@ -21,6 +21,7 @@
 #include "core/transaction.h"
 #include "core/undo_log.h"
 #include "core/worker.h"
+#include "jobs/answers.h"
 #include "jobs/early.h"
 #include "jobs/forming.h"
 #include "jobs/hooks.h"
@@ -71,7 +72,7 @@ static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_trans
     return applied;
 }
 
-static void undo_boosted(struct ss_worker *worker)
+static void undo_in_place(struct ss_worker *worker)
 {
     ss_early_begin_back(worker->engine);
     ss_undo_roll_back(&worker->run);
@@ -79,10 +80,11 @@ static void undo_boosted(struct ss_worker *worker)
     ss_touched_settle(worker, true);
 }
 
-/* Operations on boosted fields leave no log: their event runs in place on the applied image, and is
- * taken back by what it has overwritten. False: it was to stop. */
-static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transaction,
-                        struct ss_applied **applied)
+/* Operations on boosted fields leave no log, and what an event has asked for depends on more than its log
+ * tells: such an event runs in place on the applied image, and is taken back by what it has overwritten.
+ * False: it was to stop. */
+static bool run_on_image(struct ss_worker *worker, struct ss_transaction *transaction,
+                         struct ss_applied **applied)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -95,32 +97,36 @@ static bool run_boosted(struct ss_worker *worker, struct ss_transaction *transac
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     /* Dekker with stop: the flag is down before we look who asked. */
     atomic_thread_fence(memory_order_seq_cst);
-    transaction->verdict = run->verdict = SS_COMPLETED;
+    transaction->verdict = SS_COMPLETED;
     if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
         return false;
     ss_use_segment(run, span->segment);
-    run->emit_top = run->emit_mark = engine->rows + row_words;
-    run->emit_end = engine->rows + engine->row_capacity;
     transaction->least_timer = INT64_MAX;
     if (ss_has_timers(engine))
         engine->timers->until = INT64_MIN; /* one event: nothing follows that it has to stop for */
     ss_touched_settle(worker, false);
     ss_count(&worker->statistics.head_runs, 1);
-    worker->is_early = true;
-    ss_call(worker, SS_PLAIN, span->first, span->last);
-    worker->is_early = false;
-    engine->row_words = row_words;
+    do {
+        run->verdict = SS_COMPLETED;
+        run->emit_top = run->emit_mark = engine->rows + row_words;
+        run->emit_end = engine->rows + engine->row_capacity;
+        worker->is_early = true;
+        ss_call(worker, SS_PLAIN, span->first, span->last);
+        worker->is_early = false;
+        engine->row_words = row_words;
+        if (run->verdict != SS_COMPLETED) {
+            undo_in_place(worker);
+            run->emit_top = engine->rows + row_words;
+        }
+    } while (ss_find_answers(worker, span->first, NULL));
+    ss_forget_answers(engine);
     transaction->verdict = run->verdict;
     bool is_complete = run->verdict == SS_COMPLETED;
-    if (!is_complete) {
-        undo_boosted(worker);
-        run->emit_top = engine->rows + row_words;
-    }
     if (is_complete || run->verdict == SS_RAISED)
         *applied = ss_applied_in_place(worker, ss_first_key(transaction), ss_last_key(transaction),
                                        &(struct ss_in_place){.span = span, .raised = !is_complete});
     if (is_complete && *applied == NULL)
-        undo_boosted(worker);
+        undo_in_place(worker);
     else if (is_complete)
         ss_touched_keep(worker);
     return run->verdict != SS_KILLED;
@@ -155,15 +161,21 @@ void ss_early_apply(struct ss_worker *worker, struct ss_transaction *transaction
     atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
     ss_queue_refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
-    bool boosts = engine->boost != NULL;
-    bool holds = boosts ? run_boosted(worker, transaction, &applied)
-                        : run_holds(engine, transaction, &reruns);
+    bool in_place = engine->boost != NULL;
+    bool holds = in_place || run_holds(engine, transaction, &reruns);
+    if (!in_place && holds && transaction->asks && transaction->last == 1) {
+        ss_drop(worker, transaction, SS_ABORT_RAISED);
+        transaction->asks = false;
+        in_place = true;
+    }
+    if (in_place)
+        holds = run_on_image(worker, transaction, &applied);
     bool raised = transaction->verdict == SS_RAISED;
     bool fits = transaction->verdict == SS_COMPLETED || (raised && transaction->last == 1);
     /* Timers that are due between its events fire there. */
     bool divides = holds && fits && ss_has_timers(engine) && ss_timers_divide(engine, transaction);
     fits = fits && !divides;
-    if (boosts)
+    if (in_place)
         ; /* applied, or not */
     else if (holds && fits)
         applied = make_applied(engine, transaction, reruns);
@@ -196,7 +208,7 @@ void ss_early_apply(struct ss_worker *worker, struct ss_transaction *transaction
     }
     if (holds && fits) /* but there is no memory for it */
         ss_queue_fail_for_memory(queue);
-    if (dissolved || (holds && (fits || raised || divides)) || (boosts && !holds)) {
+    if (dissolved || (holds && (fits || raised || divides)) || (in_place && !holds)) {
         if ((raised || divides) && !fits)
             early->singly += (uint64_t)transaction->last; /* one of them raises: which one? */
         ss_dissolve(engine, position, SS_WAITING);

@@ -191,6 +191,18 @@ void ss_early_void(struct ss_engine *engine, const struct ss_applied *applied)
         early->lost = true;
 }
 
+/* What was revoked waits for long, behind an event that is held back: meanwhile it is not there. */
+static void withdraw_revoked(struct ss_engine *engine)
+{
+    struct ss_early *early = engine->early;
+    for (uint64_t i = early->applied; i < early->count; i++) {
+        ss_early_void(engine, ss_applied_at(early, i));
+        ss_applied_at(early, i)->told = false;
+    }
+    if (early->applied < early->untold)
+        early->untold = early->applied;
+}
+
 struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
 {
     struct ss_early *early = engine->early;
@@ -199,7 +211,10 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     assert(ss_turn_is_held(engine));
     if (early == NULL)
         return told;
-    told.is_whole = ss_queue_is_whole(engine, &told.is_settled);
+    uint64_t standing = ss_queue_standing(engine, &told.is_settled);
+    if (told.is_settled)
+        withdraw_revoked(engine);
+    told.is_whole = standing == early->count || told.is_settled;
     early->tells = true;
     early->news.count = 0;
     for (uint64_t i = early->untold; told.is_whole && i < early->applied; i++) {
@@ -220,7 +235,7 @@ struct ss_early_told ss_engine_tell_early(struct ss_engine *engine)
     told.has_final = early->has_final;
     told.has_applied = early->has_final;
     told.final_to = told.applied_to = early->final;
-    for (uint64_t i = early->applied; i-- > 0;)
+    for (uint64_t i = standing; i-- > 0;)
         if (!ss_applied_at(early, i)->of_time) {
             told.applied_to = ss_applied_at(early, i)->last;
             told.has_applied = true;

@@ -101,6 +101,21 @@ static bool timer_is_next(const struct ss_engine *engine, enum ss_next next, str
     return true;
 }
 
+uint64_t ss_early_standing(const struct ss_engine *engine)
+{
+    const struct ss_early *early = engine->early;
+    struct ss_key key;
+    uint64_t place = early->applied;
+    if (ss_next_unapplied(engine, &key) != SS_NEXT_NOBODY && ss_is_late(early, key)) {
+        place = ss_applied_before(early, key);
+        place -= place > 0 && ss_is_before(key, ss_applied_at(early, place - 1)->last);
+    }
+    for (uint64_t i = 0; early->divided > 0 && i < place; i++)
+        if (ss_applied_at(early, i)->divided)
+            return i;
+    return place;
+}
+
 enum ss_early_step ss_early_step(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = engine->queue;

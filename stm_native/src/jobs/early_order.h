@@ -38,6 +38,8 @@ bool ss_is_late(const struct ss_early *early, struct ss_key key);
  * nothing can come before. */
 bool ss_early_timers_time(const struct ss_engine *engine, enum ss_next next, struct ss_key key, bool final,
                           int64_t *time);
+/* With the mutex: how many are applied that no event belongs before or within which is still to be applied. */
+uint64_t ss_early_standing(const struct ss_engine *engine);
 /* With the mutex. */
 enum ss_early_step ss_early_step(const struct ss_engine *engine);
 /* Not while a late event waits for its place, and no farther than there is room. */

@@ -11,7 +11,6 @@
 #include "core/engine.h"
 #include "core/transaction.h"
 #include "core/worker.h"
-#include "jobs/answers.h"
 #include "jobs/early.h"
 #include "jobs/early_apply.h"
 #include "jobs/early_budget.h"
@@ -76,18 +75,13 @@ static void take_back(struct ss_engine *engine)
     struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_key key;
-    uint64_t place = early->applied;
     int64_t since = ss_now();
     if (ss_next_unapplied(engine, &key) != SS_NEXT_NOBODY && ss_is_late(early, key)) {
-        place = ss_applied_before(early, key);
-        if (place > 0 && ss_is_before(key, ss_applied_at(early, place - 1)->last))
-            ss_early_divide(early, ss_applied_at(early, place - 1));
+        uint64_t before = ss_applied_before(early, key);
+        if (before > 0 && ss_is_before(key, ss_applied_at(early, before - 1)->last))
+            ss_early_divide(early, ss_applied_at(early, before - 1));
     }
-    for (uint64_t i = 0, left = early->divided; left > 0; i++)
-        if (ss_applied_at(early, i)->divided) {
-            place = i < place ? i : place;
-            left--;
-        }
+    uint64_t place = ss_early_standing(engine);
     if (place < early->applied)
         ss_budget_note_late(early, (uint64_t)ss_applied_at(early, early->applied - 1)->last.timestamp -
                             (uint64_t)ss_applied_at(early, place)->first.timestamp);
@@ -221,15 +215,6 @@ static bool finish_first(struct ss_worker *worker)
         early->fires_in_place = true;
         return true;
     }
-    if (first->raised && !first->of_time) {
-        pthread_mutex_unlock(&queue->mutex);
-        bool answered = ss_find_late_answers(engine, first->spans[0].first);
-        pthread_mutex_lock(&queue->mutex);
-        if (answered) {
-            ss_early_divide(early, first); /* it runs again */
-            return true;
-        }
-    }
     while (count < early->applied && count < most &&
            ss_is_decided(queue, ss_applied_at(early, count)) &&
            !(count > 0 && (ss_applied_at(early, count - 1)->raised ||
@@ -244,7 +229,6 @@ static bool finish_first(struct ss_worker *worker)
     }
     while (done < count && ss_applied_finish(worker, ss_applied_at(early, done)))
         done++;
-    ss_forget_answers(engine); /* they were for the first one */
     pthread_mutex_lock(&queue->mutex);
     early->applied -= done;
     for (uint64_t at = 0; at < done; at++) {

@@ -171,15 +171,12 @@ void ss_queue_refresh(struct ss_engine *engine)
         pthread_cond_broadcast(&queue->news);
 }
 
-bool ss_queue_is_whole(struct ss_engine *engine, bool *settled)
+uint64_t ss_queue_standing(struct ss_engine *engine, bool *settled)
 {
     struct ss_queue *queue = engine->queue;
-    struct ss_key key;
     pthread_mutex_lock(&queue->mutex);
-    enum ss_next next = ss_next_unapplied(engine, &key);
-    bool whole = engine->early->applied == engine->early->count && engine->early->divided == 0 &&
-                 (next == SS_NEXT_NOBODY || !ss_is_late(engine->early, key));
+    uint64_t count = ss_early_standing(engine);
     *settled = early_is_settled(engine);
     pthread_mutex_unlock(&queue->mutex);
-    return whole;
+    return count;
 }

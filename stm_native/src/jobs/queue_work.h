@@ -34,8 +34,8 @@ bool ss_queue_timers_will_fire(const struct ss_engine *engine);
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
 void ss_queue_refresh(struct ss_engine *engine);
 
-/* With the turn: no event that is to be applied belongs before one that is, and none that was revoked
- * waits; `settled`: as struct ss_early_told says. */
-bool ss_queue_is_whole(struct ss_engine *engine, bool *settled);
+/* With the turn: how many are applied that no event belongs before or within which is still to be applied;
+ * `settled`: as struct ss_early_told says. */
+uint64_t ss_queue_standing(struct ss_engine *engine, bool *settled);
 
 #endif

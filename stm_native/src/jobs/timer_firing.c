@@ -495,7 +495,7 @@ static void unfire(struct ss_worker *worker, const struct ss_due *item, const st
 }
 
 static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, struct ss_key after,
-                                      struct ss_key before, struct ss_applied **applied)
+                                      struct ss_key before, struct ss_applied **applied, bool *answered)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_timers *timers = engine->timers;
@@ -538,6 +538,11 @@ static enum ss_fired_early fire_early(struct ss_worker *worker, int64_t time, st
         ss_early_end_back(engine);
         run->emit_top = run->emit_mark;
     }
+    *answered = item.rank != 0 && ss_find_answers(worker, 0, &timers->firing);
+    if (*answered) {
+        unfire(worker, &item, undos, taken);
+        return SS_FIRED_NOTHING;
+    }
     int all = taken;
     if (item.rank != 0) {
         uint64_t *fired = ss_timers_word(engine, SS_HEADER_FIRED);
@@ -575,7 +580,13 @@ enum ss_fired_early ss_timers_fire_early(struct ss_worker *worker, int64_t time,
 {
     struct ss_timers *timers = worker->engine->timers;
     struct ss_firing last = timers->firing;
-    enum ss_fired_early fired = fire_early(worker, time, after, before, applied);
+    enum ss_fired_early fired;
+    bool answered;
+    do {
+        answered = false;
+        fired = fire_early(worker, time, after, before, applied, &answered);
+    } while (answered);
+    ss_forget_answers(worker->engine);
     timers->firing = last; /* perhaps somebody is still to hear of that one */
     return fired;
 }
