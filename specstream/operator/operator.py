@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -349,17 +349,18 @@ class Operator:
             )
 
     def events_table(
-        self, data: Any, what: str, more: Iterable[str | None], source: object = None
+        self, data: Any, what: str, more: tuple[str | None, str | None], source: object = None
     ) -> pa.Table:
         """The table of events that a user's data are.
 
         Args:
             data: as for :meth:`specstream.Engine.process`.
             what: the operator, in errors.
-            more: names of columns beside those of its events.
+            more: names of the columns of times and of sources.
             source: what all rows are of, where somebody says so.
         """
-        return as_table(data, what, (*self.event.names, *more), self.event)
+        by_time = self.program.reads_timestamp
+        return as_table(data, what, (*self.event.names, *more), self.event, *more, by_time)
 
     def source_column(self, given: str | None) -> str | None:
         """The column that names each event's source.
