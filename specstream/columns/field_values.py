@@ -172,6 +172,8 @@ class FieldValues:
             ) from None
         self._check_shape(given, field)
         fits = given.dtype.kind in _ACCEPTED[field.kind]
+        if fits and field.kind != "bool" and isinstance(value, list):
+            self._check_no_bools(value, field)
         if fits and field.kind in ("int", "uint"):
             limits = np.iinfo(elements.dtype)
             fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
@@ -185,6 +187,15 @@ class FieldValues:
         elements[...] = given
         if field.kind == "float":
             elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+    def _check_no_bools(self, value: list[Any], field: Field) -> None:
+        """Refuses bools, of which NumPy makes numbers where they stand beside some."""
+        kinds = set(map(type, np.asarray(value, object).flat))
+        if not kinds.isdisjoint((bool, np.bool_)):
+            raise self._wrong(
+                f"bools among the values for field {field.name!r} of type {field.storage.name}: "
+                "make each an int, int(x)"
+            )
 
     def _check_integers(
         self, value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field

@@ -1,9 +1,10 @@
 """Python's values, each by itself: those that make a column, and which rows have others, and why.
 
 Arrow converts a column as a whole: it goes by the first value, and makes of those behind it what
-their class lets it, ``int(x)`` of a UUID or a fraction cut off. So it is asked about values of one
-class at a time. What has no place in the column is left out, and the table says of which rows that
-is, in the metadata of its schema: whoever reads the events rejects these.
+their class lets it, ``int(x)`` of a UUID or a fraction cut off; of some together it crashes, such
+as a ``datetime64`` and a bool of NumPy's. So it is asked about values of one class at a time. What
+has no place in the column is left out, and the table says of which rows that is, in the metadata of
+its schema: whoever reads the events rejects these.
 """
 
 from __future__ import annotations
@@ -90,14 +91,12 @@ def is_of_objects(column: Any) -> bool:
     return is_array or isinstance(column, list | tuple)
 
 
-def are_alike(values: Iterable[Any], made: pa.Array) -> bool:
-    """Whether Arrow may be asked about values as a whole, of which it has made an array.
+def are_alike(values: Iterable[Any]) -> bool:
+    """Whether Arrow may be asked about values as a whole.
 
-    >>> are_alike([1, None, 2.5], pa.array([1.0])), are_alike([1, np.True_], pa.array([1]))
+    >>> are_alike([1, None, 2.5]), are_alike([1, np.True_])
     (True, False)
     """
-    if is_text(made.type):
-        return True  # of nothing but texts
     kinds = set(map(type, values)) - {type(None)}
     return len(kinds) <= 1 or kinds == {int, float}
 

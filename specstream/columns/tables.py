@@ -35,6 +35,8 @@ __all__ = [
 
 _MOST_TEXT = 2**31 - 1  # bytes of the texts of an array whose offsets have 32 bits
 _NO_COLUMN = (pa.ArrowException, ValueError, TypeError, OverflowError)
+# What has one of these is an array of a library's, and no collection of Python's.
+_OF_ARRAYS = ("dtype", "__array__", "__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
     "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
@@ -334,39 +336,53 @@ def _arrow_column(
         # A NaN in a column of plain floats is a number here, not a missing value.
         from_pandas = kind.kind != "f"
         column = column.to_numpy()
+    if _is_collection(column):
+        column = list(column)
     if isinstance(kind, np.dtype) and not kind.isnative:
         raise InputError(
             f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
             'column.astype(column.dtype.newbyteorder("="))'
         )
-    made = None
-    try:
-        made = pa.array(column, from_pandas=from_pandas)
-        if not is_of_objects(column):
-            return made, {}
-        if are_alike(column, made):
-            made = _exactly(column, made)
+    if not is_of_objects(column):
+        try:
+            return pa.array(column, from_pandas=from_pandas), {}
+        except _NO_COLUMN as error:
+            raise _no_array(what, name, column, str(error)) from None
+    if are_alike(column):
+        try:
+            made = _exactly(column, pa.array(column, from_pandas=from_pandas))
             if of is None or made.null_count == len(made) or _takes(of, made.type):
                 return made, {}
-    except _NO_COLUMN as error:
-        if not is_of_objects(column):
-            raise _no_array(what, name, column, str(error)) from None
+        except _NO_COLUMN:
+            pass
     found, wrong = fitting_values(column, str(name), of or Reads.whatever(), from_pandas)
     if of is None and wrong:
-        if made is not None and not _is_cut(made.type):
-            return made, {}
         row, reason = next(iter(wrong.items()))
-        raise _no_array(what, name, column, f"row {row}: {reason}") from None
+        return _together(what, name, column, f"row {row}: {reason}"), {}
     return found, wrong
+
+
+def _together(what: str, name: object, column: Sequence[Any], problem: str) -> pa.Array:
+    """What nobody reads as Arrow has it, where it cuts off nothing."""
+    if not any(isinstance(value, np.generic) for value in column):
+        try:
+            made = pa.array(column)
+            if not pa.types.is_primitive(made.type) or pa.types.is_decimal(made.type):
+                return made
+        except _NO_COLUMN:
+            pass
+    raise _no_array(what, name, column, problem)
+
+
+def _is_collection(column: Any) -> bool:
+    """Whether a column is one of Python's that Arrow would read as a list, and is none."""
+    others = list | tuple | range | str | bytes | Mapping
+    is_array = any(hasattr(column, name) for name in _OF_ARRAYS)
+    return isinstance(column, Iterable) and not isinstance(column, others) and not is_array
 
 
 def _takes(of: Column | Reads, given: pa.DataType) -> bool:
     return of.accepts(given) if isinstance(of, Reads) else accepts(of, given)
-
-
-def _is_cut(of: pa.DataType) -> bool:
-    """Whether Arrow makes values of that type of what only resembles them."""
-    return bool(pa.types.is_primitive(of) and not pa.types.is_decimal(of))
 
 
 def _no_array(what: str, name: object, column: Any, problem: str) -> InputError:

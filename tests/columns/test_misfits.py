@@ -130,7 +130,7 @@ def test_a_column_of_a_wrong_type_remains_an_error() -> None:
     texts = {**{name: [GOOD[name]] * 2 for name in GOOD}, "x": ["a", "b"]}
     with ss.Engine(echo, rejected_rows="side") as engine:
         for wrong in (pa.array(["a", "b"]), np.array(["a", "b"]), np.array([1.0, 2.0])):
-            with pytest.raises(ss.InputError, match="column 'x' has type (string|double)"):
+            with pytest.raises(ss.InputError, match=r"column 'x' has type (string|double)"):
                 engine.process({**texts, "x": wrong})
         assert engine.rejected_rows() is None
         for values in (texts, {**texts, "x": np.array(["a", "b"], object)}):
