@@ -91,14 +91,17 @@ def is_of_objects(column: Any) -> bool:
     return is_array or isinstance(column, list | tuple)
 
 
-def are_alike(values: Iterable[Any]) -> bool:
-    """Whether Arrow may be asked about values as a whole.
+def are_alike(values: Iterable[Any], from_pandas: bool | None = None) -> bool:
+    """Whether Arrow may be asked about values as a whole; in objects of pandas a NaN is a null.
 
-    >>> are_alike([1, None, 2.5]), are_alike([1, np.True_])
-    (True, False)
+    >>> are_alike([1, None, 2.5]), are_alike([1, np.True_]), are_alike(["a", np.nan], True)
+    (True, False, True)
     """
     kinds = set(map(type, values)) - {type(None)}
-    return len(kinds) <= 1 or kinds == {int, float}
+    if len(kinds) <= 1 or kinds == {int, float}:
+        return True
+    is_with_nans = from_pandas and float in kinds and len(kinds) == 2
+    return bool(is_with_nans) and all(value != value for value in values if type(value) is float)
 
 
 def alone(value: Any) -> pa.Array:

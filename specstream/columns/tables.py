@@ -27,6 +27,7 @@ __all__ = [
     "as_table",
     "in_utc",
     "in_zones",
+    "key_names",
     "no_column",
     "one_array",
     "reading",
@@ -94,6 +95,16 @@ def as_table(
     else:
         raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
     return _decoded(_in_few_chunks(table), order_by, what)
+
+
+def key_names(given: Sequence[str | None]) -> tuple[str | None, str | None]:
+    """The names of the columns of times and of sources; None: there is none.
+
+    >>> key_names(["time"])
+    ('time', None)
+    """
+    order_by, source, *_ = (*given, None, None)
+    return order_by, source
 
 
 def _in_few_chunks(table: pa.Table) -> pa.Table:
@@ -348,7 +359,7 @@ def _arrow_column(
             return pa.array(column, from_pandas=from_pandas), {}
         except _NO_COLUMN as error:
             raise _no_array(what, name, column, str(error)) from None
-    if are_alike(column):
+    if are_alike(column, from_pandas):
         try:
             made = _exactly(column, pa.array(column, from_pandas=from_pandas))
             if of is None or made.null_count == len(made) or _takes(of, made.type):
@@ -376,9 +387,9 @@ def _together(what: str, name: object, column: Sequence[Any], problem: str) -> p
 
 def _is_collection(column: Any) -> bool:
     """Whether a column is one of Python's that Arrow would read as a list, and is none."""
-    others = list | tuple | range | str | bytes | Mapping
+    is_list = isinstance(column, (list, tuple, range, str, bytes, Mapping))
     is_array = any(hasattr(column, name) for name in _OF_ARRAYS)
-    return isinstance(column, Iterable) and not isinstance(column, others) and not is_array
+    return isinstance(column, Iterable) and not is_list and not is_array
 
 
 def _takes(of: Column | Reads, given: pa.DataType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -406,14 +406,14 @@ class Pipeline(Operator):
         return self.plan.emits
 
     def events_table(
-        self, data: Any, what: str, more: tuple[str | None, str | None], source: object = None
+        self, data: Any, what: str, more: Sequence[str | None], source: object = None
     ) -> pa.Table:
         """The table of events that a user's data are.
 
         Args:
             data: as for :meth:`specstream.Engine.process`.
             what: the pipeline, in errors.
-            more: names of the columns of times and of sources.
+            more: names of the columns of times and of sources, if they are read.
             source: what all rows are of, where somebody says so.
         """
         by_time = self.program.reads_timestamp

@@ -6,14 +6,14 @@ which are null in the events of others; likewise one of rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from specstream.columns import compute as pc
 from specstream.columns.misfits import misfits_of, with_misfits
-from specstream.columns.tables import as_table, no_column
+from specstream.columns.tables import as_table, key_names, no_column
 from specstream.compiler.phases.plan import SINK, SOURCE, Plan
 from specstream.errors import InputError
 
@@ -24,7 +24,7 @@ def events_table(
     plan: Plan,
     data: Any,
     what: str,
-    more: tuple[str | None, str | None],
+    more: Sequence[str | None],
     source: object = None,
     goes_by_time: bool = False,
 ) -> pa.Table:
@@ -34,7 +34,7 @@ def events_table(
         data: as for :meth:`specstream.Engine.process`; or a mapping of such, by source; or a table
             as it is inside.
         what: the pipeline, in errors.
-        more: names of the columns of times and of sources.
+        more: names of the columns of times and of sources, if they are read.
         source: the source that all rows are of, where it is one of the pipeline's.
         goes_by_time: the pipeline goes by the times' numbers.
 
@@ -44,7 +44,8 @@ def events_table(
     sources = plan.sources
     beside = [name for name in more if name is not None and name != SOURCE]
     wanted = (*plan.event.names, *beside)
-    read = (more[0], None if more[1] == SOURCE else more[1], goes_by_time)
+    order_by, by_source = key_names(more)
+    read = (order_by, None if by_source == SOURCE else by_source, goes_by_time)
     if len(sources) == 1:
         (name,) = sources
         if isinstance(data, Mapping) and list(data) == [name] and name not in wanted:

@@ -171,7 +171,9 @@ def test_submitted_and_sequential_and_of_a_pipeline() -> None:
                 order_by="time",
             )
             assert two["rights"]["k"].to_pylist() == left, (name, values)
-            assert both.rejected_rows()["reason"].to_pylist()
+            aside = both.rejected_rows()
+            assert aside is not None
+            assert aside["right.k"].to_pylist() == [k for k in range(len(rows)) if k not in left]
 
 
 def test_the_error_names_row_column_and_value() -> None:
@@ -271,8 +273,8 @@ NO_TIMES = [
 
 
 def test_times_are_looked_at_one_by_one() -> None:
-    goods = [[3, 1], [STAMP, STAMP.replace(day=1)], [DAY, DAY.replace(day=1)]]
-    others = {0: [STAMP, DAY], 1: [5, 1.5, DAY], 2: [7, 1.5, STAMP]}
+    goods: list[list[Any]] = [[3, 1], [STAMP, STAMP.replace(day=1)], [DAY, DAY.replace(day=1)]]
+    others: dict[int, list[Any]] = {0: [STAMP, DAY], 1: [5, 1.5, DAY], 2: [7, 1.5, STAMP]}
     with ss.Engine(timed, threads=1, rejected_rows="side") as engine:
         for number, good in enumerate(goods):
             for bad in (*NO_TIMES, np.float16(2.7), *others[number]):
@@ -280,7 +282,8 @@ def test_times_are_looked_at_one_by_one() -> None:
                     times = [*good[:place], bad, *good[place:]]
                     rows = [{"k": at, "time": time} for at, time in enumerate(times)]
                     order = [at for at in (2, 1, 0) if at != place]
-                    for form in (rows, {"k": [0, 1, 2], "time": times}):
+                    forms: list[Any] = [rows, {"k": [0, 1, 2], "time": times}]
+                    for form in forms:
                         found = engine.process(form, order_by="time")
                         assert found["k"].to_pylist() == order, times
                         aside = engine.rejected_rows()
