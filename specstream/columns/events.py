@@ -21,13 +21,12 @@ from specstream.columns.conversion import (
 )
 from specstream.columns.derived import Texts, derived_columns
 from specstream.columns.forms import formed_texts
-from specstream.columns.misfits import misfits_of
+from specstream.columns.misfits import alone, misfits_of
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.columns.unentered import ColumnTexts, numbers_of
 from specstream.declarations.options import text
-from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
@@ -193,7 +192,10 @@ def read_events(
     reasons: list[str | None] = []
     if misfits:
         if rejected_rows == "error":
-            raise _of_misfits(misfits, table.num_rows, what)
+            error = _of_misfits(misfits, table.num_rows, what)
+            if schema.one_of is not None:
+                error = _of_its_source(error, table[schema.one_of.tag], schema.one_of)
+            raise error
         reasons = [None] * given.num_rows
         for row, reason in misfits.items():
             reasons[row] = f"row {row}: {reason}"
@@ -520,14 +522,11 @@ def read_value(
     Raises:
         InputError: it does not fit.
     """
-    if hasattr(value, "to_datetime64"):
-        value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
-    value = plain(value)
     whose, shown = called(what, name, of)
     declares = _declared(column, name, shown)
     message = f"{whose}: column {shown!r} gets {value!r}; the operator declares {declares}"
     try:
-        array = pa.array([value])
+        array = alone(value)
     except OverflowError:
         if not accepts(column, pa.int64()):
             raise InputError(message) from None
@@ -539,7 +538,7 @@ def read_value(
         ) from None
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError(message) from None
-    if value is not None and not accepts(column, array.type):
+    if not array.null_count and not accepts(column, array.type):
         raise InputError(message)
     read = _read(array, name, column, whose, shown)
     number = _values(read, strings, shown, whose)[0]
@@ -606,9 +605,8 @@ def _time(
         _check_nulls(array, name, what)
         check_times = None  # there are no rows
         array = array.cast(pa.int64())
-    given = table.column(name).type  # chunks of a dictionary may have been joined as what is in it
-    if pa.types.is_dictionary(given) or of_order(array[:0]) is None:
-        raise _no_order(given, name, what)
+    if of_order(array[:0]) is None:
+        raise _no_order(array.type, name, what)
     _check_nulls(array, name, what)
     if check_times is not None:
         check_times(array.type, f"order column {name!r}")

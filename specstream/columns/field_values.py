@@ -73,13 +73,19 @@ class FieldValues:
         strings: the codes of all strings; what comes new is added.
         giver: who gives the values, as errors begin: "engine of 'count': initial= has".
         error: raised where a value does not fit; it says what and the way out.
+        codes: fields of strings may get codes, which an int field of a snapshot has held.
     """
 
     def __init__(
-        self, layout: Layout, strings: StringTable, giver: str, error: type[SpecstreamError]
+        self,
+        layout: Layout,
+        strings: StringTable,
+        giver: str,
+        error: type[SpecstreamError],
+        codes: bool = False,
     ) -> None:
         self._layout, self._strings = layout, strings
-        self._giver, self._error = giver, error
+        self._giver, self._error, self._takes_codes = giver, error, codes
 
     def content(self, values: Mapping[Any, Any]) -> StateContent:
         """The state with these values; fields that are not among them have their fill.
@@ -130,15 +136,15 @@ class FieldValues:
         self._check_shape(given, field)
         codes = np.empty(given.shape, np.int64)
         for place, one in np.ndenumerate(given):
-            code = whole(one)
+            code = whole(one) if self._takes_codes else None
             if isinstance(one, str):
                 codes[place] = self._code(plain(one), field)
             elif code is not None and (code == 0 or self._strings.text(code) is not None):
                 codes[place] = code
             else:
+                more = ", or the code of a string that the snapshot has" * self._takes_codes
                 raise self._wrong(
-                    f"{one!r} for field {field.name!r}, which holds strings: give a str, or the "
-                    "code of a string that the snapshot has"
+                    f"{shown(one)} for field {field.name!r}, which holds strings: give a str{more}"
                 )
         codes[codes == EMPTY] = 0
         return codes
@@ -166,6 +172,8 @@ class FieldValues:
             ) from None
         self._check_shape(given, field)
         fits = given.dtype.kind in _ACCEPTED[field.kind]
+        if fits and field.kind != "bool" and isinstance(value, list):
+            self._check_no_bools(value, field)
         if fits and field.kind in ("int", "uint"):
             limits = np.iinfo(elements.dtype)
             fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
@@ -179,6 +187,15 @@ class FieldValues:
         elements[...] = given
         if field.kind == "float":
             elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+    def _check_no_bools(self, value: list[Any], field: Field) -> None:
+        """Refuses bools, of which NumPy makes numbers where they stand beside some."""
+        kinds = set(map(type, np.asarray(value, object).flat))
+        if not kinds.isdisjoint((bool, np.bool_)):
+            raise self._wrong(
+                f"bools among the values for field {field.name!r} of type {field.storage.name}: "
+                "make each an int, int(x)"
+            )
 
     def _check_integers(
         self, value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field

@@ -10,7 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.columns.misfits import fitting_values, is_of_objects, is_taken, with_misfits
+from specstream.columns.conversion import accepts
+from specstream.columns.misfits import (
+    Reads,
+    are_alike,
+    fitting_values,
+    is_of_objects,
+    with_misfits,
+)
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
@@ -20,6 +27,7 @@ __all__ = [
     "as_table",
     "in_utc",
     "in_zones",
+    "key_names",
     "no_column",
     "one_array",
     "reading",
@@ -28,6 +36,8 @@ __all__ = [
 
 _MOST_TEXT = 2**31 - 1  # bytes of the texts of an array whose offsets have 32 bits
 _NO_COLUMN = (pa.ArrowException, ValueError, TypeError, OverflowError)
+# What has one of these is an array of a library's, and no collection of Python's.
+_OF_ARRAYS = ("dtype", "__array__", "__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _ACCEPTED = (
     "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
     "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
@@ -36,7 +46,13 @@ _ACCEPTED = (
 
 
 def as_table(
-    data: Any, what: str, columns: Iterable[str | None] = (), event: Schema | None = None
+    data: Any,
+    what: str,
+    columns: Iterable[str | None] = (),
+    event: Schema | None = None,
+    order_by: str | None = None,
+    source: str | None = None,
+    goes_by_time: bool = False,
 ) -> pa.Table:
     """A table from what users have.
 
@@ -48,6 +64,9 @@ def as_table(
         columns: that a list has, whatever its rows have.
         event: what its columns are declared as; what of Python's values does not fit is left out,
             and the table says of which rows (:mod:`specstream.columns.misfits`).
+        order_by: the column of the times, if it is read; one of a dictionary is decoded.
+        source: the column of the sources, if it is read.
+        goes_by_time: the operator goes by the times' numbers.
 
     Raises:
         InputError: it is none of these, or its columns differ in length.
@@ -55,19 +74,63 @@ def as_table(
     >>> as_table([{"x": 1}, {"x": 2, "y": "b"}], "operator").to_pydict()
     {'x': [1, 2], 'y': [None, 'b']}
     """
+    read: dict[str, Column | Reads] = {}
+    if source is not None:
+        read[source] = Reads.source()
+    if order_by is not None:
+        read[order_by] = Reads.order(goes_by_time)
+    read |= {} if event is None else dict(event)
     if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, Mapping):
-        return _of_columns(data, what, event)
-    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
-        return _of_columns(data, what, event, list(map(_name, data.columns)))
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _of_arrow(data, what)
-    if isinstance(data, list | tuple) and not hasattr(data, "_fields"):
-        return _of_rows(data, what, columns, event)
-    raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
+        table = data
+    elif isinstance(data, pa.RecordBatch):
+        table = pa.Table.from_batches([data])
+    elif isinstance(data, Mapping):
+        table = _of_columns(data, what, read)
+    elif type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
+        table = _of_columns(data, what, read, list(map(_name, data.columns)))
+    elif hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        table = _of_arrow(data, what)
+    elif isinstance(data, list | tuple) and not hasattr(data, "_fields"):
+        table = _of_rows(data, what, columns, read)
+    else:
+        raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
+    return _decoded(_in_few_chunks(table), order_by, what)
+
+
+def key_names(given: Sequence[str | None]) -> tuple[str | None, str | None]:
+    """The names of the columns of times and of sources; None: there is none.
+
+    >>> key_names(["time"])
+    ('time', None)
+    """
+    order_by, source, *_ = (*given, None, None)
+    return order_by, source
+
+
+def _in_few_chunks(table: pa.Table) -> pa.Table:
+    """A table without chunks of no rows. Of those that came through the C interface Arrow joins
+    none that are a slice."""
+    if all(len(chunk) for column in table.columns for chunk in column.chunks):
+        return table
+    columns = [pa.chunked_array(_chunks(column), column.type) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:
+    return [chunk for chunk in column.chunks if len(chunk)]
+
+
+def _decoded(table: pa.Table, order_by: str | None, what: str) -> pa.Table:
+    """A table whose order column is no dictionary, of which values have no order."""
+    places = [] if order_by is None else table.schema.get_all_field_indices(order_by)
+    for at in places:
+        field = table.schema.field(at)
+        if pa.types.is_dictionary(field.type):
+            with reading(what, field.name, field.type):
+                chunks = [pc.without_views(one).dictionary_decode() for one in table[at].chunks]
+                column = pa.chunked_array(chunks, field.type.value_type)
+            table = table.set_column(at, field.with_type(column.type), column)
+    return table
 
 
 def in_zones(table: pa.Table, expected: pa.Schema) -> pa.Table:
@@ -165,15 +228,15 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     >>> one_array(pa.chunked_array(parts))[150]
     <pyarrow.StringScalar: 'b50'>
     """
-    if column.num_chunks == 1:
-        return column.chunk(0)
+    chunks = _chunks(column)
+    if len(chunks) == 1:
+        return chunks[0]
     of = column.type
     if pa.types.is_dictionary(of):
         try:
             return _joined(column)
         except pa.ArrowException:
-            chunks = [pc.without_views(one).dictionary_decode() for one in column.chunks]
-            column = pa.chunked_array(chunks)
+            column = pa.chunked_array([pc.without_views(one).dictionary_decode() for one in chunks])
             of = column.type
     if pa.types.is_string(of) and column.nbytes >= _MOST_TEXT:
         column = column.cast(pa.large_string())
@@ -181,7 +244,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks
+    chunks = _chunks(column)
     return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
 
 
@@ -213,17 +276,15 @@ def _named(data: Any) -> str:
 def _of_columns(
     data: Any,
     what: str,
-    event: Schema | None,
+    read: Mapping[str, Column | Reads],
     names: list[Any] | None = None,
-    are_rows: bool = False,
 ) -> pa.Table:
     """Columns by their names, those of a pandas frame as well."""
     names = list(map(plain, data)) if names is None else names
-    declared = {} if event is None else dict(event)
     arrays: list[pa.Array] = []
     misfits: dict[int, str] = {}
     for name, (given, column) in zip(names, data.items(), strict=True):
-        array, wrong = _arrow_column(what, given, column, declared.get(name), are_rows)
+        array, wrong = _arrow_column(what, given, column, read.get(name))
         arrays.append(array)
         misfits = wrong | misfits
     return with_misfits(_arrow_table(what, arrays, names), misfits)
@@ -247,7 +308,10 @@ def _of_arrow(data: Any, what: str) -> pa.Table:
 
 
 def _of_rows(
-    data: Sequence[Any], what: str, columns: Iterable[str | None], event: Schema | None
+    data: Sequence[Any],
+    what: str,
+    columns: Iterable[str | None],
+    read: Mapping[str, Column | Reads],
 ) -> pa.Table:
     """Rows; what one of them lacks is null in it, whatever the others have."""
     rows = [_row(row, number, what) for number, row in enumerate(data)]
@@ -256,7 +320,7 @@ def _of_rows(
         return pa.table({name: pa.nulls(0) for name in wanted})
     names = list(dict.fromkeys([*(name for row in rows for name in row), *wanted]))
     values = {name: [row.get(name) for row in rows] for name in names}
-    return _of_columns(values, what, event, are_rows=True)
+    return _of_columns(values, what, read)
 
 
 def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
@@ -274,58 +338,76 @@ def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
 
 
 def _arrow_column(
-    what: str,
-    name: object,
-    column: Any,
-    declared: Column | None = None,
-    are_rows: bool = False,
+    what: str, name: object, column: Any, of: Column | Reads | None
 ) -> tuple[pa.Array, dict[int, str]]:
-    """One column as Arrow has it, and the rows whose values do not fit what it is declared as.
-
-    A column that was given as a whole and has no value that fits is of a wrong type.
-    """
+    """One column as Arrow has it, and the rows whose values do not fit what it is read as."""
     kind = getattr(column, "dtype", None)
     from_pandas = None
     if type(column).__module__.split(".")[0] == "pandas" and isinstance(kind, np.dtype):
         # A NaN in a column of plain floats is a number here, not a missing value.
         from_pandas = kind.kind != "f"
         column = column.to_numpy()
+    if _is_collection(column):
+        column = list(column)
     if isinstance(kind, np.dtype) and not kind.isnative:
         raise InputError(
             f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
             'column.astype(column.dtype.newbyteorder("="))'
         )
-    made = None
-    try:
-        made = _exactly(column, pa.array(column, from_pandas=from_pandas))
-        if declared is None or not is_of_objects(column) or is_taken(column, made, declared):
-            return made, {}
-    except _NO_COLUMN as error:
-        if not is_of_objects(column):
-            raise _no_array(what, name, column, error) from None
-    try:
-        if declared is None:
-            return pa.array(list(map(plain, column))), {}
-        found, wrong = fitting_values(column, str(name), declared)
-    except _NO_COLUMN as error:
-        raise _no_array(what, name, column, error) from None
-    is_wrong_type = not are_rows and made is not None and len(wrong) == len(found)
-    return (made, {}) if is_wrong_type else (found, wrong)
+    if not is_of_objects(column):
+        try:
+            return pa.array(column, from_pandas=from_pandas), {}
+        except _NO_COLUMN as error:
+            raise _no_array(what, name, column, str(error)) from None
+    if are_alike(column, from_pandas):
+        try:
+            made = _exactly(column, pa.array(column, from_pandas=from_pandas))
+            if of is None or made.null_count == len(made) or _takes(of, made.type):
+                return made, {}
+        except _NO_COLUMN:
+            pass
+    found, wrong = fitting_values(column, str(name), of or Reads.whatever(), from_pandas)
+    if of is None and wrong:
+        row, reason = next(iter(wrong.items()))
+        return _together(what, name, column, f"row {row}: {reason}"), {}
+    return found, wrong
 
 
-def _no_array(what: str, name: object, column: Any, error: Exception) -> InputError:
+def _together(what: str, name: object, column: Sequence[Any], problem: str) -> pa.Array:
+    """What nobody reads as Arrow has it, where it cuts off nothing."""
+    if not any(isinstance(value, np.generic) for value in column):
+        try:
+            made = pa.array(column)
+            if not pa.types.is_primitive(made.type) or pa.types.is_decimal(made.type):
+                return made
+        except _NO_COLUMN:
+            pass
+    raise _no_array(what, name, column, problem)
+
+
+def _is_collection(column: Any) -> bool:
+    """Whether a column is one of Python's that Arrow would read as a list, and is none."""
+    is_list = isinstance(column, (list, tuple, range, str, bytes, Mapping))
+    is_array = any(hasattr(column, name) for name in _OF_ARRAYS)
+    return isinstance(column, Iterable) and not is_list and not is_array
+
+
+def _takes(of: Column | Reads, given: pa.DataType) -> bool:
+    return of.accepts(given) if isinstance(of, Reads) else accepts(of, given)
+
+
+def _no_array(what: str, name: object, column: Any, problem: str) -> InputError:
     kind = getattr(column, "dtype", None)
     found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
     return InputError(
-        f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array per "
+        f"{what}: column {name!r} is no column of a table ({found}: {problem}): give one array per "
         "column, of integers, floats, bools, strings or times that Arrow has"
     )
 
 
 def _exactly(column: Any, made: pa.Array) -> pa.Array:
-    """What Arrow has made of Python's objects, where it goes by their text or cuts them off."""
-    if not is_of_objects(column):
-        return made
+    """What Arrow has made of Python's objects of one class, where it goes by their text or cuts
+    them off."""
     if pa.types.is_decimal(made.type):
         return pa.array([plain(value) for value in column])
     is_time = pa.types.is_timestamp(made.type) and made.type.unit != "ns"

@@ -347,7 +347,7 @@ def _migrate(
             "the new fields to their values"
         )
     values = {name: value for name, value in values.items() if not layout.is_unread(name)}
-    given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError)
+    given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError, codes=True)
     content = given.content(values)
     # No value of a field, and so nothing that the function could give: time goes on.
     _keep_clock(content, state)

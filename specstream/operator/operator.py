@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -34,7 +34,7 @@ from specstream.columns.phases import phases_of
 from specstream.columns.python_values import note_raised
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
-from specstream.columns.tables import as_table
+from specstream.columns.tables import as_table, key_names
 from specstream.compiler.driver import ALONE, Place, analyse
 from specstream.compiler.frontend.inputs import ASKED, flattened
 from specstream.compiler.frontend.program import Program
@@ -349,17 +349,19 @@ class Operator:
             )
 
     def events_table(
-        self, data: Any, what: str, more: Iterable[str | None], source: object = None
+        self, data: Any, what: str, more: Sequence[str | None], source: object = None
     ) -> pa.Table:
         """The table of events that a user's data are.
 
         Args:
             data: as for :meth:`specstream.Engine.process`.
             what: the operator, in errors.
-            more: names of columns beside those of its events.
+            more: names of the columns of times and of sources, if they are read.
             source: what all rows are of, where somebody says so.
         """
-        return as_table(data, what, (*self.event.names, *more), self.event)
+        names = (*self.event.names, *more)
+        by_time = self.program.reads_timestamp
+        return as_table(data, what, names, self.event, *key_names(more), by_time)
 
     def source_column(self, given: str | None) -> str | None:
         """The column that names each event's source.

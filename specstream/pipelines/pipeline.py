@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -406,17 +406,18 @@ class Pipeline(Operator):
         return self.plan.emits
 
     def events_table(
-        self, data: Any, what: str, more: Iterable[str | None], source: object = None
+        self, data: Any, what: str, more: Sequence[str | None], source: object = None
     ) -> pa.Table:
         """The table of events that a user's data are.
 
         Args:
             data: as for :meth:`specstream.Engine.process`.
             what: the pipeline, in errors.
-            more: names of columns beside those of its events.
+            more: names of the columns of times and of sources, if they are read.
             source: what all rows are of, where somebody says so.
         """
-        return events_table(self.plan, data, what, more, source)
+        by_time = self.program.reads_timestamp
+        return events_table(self.plan, data, what, more, source, by_time)
 
     def source_column(self, given: str | None) -> str | None:
         """The column that names each event's source; with several sources it breaks ties in time.

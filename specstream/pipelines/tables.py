@@ -6,13 +6,14 @@ which are null in the events of others; likewise one of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.columns.tables import as_table, no_column
+from specstream.columns.misfits import misfits_of, with_misfits
+from specstream.columns.tables import as_table, key_names, no_column
 from specstream.compiler.phases.plan import SINK, SOURCE, Plan
 from specstream.errors import InputError
 
@@ -20,7 +21,12 @@ __all__ = ["by_sink", "events_table", "of_sinks"]
 
 
 def events_table(
-    plan: Plan, data: Any, what: str, more: Iterable[str | None], source: object = None
+    plan: Plan,
+    data: Any,
+    what: str,
+    more: Sequence[str | None],
+    source: object = None,
+    goes_by_time: bool = False,
 ) -> pa.Table:
     """The table of events that an engine reads.
 
@@ -28,8 +34,9 @@ def events_table(
         data: as for :meth:`specstream.Engine.process`; or a mapping of such, by source; or a table
             as it is inside.
         what: the pipeline, in errors.
-        more: names of columns beside those of the sources: what the events are ordered by.
+        more: names of the columns of times and of sources, if they are read.
         source: the source that all rows are of, where it is one of the pipeline's.
+        goes_by_time: the pipeline goes by the times' numbers.
 
     Raises:
         InputError: it is none of these, or a source or column is not there.
@@ -37,15 +44,17 @@ def events_table(
     sources = plan.sources
     beside = [name for name in more if name is not None and name != SOURCE]
     wanted = (*plan.event.names, *beside)
+    order_by, by_source = key_names(more)
+    read = (order_by, None if by_source == SOURCE else by_source, goes_by_time)
     if len(sources) == 1:
         (name,) = sources
         if isinstance(data, Mapping) and list(data) == [name] and name not in wanted:
             data = data[name]
-        return as_table(data, what, wanted, plan.event)
+        return as_table(data, what, wanted, plan.event, *read)
     if source in sources and not _is_inside(plan, data):
         data = {source: data}
     if not (isinstance(data, Mapping) and data and SOURCE not in data):
-        return as_table(data, what, wanted)
+        return as_table(data, what, wanted, plan.event, *read)
     unknown = [name for name in data if name not in sources]
     if unknown:
         raise InputError(
@@ -57,7 +66,13 @@ def events_table(
             f"{what}: tables of {len(data)} sources have no common order: give order_by=, the "
             "column of each that has the time"
         )
-    given = {name: _of_source(plan, name, of, what, beside) for name, of in data.items()}
+    given: dict[str, pa.Table] = {}
+    misfits: dict[int, str] = {}
+    first = 0
+    for name, of in data.items():
+        given[name], wrong = misfits_of(_of_source(plan, name, of, what, beside, read))
+        misfits |= {first + row: reason for row, reason in wrong.items()}
+        first += given[name].num_rows
     for one in beside:
         # What has no values may have no type: an empty list.
         types = {
@@ -67,7 +82,7 @@ def events_table(
             told = ", ".join(f"{of} from {name!r}" for name, of in types.items())
             raise InputError(f"{what}: column {one!r} has several types, {told}: cast it to one")
     tables = [_inside(plan, name, given, beside) for name in given]
-    return pa.concat_tables(tables, promote_options="permissive")
+    return with_misfits(pa.concat_tables(tables, promote_options="permissive"), misfits)
 
 
 def _is_inside(plan: Plan, data: Any) -> bool:
@@ -76,12 +91,15 @@ def _is_inside(plan: Plan, data: Any) -> bool:
     return {SOURCE, *plan.event.names} <= set(names)
 
 
-def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
+def _of_source(
+    plan: Plan, name: str, data: Any, what: str, beside: list[str], read: tuple[Any, Any, bool]
+) -> pa.Table:
     """What is given for a source, as a table that has its columns."""
     what = f"{what}, source {name!r}"
-    columns = plan.sources[name].columns.names
-    table = as_table(data, what, (*columns, *beside))
-    for one in (*columns, *beside):
+    columns = plan.sources[name].columns
+    wanted = (*columns.names, *beside)
+    table = as_table(data, what, wanted, columns, *read)
+    for one in wanted:
         if one not in table.column_names:
             raise no_column(what, "no column", one, table)
     return table

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -133,7 +134,7 @@ class Decoder:
         return found
 
     def _json(self, content: bytes) -> Any:
-        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else None)
+        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else _float)
 
     def _columns_of(
         self, rows: Sequence[Mapping[str, Any] | Misfit], place: Place
@@ -179,7 +180,7 @@ class Decoder:
     def _numbers(self, values: list[Any], column: Column) -> list[Any]:
         if not self._is_exact or column.kind != "float":
             return values
-        return [float(one) if isinstance(one, decimal.Decimal) else one for one in values]
+        return [_float(one) if isinstance(one, decimal.Decimal) else one for one in values]
 
     def _wrong(self, row: Mapping[str, Any] | Misfit) -> str | None:
         """What is wrong with a row; None: nothing."""
@@ -195,11 +196,34 @@ class Decoder:
             try:
                 column_of(self._numbers([value], column), column)
             except Misfit:
-                is_large = type(value) is int and column.kind in ("int", "float")
                 fits = f", which does not fit {column.arrow}"
-                told = fits if is_large else f"; expected {expected(column)}"
+                told = fits if _is_large(value, column) else f"; expected {expected(column)}"
                 return f"column {name!r} is {shown(value)}{told}"
         return None
+
+
+def _float(number: str | decimal.Decimal) -> float | decimal.Decimal:
+    """A number of JSON as a float, or exactly as it is where that would be infinite.
+
+    >>> _float("0.5"), _float("1e400")
+    (0.5, Decimal('1E+400'))
+    """
+    found = float(number)
+    if math.isinf(found):
+        exact = decimal.Decimal(number)
+        return exact if exact.is_finite() else found
+    return found
+
+
+def _is_large(value: object, column: Column) -> bool:
+    """Whether a value is of the column's kind, and too large for it."""
+    of = column.arrow
+    if type(value) is int:
+        return column.kind in ("int", "float") and not pa.types.is_date(of)
+    if not isinstance(value, decimal.Decimal) or not value.is_finite():
+        return False
+    is_decimal = pa.types.is_decimal(of)
+    return column.kind == "float" or (is_decimal and abs(value) >= 2**63 // 10**of.scale)
 
 
 def _declared(columns: object) -> dict[str, Column]:

@@ -45,7 +45,8 @@ class UnionSource(Source):
                 f"of {', '.join(self._sources)}: give one for each, by its name"
             )
         self._wanted = wanted
-        self._beside = [name for name in wanted.beside.values() if name != SOURCE]
+        source = wanted.beside.get("source")
+        self._beside = (wanted.beside.get("order_by"), None if source == SOURCE else source)
         # A union of one source has one position, as one of several has.
         self._position = dict.fromkeys(self._sources) | (position or {})
         self._open = dict(self._sources)

@@ -13,8 +13,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from specstream.columns.conversion import from_arrow
+from specstream.columns.misfits import alone
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column
@@ -57,23 +60,36 @@ def column_of(values: Sequence[Any], column: Column) -> pa.Array:
         Misfit: one of them does not fit.
     """
     kinds = set(map(type, values)) - {type(None)}
-    if not kinds <= _OWN:
-        values = list(map(plain, values))
-        kinds = set(map(type, values)) - {type(None)}
     of = column.arrow
     try:
+        if not kinds <= _OWN:
+            values = list(map(_own, values))
+            kinds = set(map(type, values)) - {type(None)}
         if pa.types.is_timestamp(of):
             return _times(values, kinds, of)
         if pa.types.is_date(of):
             return _dates(values, kinds, of)
         if pa.types.is_decimal(of):
             found = [None if one is None else _decimal(one) for one in values]
-            return pa.array(found, pa.decimal128(_DIGITS, of.scale))
+            made = pa.array(found, pa.decimal128(_DIGITS, of.scale))
+            _, wrong = from_arrow(made, column)
+            if wrong is not None and wrong.any():
+                raise Misfit(f"it is {shown(values[int(wrong.argmax())])}")
+            return made
         if not kinds <= _PLAIN[column.kind]:
             values = [_plain(one, column) for one in values]
         return pa.array(values, of)
-    except (pa.ArrowException, OverflowError, ValueError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise Misfit(str(error)) from None
+
+
+def _own(value: Any) -> Any:
+    """A value of NumPy's, Arrow's or pandas' as Python has it."""
+    value = plain(value)
+    if isinstance(value, np.datetime64) or hasattr(value, "to_datetime64"):
+        found = alone(value)
+        return None if found.null_count else found[0].as_py()
+    return value.as_py() if isinstance(value, pa.Scalar) else value
 
 
 def _plain(value: Any, column: Column) -> Any:

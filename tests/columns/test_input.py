@@ -192,7 +192,7 @@ def test_a_missing_order_column_and_a_bad_source_are_named() -> None:
     with ss.Engine(pick, horizon=0) as engine:
         with pytest.raises(ss.InputError, match="no column 'when'"):
             engine.process({"i": [1]}, order_by="when")
-        with pytest.raises(ss.InputError, match="source column 'who' has type double"):
+        with pytest.raises(ss.InputError, match=r"source column 'who' is 0\.5; expected"):
             engine.process({"i": [1], "who": [0.5]}, source="who")
 
 
@@ -203,6 +203,8 @@ def test_the_timestamp_of_an_event() -> None:
         output = engine.process(pa.table({"i": [2, 3], "when": when}), order_by="when")
         assert output["t"].to_pylist() == [3_000_000, 5_000_000]
         with pytest.raises(ss.InputError, match=r"goes by event\.timestamp.*double: cast it"):
+            engine.process({"i": [0], "when": np.array([0.5])}, order_by="when")
+        with pytest.raises(ss.InputError, match=r"row 0: .*'when' is 0\.5; .*event\.timestamp"):
             engine.process({"i": [0], "when": [0.5]}, order_by="when")
 
 

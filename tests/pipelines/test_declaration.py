@@ -486,7 +486,11 @@ def test_tables_that_do_not_fit(given: Any, order_by: str | None, match: str) ->
         ),
         ({"time": [2, 3, None]}, r"column 'time' has 1 null.*first in row 2 of source 'right'"),
         ({"y": [1, 2, 2**60 + 1]}, r"source 'right': column 'y' .* does not fit .*row 2 of source"),
-        ({"y": ["a", "b", "c"]}, r"source 'right': column 'y' has type string.* declares float:"),
+        ({"y": [0.5, 1, "c"]}, r"row 2 of source 'right': column 'y' is 'c'; expected float"),
+        (
+            {"y": pa.array(["a", "b", "c"])},
+            r"source 'right': column 'y' has type string.* declares float:",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_are_counted_by_source(right: dict[str, Any], match: str) -> None:

@@ -156,6 +156,48 @@ def test_lines_that_are_set_aside_come_with_their_bytes(server: socket.socket) -
     ]
 
 
+@ss.operator(event={"x": int, "f": float}, emits={"x": int, "f": float})
+def floats(event: Any, emit: Any) -> None:
+    emit(event.x, event.f)
+
+
+@ss.operator(event={"x": int, "f": float, "paid": ss.decimal(2)}, emits={"x": int, "f": float})
+def prices(event: Any, emit: Any) -> None:
+    emit(event.x, event.f)
+
+
+@pytest.mark.parametrize("op", [floats, prices], ids=["floats", "decimals"])
+def test_numbers_out_of_range_are_rejected_with_their_bytes(op: Any, server: socket.socket) -> None:
+    """Each is exact or is refused, whether the numbers of a line are read as decimals or not."""
+    wrong = {
+        '{"x":1,"f":1e400,"paid":1}': "'f' is Decimal('1E+400'), which does not fit double",
+        '{"x":1,"f":-1e400,"paid":1}': "'f' is Decimal('-1E+400'), which does not fit double",
+        '{"x":1,"f":%s,"paid":1}' % 10**400: "0, which does not fit double",
+        '{"x":%s,"f":1,"paid":1}' % 2**63: f"'x' is {2**63}, which does not fit int64",
+    }
+    if op is prices:
+        wrong |= {
+            '{"x":1,"f":1,"paid":92233720368547758.08}': "which does not fit decimal128(19, 2)",
+            '{"x":1,"f":1,"paid":%s}' % 2**62: "which does not fit decimal128(19, 2)",
+            '{"x":1,"f":1,"paid":1.005}': "expected a decimal with 2 digits after its point",
+        }
+    right = ['{"x":1,"f":1.7e308,"paid":92233720368547758.07}', '{"x":2,"f":-1e-400,"paid":1}']
+    send(server, "\n".join([right[0], *wrong, right[1]]).encode())
+    rows: list[Any] = []
+    rejected: list[Any] = []
+    with ss.Engine(op, threads=1, rejected_rows="side") as engine:
+        ss.sources.run(
+            engine,
+            ss.sources.tcp("127.0.0.1", server.getsockname()[1]),
+            to=lambda table, _: rows.extend(table.to_pylist()),
+            rejected_rows_to=lambda table, _: rejected.extend(table.to_pylist()),
+        )
+    assert rows == [{"x": 1, "f": 1.7e308}, {"x": 2, "f": -0.0}]
+    assert [row["raw"] for row in rejected] == [line.encode() for line in wrong]
+    for row, said in zip(rejected, wrong.values(), strict=True):
+        assert said in row["error"]
+
+
 def test_nobody_there_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -289,12 +289,13 @@ class _Run:
     def read(self, rows: pa.Table) -> Events:
         """The events that the batch commits, in order."""
         operator, origin = self.operator, self.origin
+        what = f"operator {operator.name!r}"
+        rows = operator.events_table(rows, what, (origin.order_by, origin.source))
         if origin.event_time is not None:
             self.committing = committing(
                 operator, origin, rows, self.pending, self.strings, self.words
             )
             return self.committing.events
-        what = f"operator {operator.name!r}"
         events = read_events(
             rows,
             operator.event,

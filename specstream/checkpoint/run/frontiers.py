@@ -248,4 +248,6 @@ def _type_of(table: pa.Table, column: str) -> pa.DataType | None:
     """None: there is not one such column, or nothing in it."""
     found = table.schema.get_all_field_indices(column)
     of = table.schema.field(found[0]).type if len(found) == 1 else None
+    if of is not None and pa.types.is_dictionary(of):
+        of = of.value_type
     return None if of is None or pa.types.is_null(of) else of
