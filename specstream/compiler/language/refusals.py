@@ -60,7 +60,7 @@ def has_no_method(of: types.Type, name: str) -> bool:
 
 def container_of(of: types.Type) -> str | None:
     """What the records of methods call a container; None: it is none of these."""
-    kind = _kind(of).removeprefix("state_")
+    kind = _kind(of).removeprefix("state_").removeprefix("frozen_")
     kind = {"view": "array"}.get(kind, kind)
     return kind if kind in CONTAINERS else None
 
@@ -89,8 +89,9 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
     container = container_of(of)
     if container is not None and kind != "view":
-        what = kind.removeprefix("state_").replace("_", " ")
+        what = kind.removeprefix("state_").removeprefix("frozen_").replace("_", " ")
         what += " of the state" if kind.startswith("state_") else ""
+        what += " of a module" if kind.startswith("frozen_") else ""
         what = "field of timers" if kind == "state_timers" else what
         return f"a {what} has no method {name!r}", names_it_has(name, methods_of(container))
     if kind == "view" and name in names_where(lambda one: one.resizes):
