@@ -12,7 +12,7 @@ import heapq
 import itertools
 from typing import Any
 
-__all__ = ["BY_COUNT", "PREFIX", "SAME"]
+__all__ = ["BY_COUNT", "OF_MAPPINGS", "PREFIX", "SAME", "by_argument"]
 
 PREFIX = "specstream·"
 """Begins the names under which operators find what is here."""
@@ -261,6 +261,20 @@ def count_into(counts, values):
         counts[value] = counts.get(value, 0) + 1
 
 
+def counted_before(counts):
+    """``counted`` of a mapping: it has the counts."""
+    return dict(counts)
+
+
+def add_counts(counts, added):
+    """``count_into`` of a mapping."""
+    if len(counts) == 0:
+        counts.update(added)
+    else:
+        for value, count in added.items():
+            counts[value] = count + counts.get(value, 0)
+
+
 def last_of(values, most):
     items = list(values)
     return items[max(len(items) - most, 0) :]
@@ -329,6 +343,28 @@ def rotate(items, by):
     if len(items) > 0:
         by %= len(items)
         items[:] = items[len(items) - by :] + items[: len(items) - by]
+
+
+OF_MAPPINGS: dict[Any, Any] = {counted: counted_before, count_into: add_counts}
+"""What is called in place of a function where its last argument is a mapping."""
+
+
+def by_argument(function, is_mapping, made=lambda function: function):
+    """A function with that choice, for Python.
+
+    Args:
+        is_mapping: what is asked of the last argument.
+        made: of each of the two, what is called.
+    """
+    of_mapping = OF_MAPPINGS.get(function)
+    if of_mapping is None:
+        return made(function)
+    plain, other = made(function), made(of_mapping)
+
+    def choose(*arguments):
+        return (other if is_mapping(arguments[-1]) else plain)(*arguments)
+
+    return choose
 
 
 SAME: dict[Any, Any] = {

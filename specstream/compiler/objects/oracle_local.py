@@ -17,7 +17,7 @@ from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.objects.oracle_view import ByValue, View, by_value
 
-__all__ = ["BUILTINS", "Dict", "List", "Set"]
+__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping"]
 
 _ABSENT = object()
 
@@ -240,6 +240,11 @@ class Dict:
 
     def copy(self) -> Dict:
         return Dict(self)
+
+
+def is_mapping(value: Any) -> bool:
+    """Whether a value is a dict of whatever kind."""
+    return isinstance(value, Dict | Mapping)
 
 
 class _DictView:
