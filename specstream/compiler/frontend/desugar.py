@@ -236,6 +236,8 @@ class _Spelling(ast.NodeTransformer):
             return node
         if value is operator.itemgetter:
             return _item_getter(node)
+        if value in (heapq.nsmallest, heapq.nlargest) and len(node.args) == 3:
+            node.keywords.append(ast.keyword("key", node.args.pop()))
         if value in (heapq.nsmallest, heapq.nlargest) and len(node.args) == 2:
             return _sorted_part(node, value is heapq.nlargest)
         if value is itertools.chain and any(isinstance(one, ast.Starred) for one in node.args):
@@ -282,7 +284,7 @@ class _Spelling(ast.NodeTransformer):
             count -= found.__code__.co_argcount
             found = found if count == 0 else None
         else:
-            found = BY_COUNT[value].get(count)
+            found = BY_COUNT.get(value, {}).get(count)
         return self.of_library_with(node, found)
 
     def of_library_with(self, node: ast.Call, found: Any) -> Any:

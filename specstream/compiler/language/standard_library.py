@@ -229,19 +229,29 @@ def running_minima(values):
 
 
 def first_of(values, stop):
-    if stop < 0:
+    if stop is not None and stop < 0:
+        if stop == -1:
+            raise ValueError(
+                "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+            )
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[:stop]
 
 
 def part_of(values, start, stop):
-    if start < 0 or stop < 0:
+    if stop is not None and stop < 0:
+        if stop == -1:
+            raise ValueError(
+                "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+            )
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if start is not None and start < 0:
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[start:stop]
 
 
 def rest_of(values, start):
-    if start < 0:
+    if start is not None and start < 0:
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[start:]
 

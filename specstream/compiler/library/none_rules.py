@@ -19,6 +19,7 @@ from numba.extending import intrinsic, lower_builtin
 
 from specstream.compiler.backend.core_function import Meaning, resolved_call
 from specstream.compiler.backend.instructions import BIT, Value
+from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import (
     NullableType,
     bit_where,
@@ -33,6 +34,8 @@ from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound
 from specstream.compiler.library.event import null_bit
+from specstream.compiler.library.math_exact import MATH
+from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
 
 __all__ = ["attribute_is_none", "column", "some", "tested"]
@@ -106,6 +109,52 @@ def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | 
 
 
 slice_bound.others.append(_bound_or_end)
+
+
+def _as_left_out(function: Native, count: int) -> None:
+    """``pow(x, y, None)``: a last argument of so many that is None is as if it were not there."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        *before, last = args
+        if len(args) != count or not (isinstance(last, types.Optional) or last == types.none):
+            return None
+        known = typing_context.resolve_value_type(function)
+
+        def result(given: Sequence[types.Type]) -> types.Type:
+            return typing_context.resolve_function_type(known, tuple(given), {}).return_type
+
+        without, there = result(before), [*before, present(last)]
+        if last != types.none and result(there) != without:
+            name = function.name.strip("_")
+            raise refuse(
+                f"the last argument of {name} may be None, where it gives another type: write the "
+                f"branches out, {name}({', '.join('xyz'[: count - 1])}) where it is None"
+            )
+
+        def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
+            def call(wanted: Sequence[types.Type], values: Sequence[Value]) -> Value:
+                return resolved_call(context, builder, function, wanted, values)[1]
+
+            if last == types.none:
+                return call(before, given[:-1])
+            place = cgutils.alloca_once(builder, context.get_value_type(without))
+            absent = missing(context, builder, last, given[-1])
+            with builder.if_else(absent) as (is_none, is_there):
+                with is_none:
+                    builder.store(call(before, given[:-1]), place)
+                with is_there:
+                    value = value_or_zero(context, builder, last, given[-1])
+                    builder.store(call(there, [*given[:-1], value]), place)
+            return builder.load(place)
+
+        return without, args, code
+
+    function.others.insert(0, rule)
+
+
+_as_left_out(BUILTINS["pow"], 3)
+_as_left_out(BUILTINS["round"], 2)
+_as_left_out(MATH["perm"], 2)
 eq.others.insert(0, _equality(eq))
 ne.others.insert(0, _equality(ne))
 
