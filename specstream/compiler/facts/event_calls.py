@@ -81,6 +81,8 @@ class Calls(Expressions):
             self.make_own(node.args[0])
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)
+        if isinstance(callee, ast.Lambda):  # called where it is written
+            self.of(callee)
         if not isinstance(callee, ast.Attribute):
             return Found(STATE, ANY, ANY, bound_in(parts))
         owner = self.of(callee.value)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
 from numba.extending import intrinsic, lower_builtin
 
 from specstream.compiler.backend.core_function import Meaning, resolved_call
@@ -251,6 +251,31 @@ def tested(typing_context: Any, value: Any) -> Any:
         return args[0] if of == types.none else value_or_zero(context, builder, value, args[0])
 
     return of(value), code
+
+
+@infer
+class _ItemOfTuple(AbstractTemplate):
+    """``pair[0]`` of what may be None: TypeError where it is, as Python has it."""
+
+    key = "static_getitem"
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        of, index = args
+        inner = present(of)
+        if not isinstance(of, types.Optional) or not isinstance(inner, types.BaseTuple):
+            return None
+        found = self.context.resolve_static_getitem(inner, index)
+        return None if found is None else signature(found.return_type, of, *found.args[1:])
+
+
+@lower_builtin("static_getitem", types.Optional, types.Any)
+def _item_of_tuple(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    of, index = sig.args
+    inner = present(of)
+    value = unwrapped(context, builder, of, args[0], inner)
+    plain = signature(sig.return_type, inner, index)
+    code = context.get_function("static_getitem", plain)
+    return code(builder, (value, args[1]))
 
 
 # ---- nullable columns ----
