@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import operator
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -24,6 +25,7 @@ class State(ss.State):
     last = ss.deque(int, maxlen=3)
     all = ss.deque(int)
     d = ss.dict(str, int)
+    pairs = ss.dict(str, (int, int))
     on = ss.scalar(bool)
     f = ss.array(float, 3, fill=0.5)
 
@@ -176,6 +178,24 @@ def says_what_python_says(state, event, emit):
 
 
 @agreeing
+def is_written_otherwise(state, event, emit):
+    pair = state.pairs.get(event.k)
+    state.pairs[event.k] = (event.n, 7)
+    try:
+        emit("", pair[0] + pair[-1])
+    except TypeError as error:
+        emit(str(error), -1)
+    state.xs += [event.n, 1, 2, 3]
+    state.xs[1:3] = []
+    own = [1, 2, event.n]
+    own[1:] = []
+    state.f[0] = operator.truediv(operator.add(event.n, 1), 2)
+    less = operator.lt(operator.neg(event.n), len(own))
+    emit("", operator.mul(len(state.xs), 10) + (1 if less else 0))
+    emit("", (lambda u, v: u * len(event.k) + v)(event.n, state.xs[0]) + (lambda: len(own))())
+
+
+@agreeing
 def raises_with_what_it_has(state, event, emit):
     state.last.append(event.n)
     state.all.append(event.n)
@@ -186,11 +206,11 @@ def raises_with_what_it_has(state, event, emit):
 
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
-    operator = declared(function)
-    assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
-    expected = run_oracle(operator, TABLE)
+    one = declared(function)
+    assert witness.assert_agrees(one, TABLE) == TABLE.num_rows
+    expected = run_oracle(one, TABLE)
     for path in PATHS:
-        assert_identical(run_engine(operator, TABLE, **path), expected)
+        assert_identical(run_engine(one, TABLE, **path), expected)
 
 
 def test_a_deque_is_shown_with_its_length() -> None:
@@ -206,7 +226,35 @@ def too_many_arguments(state, event, emit):
     emit("", heapq.nsmallest(2)[0])
 
 
+def of_one_less(state, event, emit):
+    emit("", int(state.f.std(ddof=1)))
+
+
+def an_int_for_a_bool(state, event, emit):
+    state.on = state.d.get(event.k)
+
+
+def of_several(state, event, emit):
+    emit(operator.add(event.n), 0)
+
+
+def in_letters(n):
+    out = ""
+    for value, letters in ((5, "V"), (1, "I")):
+        out += letters * (n // value)
+        n %= value
+    return out
+
+
+def of_letters(state, event, emit):
+    emit("", len(in_letters(event.n)))
+
+
 REFUSED = [
+    (of_one_less, r"std of an array takes nothing in an operator; write x.std\(\)"),
+    (an_int_for_a_bool, "field 'on' is declared bool and gets int64"),
+    (of_several, r"operator.add\(event.n\) is an operator's function; write x \+ y"),
+    (of_letters, r"'out' is assigned in two places, .* @ss.pure above def in_letters"),
     (digits_of_a_float, r"the last argument of round may be None, .*round\(x\) where it is None"),
     (too_many_arguments, r"heapq.nsmallest\(2\) cannot be used in an operator"),
 ]

@@ -30,7 +30,7 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.backend.types import EventType, ViewType
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound
 from specstream.compiler.library.event import null_bit
@@ -285,7 +285,7 @@ def _item_of_tuple(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
     """``event.name`` with whether it was null, where it is kept in a name."""
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     is_column = isinstance(event, EventType) and name.literal_value in event.schema.nullable
     if not is_column:
         return value(event, value, name), lambda context, builder, sig, args: args[1]
@@ -304,7 +304,7 @@ def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
 def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) -> Any:
     """``owner.name is None``: of a nullable column whether it is null; else known by the type."""
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     is_column = isinstance(owner, EventType) and name.literal_value in owner.schema.nullable
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
