@@ -586,7 +586,8 @@ class Deque(collections.deque[Any]):
 
     def __setitem__(self, index: Any, one: Any) -> None:
         if index is None:
-            collections.deque()[index] = one  # which raises, with a text of its own
+            made: Any = collections.deque()
+            made[index] = one  # which raises, with a text of its own
         super().__setitem__(index, self.held.convert(one))
 
     def refill(self, items: list[Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import heapq
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["BY_COUNT", "OF_MAPPINGS", "PREFIX", "SAME", "by_argument"]
@@ -359,7 +360,11 @@ OF_MAPPINGS: dict[Any, Any] = {counted: counted_before, count_into: add_counts}
 """What is called in place of a function where its last argument is a mapping."""
 
 
-def by_argument(function, is_mapping, made=lambda function: function):
+def by_argument(
+    function: Any,
+    is_mapping: Callable[[Any], bool],
+    made: Callable[[Any], Any] = lambda function: function,
+) -> Any:
     """A function with that choice, for Python.
 
     Args:
@@ -371,7 +376,7 @@ def by_argument(function, is_mapping, made=lambda function: function):
         return made(function)
     plain, other = made(function), made(of_mapping)
 
-    def choose(*arguments):
+    def choose(*arguments: Any) -> Any:
         return (other if is_mapping(arguments[-1]) else plain)(*arguments)
 
     return choose

@@ -69,7 +69,7 @@ def _exact(name: str) -> Callable[..., int]:
     function = getattr(math, name)
 
     def exact(*values: int) -> int:
-        if name == "perm" and values[1:] == (None,):
+        if name == "perm" and len(values) == 2 and values[1] is None:
             values = values[:1]
         numbers = [int(operator.index(value)) for value in values]
         is_unsigned = any(isinstance(value, Uint64) for value in values)
