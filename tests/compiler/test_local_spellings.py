@@ -49,6 +49,7 @@ class State(ss.State):
     f = ss.array(float, 5, fill=0.5)
     m = ss.array(int, (3, 4), fill=7)
     b = ss.array(np.int8, 4)
+    total = ss.dict(str, int)
 
 
 TABLE = pa.table(
@@ -389,6 +390,58 @@ def test_collections() -> None:
     assert_identical(run_engine(shipped, TABLE, **PATHS[1]), expected)
 
 
+def most_of(values):
+    counts = Counter(values)
+    counts.update(values)
+    return counts.most_common(1)[0][1]
+
+
+GROUPS = {"a": {"u": 2}, "b": {"v": 5, "u": 1}}
+
+
+def test_a_counter_of_a_dict_has_its_counts() -> None:
+    def process(state, event, emit):
+        state.total[event.s] = state.total.get(event.s, 0) + event.i
+        alias = state.total
+        one = Counter(alias)
+        two: Counter[str] = Counter(state.total.copy())
+        state.total["later"] = 3
+        two["later"] += 1
+        two.update(one)
+        emit(one["later"] + two.total(), float(len(one)))
+        own = {event.i: 3, 5: 4}
+        three = Counter([5, 5, event.i])
+        three.update(own)
+        three.update({n: n * event.i for n in range(2)})
+        three.update(range(3))
+        four = Counter()
+        four.update(dict(a=event.i, b=2))
+        four.update(GROUPS["b"])
+        five = Counter(Counter([event.i, 3]).items())
+        for key, n in three.items():
+            emit(key, float(n))
+        emit(four.most_common(1)[0][1] + five[event.i, 1], four["a"] + one[event.s] + 0.0)
+
+    agree(process)
+
+
+def test_what_is_counted_is_known_where_a_function_gets_it() -> None:
+    def process(state, event, emit):
+        def least(values):
+            return Counter(values).most_common()[-1][1]
+
+        state.total[event.s] = event.i
+        group = Counter(GROUPS["a" if event.on else "b"])
+        emit(most_of(state.total) * 10 + most_of(state.a), most_of({1: event.i}) + 0.0)
+        emit(least(state.total) * 10 + least(state.a), group["u"] + least({1: event.i}) + 0.0)
+        # Python computes these, of the event alone.
+        upper = Counter({event.s.upper(): event.i, "B": 2}).most_common(1)[0]
+        halves = Counter({event.s: event.x / 2, "": 0.25}).most_common(1)[0][1]
+        emit(upper[1], halves)
+
+    agree(process)
+
+
 def test_the_bounds_of_what_is_taken() -> None:
     def process(state, event, emit):
         c = Counter([event.i, 3, 3])
@@ -451,6 +504,9 @@ REFUSED = """
 q = deque([1]); emit(half(q)) -> 'q' is a deque, and is one only where it was made; write list(q)
 d = defaultdict(int); e = d -> 'd' is a defaultdict, and .*; write dict(d)
 c = Counter(xs); c.subtract([1]) -> subtract of a Counter cannot be used .*; make a dict of it
+c = Counter(xs); c.update(xs, a=1) -> update of a Counter takes one value .*; write c.update
+c = Counter(xs); e = c + c -> 'c' is a Counter, and is one only where it was made; write dict
+c = Counter({1: event.s}) -> the counts of a Counter are string; give it a dict of numbers
 emit(Counter(xs)[1], 0.0) -> a Counter is made here, and no name has it; give it a name
 q = deque(xs); emit(q[1:2][0], 0.0) -> a deque has no slices; write list(q)
 for a, b in itertools.zip_longest(xs, xs): emit(a, 0.0) -> zip_longest cannot be used .*; write a

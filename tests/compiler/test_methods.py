@@ -19,6 +19,11 @@ from specstream.compiler.backend.local_types import DictType, ListType, SetType
 from specstream.compiler.backend.types import RunType
 from specstream.compiler.language import methods
 from specstream.compiler.language.methods import METHODS, Method, methods_of
+from specstream.compiler.library.frozen_types import (
+    FrozenDictType,
+    FrozenListType,
+    FrozenSetType,
+)
 from specstream.compiler.library.local_methods import FUNCTIONS
 
 # Of each: one with elements, arguments that every method takes, and keyword arguments of one.
@@ -106,7 +111,7 @@ TYPES = {
 LOCAL = [one for one in METHODS.values() if one.of in TYPES]
 
 
-def typed(one: Method) -> Any:
+def typed(one: Method, owner: types.Type | None = None) -> Any:
     """The types that a method of a container of ints has; the rewriting adds some arguments."""
     context = cpu_target.typing_context
     context.refresh()
@@ -121,7 +126,7 @@ def typed(one: Method) -> Any:
     if one.name == "update":
         given = [RunType("plain"), of]
     function = context.resolve_value_type(FUNCTIONS[one.name])
-    return context.resolve_function_type(function, (of, *given), {})
+    return context.resolve_function_type(function, (owner or of, *given), {})
 
 
 @pytest.mark.parametrize("one", LOCAL, ids=shown)
@@ -130,6 +135,13 @@ def test_a_method_without_its_record_is_none(one: Method, monkeypatch: pytest.Mo
     monkeypatch.delitem(methods.METHODS, (one.of, one.name))
     with pytest.raises(TypingError, match=f"a {one.of} has no method '{one.name}'"):
         typed(one)
+
+
+@pytest.mark.parametrize("one", [one for one in LOCAL if not one.changes], ids=shown)
+def test_containers_of_a_module_have_the_methods_that_change_nothing(one: Method) -> None:
+    parts = TYPES[one.of].parts
+    frozen = {"list": FrozenListType, "dict": FrozenDictType, "set": FrozenSetType}[one.of](*parts)
+    assert typed(one, frozen).args[0] == frozen
 
 
 class Kept(ss.State):

@@ -585,11 +585,22 @@ class Deque(collections.deque[Any]):
         return self
 
     def __setitem__(self, index: Any, one: Any) -> None:
+        if index is None:
+            made: Any = collections.deque()
+            made[index] = one  # which raises, with a text of its own
         super().__setitem__(index, self.held.convert(one))
 
     def refill(self, items: list[Any]) -> None:
         self.clear()
         super().extend(items)
+
+
+# What Python's own errors and texts call them.
+for _class, _name in (
+    *((Int, "int"), (Unsigned, "int"), (Text, "str"), (Array, "numpy.ndarray"), (List, "list")),
+    *((Dict, "dict"), (Set, "set"), (Deque, "collections.deque")),
+):
+    _class.__name__ = _name
 
 
 class Heap:
@@ -1094,7 +1105,7 @@ def number_of(value: Any) -> Any:
 
 
 def power(base: Any, exp: Any, mod: Any = None) -> Any:
-    return base**exp if mod is None else Int(pow(int(base), int(exp), int(mod)))
+    return base**exp if mod is None else Int(pow(*map(as_plain, (base, exp, mod))))
 
 
 def with_numbers(function: Callable[..., Any]) -> Callable[..., Any]:

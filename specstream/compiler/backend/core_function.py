@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
@@ -22,7 +22,6 @@ from specstream.compiler.backend.instructions import BIT, Value
 from specstream.compiler.backend.local_types import refuse_frozen, settled
 from specstream.compiler.backend.none_types import (
     all_present,
-    bit_where,
     may_be_none,
     missing,
     present,
@@ -48,6 +47,7 @@ __all__ = [
     "also",
     "but_of",
     "called",
+    "looking_for",
     "lower_by_rules",
     "meaning_of",
     "of_held",
@@ -103,32 +103,59 @@ def of_values(rule: Rule) -> Rule:
     return asked
 
 
-def of_held(rule: Rule) -> Rule:
-    """The rule of ``x in xs`` for an x that may be None as well, which no list, dict or set holds;
-    a decorator."""
+def looking_for(
+    at: int, otherwise: Callable[[Any, Any], Value]
+) -> Callable[[Rule], Callable[[Any, Sequence[types.Type]], Meaning | None]]:
+    """A decorator: the rule for what is looked for and may be None as well, which no list, dict or
+    set holds.
 
-    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        element = args[0]
-        if not may_be_none(element) or element == types.none:
-            plain: Meaning | None = rule(typing_context, args)
-            return plain
-        found = rule(typing_context, [present(element), *args[1:]])
-        if found is None:
-            return None
-        result, wanted, code = found
+    Args:
+        at: which argument that is.
+        otherwise: what is written where it is None, of (context, builder).
+    """
 
-        def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
-            def ask() -> Value:
-                value = value_or_zero(context, builder, element, values[0])
-                there = context.cast(builder, value, present(element), wanted[0])
-                return code(context, builder, signature(result, *wanted), [there, *values[1:]])
+    def decorate(rule: Rule) -> Rule:
+        def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+            sought = args[at]
+            if not may_be_none(sought) or sought == types.none:
+                plain: Meaning | None = rule(typing_context, args)
+                return plain
+            found = rule(typing_context, _with(args, at, present(sought)))
+            if found is None:
+                return None
+            result, wanted, code = found
 
-            absent = missing(context, builder, element, values[0])
-            return bit_where(builder, builder.not_(absent), ask, BIT(0))
+            def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+                absent = missing(context, builder, sought, values[at])
+                gives = result != types.none
+                place = cgutils.alloca_once(builder, context.get_value_type(result))
+                with builder.if_else(absent) as (is_none, is_there):
+                    with is_none:
+                        found = otherwise(context, builder)
+                        if gives:
+                            builder.store(found, place)
+                    with is_there:
+                        value = value_or_zero(context, builder, sought, values[at])
+                        there = context.cast(builder, value, present(sought), wanted[at])
+                        plain = signature(result, *wanted)
+                        found = code(context, builder, plain, _with(values, at, there))
+                        if gives:
+                            builder.store(found, place)
+                return builder.load(place) if gives else context.get_dummy_value()
 
-        return result, [element, *wanted[1:]], checked
+            return result, _with(wanted, at, sought), checked
 
-    return asked
+        return asked
+
+    return decorate
+
+
+def _with(values: Sequence[Any], at: int, value: Any) -> list[Any]:
+    return [*values[:at], value, *values[at + 1 :]]
+
+
+of_held = looking_for(0, lambda context, builder: BIT(0))
+"""The rule of ``x in xs``."""
 
 
 _CHANGING = {"delete_item"} | {

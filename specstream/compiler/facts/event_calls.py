@@ -47,6 +47,7 @@ from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.language.frozen import Frozen
+from specstream.compiler.language.standard_library import OF_MAPPINGS
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name
@@ -80,6 +81,8 @@ class Calls(Expressions):
             self.make_own(node.args[0])
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)
+        if isinstance(callee, ast.Lambda):  # called where it is written
+            self.of(callee)
         if not isinstance(callee, ast.Attribute):
             return Found(STATE, ANY, ANY, bound_in(parts))
         owner = self.of(callee.value)
@@ -272,6 +275,8 @@ class Calls(Expressions):
             return here
         if max(part.depends for part in parts) == STATE:
             return here
+        if of.required(parts[-1].type).name == "dict":
+            function = OF_MAPPINGS.get(function, function)
         is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
         given = self.returns.bound(function, parts, [one.arg for one in node.keywords])
         if given is None:

@@ -110,7 +110,8 @@ def described(of: Type) -> str:
         return "of a type that is not known"
     if of.cls is not None:
         return of.cls.__name__
-    inner = ", ".join(map(described, of.of))
+    parts = reversed(of.of) if of.name == "dict" else of.of  # which has its value first
+    inner = ", ".join(map(described, parts))
     if not of.of:
         return of.name
     return f"{of.name} of {inner}" if len(of.of) == 1 else f"{of.name} of ({inner})"

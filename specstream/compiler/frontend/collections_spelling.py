@@ -156,7 +156,7 @@ class LocalCollections(ast.NodeTransformer):
         assert isinstance(node.value, ast.Call)
         self.only_takes(node.value, made)
         call, before = node.value, []
-        call.args = [self.visit(one) for one in call.args]
+        call.args = list(map(self.test, call.args))
         if made.kind is collections.defaultdict:
             made.default = self.default(call)
             node.value = _expression("{}") if len(call.args) < 2 else _call("dict", call.args[1])
@@ -318,10 +318,11 @@ class LocalCollections(ast.NodeTransformer):
                 assert isinstance(owner, ast.Call)
                 made = _Made(self.value_of(owner.func))
                 if made.kind is collections.Counter and len(owner.args) == 1:
-                    owner = _call(f"{PREFIX}counted", self.visit(owner.args[0]))
+                    owner = _call(f"{PREFIX}counted", *map(self.test, owner.args))
                     node.func.value = _placed(owner, node)
             if made is not None:
-                node.args = [self.visit(one) for one in node.args]
+                is_counted = made.kind is collections.Counter and node.func.attr == "update"
+                node.args = [self.test(one) if is_counted else self.visit(one) for one in node.args]
                 return _placed(self.method(node, made, node.func.value, node.func.attr), node)
         if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
             node.args = [one if self.of(one) else self.visit(one) for one in node.args]
@@ -357,11 +358,11 @@ class LocalCollections(ast.NodeTransformer):
             return ast.Call(ast.Attribute(owner, method, ast.Load()), [], [])
 
         if name == "update":
-            if len(node.args) != 1 or isinstance(node.args[0], ast.Dict) or self.of(node.args[0]):
+            if len(node.args) != 1 or node.keywords:
                 self.refuse(
                     node,
-                    "update of a Counter takes what it counts",
-                    "add up in a loop over items()",
+                    "update of a Counter takes one value here, which it counts or which has counts",
+                    "write c.update(x) for each, and c.update({key: count}) for a count by name",
                 )
             return _call(f"{PREFIX}count_into", owner, *node.args)
         if name == "total":
@@ -399,7 +400,7 @@ class LocalCollections(ast.NodeTransformer):
     # ---- where they may stand by themselves ----
 
     def test(self, node: Any) -> Any:
-        """A condition: whether it is empty."""
+        """What asks no more than whether it is empty, or goes through it."""
         return node if self.of(node) else self.visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:

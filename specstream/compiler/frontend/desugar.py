@@ -236,6 +236,10 @@ class _Spelling(ast.NodeTransformer):
             return node
         if value is operator.itemgetter:
             return _item_getter(node)
+        if value in _OPERATORS:
+            return self.operation(node, _OPERATORS[value])
+        if value in (heapq.nsmallest, heapq.nlargest) and len(node.args) == 3:
+            node.keywords.append(ast.keyword("key", node.args.pop()))
         if value in (heapq.nsmallest, heapq.nlargest) and len(node.args) == 2:
             return _sorted_part(node, value is heapq.nlargest)
         if value is itertools.chain and any(isinstance(one, ast.Starred) for one in node.args):
@@ -252,6 +256,20 @@ class _Spelling(ast.NodeTransformer):
         found = self.of_library(node, value)
         node.func = ast.copy_location(ast.Name(PREFIX + found.__name__, ast.Load()), node)
         return node
+
+    def operation(self, node: ast.Call, written: str) -> ast.expr:
+        """``operator.add(x, y)`` as ``x + y``."""
+        made = ast.parse(written, mode="eval").body
+        names = [one for one in ast.walk(made) if isinstance(one, ast.Name)]
+        is_starred = any(isinstance(one, ast.Starred) for one in node.args)
+        if node.keywords or is_starred or len(node.args) != len(names):
+            self.refuse(node, f"{ast.unparse(node)} is an operator's function", f"write {written}")
+        for part in ast.walk(made):
+            if isinstance(part, ast.expr):
+                ast.copy_location(part, node)
+        given = {name.id: value for name, value in zip(names, node.args, strict=True)}
+        filled: ast.expr = _Filled(given).visit(made)
+        return filled
 
     def all_of(self, node: ast.Call) -> ast.expr:
         """What ``itertools.chain(*rows)`` goes through, one after the other."""
@@ -282,7 +300,7 @@ class _Spelling(ast.NodeTransformer):
             count -= found.__code__.co_argcount
             found = found if count == 0 else None
         else:
-            found = BY_COUNT[value].get(count)
+            found = BY_COUNT.get(value, {}).get(count)
         return self.of_library_with(node, found)
 
     def of_library_with(self, node: ast.Call, found: Any) -> Any:
@@ -390,6 +408,17 @@ class _Spelling(ast.NodeTransformer):
 
 # ---- parts of syntax ----
 
+
+class _Filled(ast.NodeTransformer):
+    """An expression with others in the places of its names."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.given[node.id]
+
+
 _ITEM = "specstream_item"
 
 
@@ -435,11 +464,26 @@ _PUTTING: dict[Any, Any] = {
     bisect.insort_right: standard_library.settle_right,
     bisect.insort_left: standard_library.settle_left,
 }
+_OPERATORS: dict[Any, str] = {
+    **{
+        getattr(operator, name): f"x {sign} y"
+        for name, sign in (
+            *(("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//")),
+            *(("mod", "%"), ("pow", "**"), ("and_", "&"), ("or_", "|"), ("xor", "^")),
+            *(("lshift", "<<"), ("rshift", ">>"), ("lt", "<"), ("le", "<="), ("gt", ">")),
+            *(("ge", ">="), ("eq", "=="), ("ne", "!=")),
+        )
+    },
+    **{
+        getattr(operator, name): f"{sign}x"
+        for name, sign in (*(("neg", "-"), ("pos", "+"), ("invert", "~"), ("not_", "not ")),)
+    },
+}
 _BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed)
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}
-_TAKEN |= {collections.defaultdict, collections.Counter, collections.deque}
+_TAKEN |= {*_OPERATORS, collections.defaultdict, collections.Counter, collections.deque}
 
 
 _ITERATORS = (

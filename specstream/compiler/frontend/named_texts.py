@@ -59,13 +59,29 @@ def why_not_of_event(
     for name in _made_of(tree, read, made):
         stores = _stored(tree).count(name)
         if stores > 1:
-            return (
+            problem = (
                 f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so that "
-                "which text it is depends on the way that the event takes",
+                "which text it is depends on the way that the event takes"
+            )
+            if not _is_operators(tree):
+                return (
+                    f"{problem}, in {function}(), which is compiled",
+                    f"have Python call it before: @ss.pure above def {function}(...), where it is "
+                    "given values of the event alone, with the type that it returns, -> str",
+                )
+            return (
+                problem,
                 f"give each its own name, like t = {name}.lower() if event.x else {name}, or make "
                 f"it in a plain function at module level, {name} = f(event.x)",
             )
     return None
+
+
+def _is_operators(tree: ast.FunctionDef) -> bool:
+    """Whether a function has the parameters of an operator, the last of which it calls."""
+    names = [one.arg for one in tree.args.args]
+    calls = {ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)}
+    return len(names) in (2, 3) and bool({names[-1], "emit"} & calls or "emit" in names)
 
 
 def _of_argument(

@@ -18,7 +18,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,19 @@ _MODULUS = 2**64
 _SIGN = 2**63
 
 Number = bool | int | float
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def shown_as(name: str) -> Callable[[_Class], _Class]:
+    """A decorator: what Python's own errors call a class of the oracle."""
+
+    def rename(cls: _Class) -> _Class:
+        cls.__name__ = name
+        return cls
+
+    return rename
 
 
 def signed(value: int) -> "Int64":
@@ -55,6 +68,7 @@ def _shift_count(count: int) -> None:
         raise error if count > 0 else in_python(error, ValueError("negative shift count"))
 
 
+@shown_as("int")
 class Int64(int):
     """A signed integer of 64 bits; every integer result wraps modulo 2**64.
 
@@ -89,6 +103,7 @@ class Int64(int):
         return signed(int.__abs__(self))
 
 
+@shown_as("int")
 class Uint64(int):
     """An unsigned integer of 64 bits; every integer result wraps modulo 2**64.
 
@@ -204,6 +219,8 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
+    if base is None or exponent is None:
+        return operator.pow(base, exponent)  # which raises
     if hasattr(base, "each") or hasattr(exponent, "each"):  # an array
         return base**exponent
     x, y = float(base), float(exponent)
@@ -281,7 +298,7 @@ def to_oracle(value: Any) -> Any:
     They widen as elements of the state do: `np.uint64` becomes `Uint64`, as does a Python integer
     from 2**63 on, all other integers become `Int64`, floats `float`.
 
-    >>> type(to_oracle(np.uint8(3))).__name__
+    >>> type(to_oracle(np.uint8(3))).__qualname__
     'Int64'
     """
     kind = value.__class__
@@ -326,6 +343,8 @@ def _absolute(value: Number) -> Number:
 
 
 def _round(number: Number, ndigits: int | None = None) -> Number:
+    if number is None:
+        return round(number, ndigits)  # which raises
     if ndigits is not None and isinstance(number, float):
         return round(number, int(ndigits))
     if isinstance(number, Int64 | Uint64) and (ndigits is None or ndigits >= 0):
@@ -340,12 +359,16 @@ def _power(base: Number, exp: Number, mod: int | None = None) -> Number:
     """`pow(x, y)` as the operator has it; with a modulus exact, as it never leaves 64 bits."""
     if mod is None:
         return power(base, exp)
+    if base is None or exp is None:
+        return pow(base, exp, mod)  # which raises
     exact = pow(int(base), int(exp), int(mod))
     is_unsigned = any(isinstance(one, Uint64) for one in (base, exp, mod))
     return int.__new__(Uint64 if is_unsigned else Int64, exact)
 
 
 def _divmod(dividend: Number, divisor: Number) -> tuple[Number, Number]:
+    if dividend is None or divisor is None:
+        divmod(dividend, divisor)  # which raises
     try:
         return dividend // divisor, dividend % divisor
     except ZeroDivisionError:
@@ -408,6 +431,7 @@ def _next(values: Iterator[Any], default: Any = _NOTHING) -> Any:
     return getattr(found, "plain", found)  # a null is only a zero to whoever computes with it
 
 
+@shown_as("range")
 class _Range:
     """`range` whose items are `Int64`, or `Uint64` when an argument is one."""
 

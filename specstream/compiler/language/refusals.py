@@ -16,7 +16,7 @@ from specstream.declarations.state import Field
 
 __all__ = [
     *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),
-    *("is_no_container", "no_letters", "no_method", "refuse"),
+    *("is_no_container", "no_letters", "no_method", "refuse", "without_literals"),
 ]
 
 TIMER_NAMES = ("key", "at", "timestamp", "sequence")
@@ -31,6 +31,12 @@ FROZEN = (
 def refuse(message: str) -> TypingError:
     """A typing error that :mod:`specstream.compiler.backend.diagnosis` translates for the user."""
     return TypingError(f"specstream: {message}")
+
+
+def without_literals() -> TypingError:
+    """What Numba is told at its second try, without the literals that are needed. On None it would
+    try a third time, without what may be None, and end in an error that is nobody's."""
+    return TypingError("a name is a literal here")
 
 
 def absent(what: str) -> TypingError:
@@ -92,6 +98,7 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
     if container is not None and kind != "view":
         what = container.replace("_", " ")
         what += " of the state" if kind.startswith("state_") else ""
+        what += " of a module" if kind.startswith("frozen_") else ""
         what = "field of timers" if kind == "state_timers" else what
         return f"a {what} has no method {name!r}", names_it_has(name, methods_of(container))
     if kind == "view" and name in names_where(lambda one: one.resizes):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import bisect
 import heapq
 import itertools
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BY_COUNT", "PREFIX", "SAME"]
+__all__ = ["BY_COUNT", "OF_MAPPINGS", "PREFIX", "SAME", "by_argument"]
 
 PREFIX = "specstream·"
 """Begins the names under which operators find what is here."""
@@ -229,19 +230,29 @@ def running_minima(values):
 
 
 def first_of(values, stop):
-    if stop < 0:
+    if stop is not None and stop < 0:
+        if stop == -1:
+            raise ValueError(
+                "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+            )
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[:stop]
 
 
 def part_of(values, start, stop):
-    if start < 0 or stop < 0:
+    if stop is not None and stop < 0:
+        if stop == -1:
+            raise ValueError(
+                "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+            )
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if start is not None and start < 0:
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[start:stop]
 
 
 def rest_of(values, start):
-    if start < 0:
+    if start is not None and start < 0:
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return list(values)[start:]
 
@@ -259,6 +270,20 @@ def counted(values):
 def count_into(counts, values):
     for value in values:
         counts[value] = counts.get(value, 0) + 1
+
+
+def counted_before(counts):
+    """``counted`` of a mapping: it has the counts."""
+    return dict(counts)
+
+
+def add_counts(counts, added):
+    """``count_into`` of a mapping."""
+    if len(counts) == 0:
+        counts.update(added)
+    else:
+        for value, count in added.items():
+            counts[value] = count + counts.get(value, 0)
 
 
 def last_of(values, most):
@@ -329,6 +354,32 @@ def rotate(items, by):
     if len(items) > 0:
         by %= len(items)
         items[:] = items[len(items) - by :] + items[: len(items) - by]
+
+
+OF_MAPPINGS: dict[Any, Any] = {counted: counted_before, count_into: add_counts}
+"""What is called in place of a function where its last argument is a mapping."""
+
+
+def by_argument(
+    function: Any,
+    is_mapping: Callable[[Any], bool],
+    made: Callable[[Any], Any] = lambda function: function,
+) -> Any:
+    """A function with that choice, for Python.
+
+    Args:
+        is_mapping: what is asked of the last argument.
+        made: of each of the two, what is called.
+    """
+    of_mapping = OF_MAPPINGS.get(function)
+    if of_mapping is None:
+        return made(function)
+    plain, other = made(function), made(of_mapping)
+
+    def choose(*arguments: Any) -> Any:
+        return (other if is_mapping(arguments[-1]) else plain)(*arguments)
+
+    return choose
 
 
 SAME: dict[Any, Any] = {

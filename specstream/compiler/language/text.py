@@ -32,7 +32,7 @@ from numba.extending import (
 
 from specstream.columns.strings import StringTable, string_code
 from specstream.compiler.language.exact_template import ExactTemplate
-from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.own_code import is_own
 from specstream.errors import CompileError
 
@@ -86,6 +86,7 @@ def refusal(what: str) -> tuple[str, str]:
     return f"{what} of a string: {found[1]}", found[2]
 
 
+@shown_as("str")
 class Text:
     """A string in the oracle, and in a constant tuple on its way to Numba.
 

@@ -31,7 +31,7 @@ from specstream.compiler.backend.types import (
     Variant,
 )
 from specstream.compiler.language.error_classes import LEAVES
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.state_fields import whole_field
 from specstream.declarations.state import Field
 
@@ -114,7 +114,7 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
     """``state.field.name(*values)``."""
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     asked = name.literal_value
     found = boosted.operation(asked) if isinstance(boosted, BoostedType) else None
     if found is None:

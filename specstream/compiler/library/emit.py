@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.errors import TypingError
 from numba.extending import (
     intrinsic,
 )
@@ -19,7 +18,7 @@ from specstream.compiler.backend.none_types import may_be_none, missing, present
 from specstream.compiler.backend.types import (
     EmitType,
 )
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.text import TextType
 from specstream.declarations.element_types import Number
 from specstream.declarations.forms import head_of
@@ -121,8 +120,7 @@ def _checked(emit: Any, names: Any, values: Any) -> tuple[Any, list[str], Any]:
     if not isinstance(emit, EmitType):
         raise refuse(f"{emit} is called like emit, but is not")
     if not isinstance(names, types.StringLiteral):
-        # Numba's second try, without literals. On None it would try without optionals as well.
-        raise TypingError("the columns of a row are named by a literal")
+        raise without_literals()
     columns = dict(emit.schema)
     written = names.literal_value.split(",") if names.literal_value else []
     order, forms = _taken(emit.schema, written)

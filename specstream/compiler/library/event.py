@@ -23,7 +23,7 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.types import (
     EventType,
 )
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library.event_lists import list_type, write_list
@@ -158,7 +158,7 @@ def event_is_null(typing_context: Any, event: Any, name: Any) -> Any:
     if not isinstance(event, EventType):
         raise refuse(f"is_null is a method of the event, not of {event}")
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return null_bit(context, builder, event, args[0], name.literal_value)

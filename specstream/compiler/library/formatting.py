@@ -11,7 +11,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from specstream.compiler.backend.none_types import present
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.text import TEXT
 
 __all__ = ["formatted"]
@@ -30,7 +30,7 @@ def formatted(typing_context: Any, value: Any, spec: Any) -> Any:
     """A value that is formatted for an exception, whose text is made elsewhere: what is left here
     is that the format is one for such values. The first letter tells of a conversion to text."""
     if not isinstance(spec, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     of, given = spec.literal_value[0], spec.literal_value[1:]
     # A null that a name keeps is formatted as the 0 that it reads.
     shown = types.unliteral(present(value))

@@ -48,7 +48,7 @@ from specstream.compiler.library.local_lists import (
     same_elements,
     takes,
 )
-from specstream.compiler.library.local_methods import adding, length, truth, written_by
+from specstream.compiler.library.local_methods import adding, length, not_found, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
 
 __all__ = [
@@ -111,7 +111,7 @@ def _pop(of: ListType, *index: types.Type) -> Meaning:
     return _meaning(element, (of, *map(index_type, index)), write)
 
 
-@_method("remove")
+@_method("remove", absent=not_found)
 def _remove(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         at = _found(head, args[1], I64(0), head.count())
@@ -127,7 +127,7 @@ def _found(head: List, value: Value, first: Value, last: Value) -> Value:
     return head.call("ss_list_find", I64, head.pointer, head.kinds, packed, first, last)
 
 
-@_method("index")
+@_method("index", absent=not_found)
 def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         within = [I64(0), head.count()]
@@ -140,7 +140,7 @@ def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
     return _meaning(types.int64, (of, takes(of, value), *map(index_type, bounds)), write)
 
 
-@_method("count")
+@_method("count", absent=lambda context, builder: I64(0))
 def _count(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         packed = head.packed(args[1])

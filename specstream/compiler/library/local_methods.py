@@ -10,8 +10,8 @@ from typing import Any
 
 from numba.core import types
 
-from specstream.compiler.backend.core_function import Core, Meaning
-from specstream.compiler.backend.instructions import Value
+from specstream.compiler.backend.core_function import Core, Meaning, looking_for
+from specstream.compiler.backend.instructions import BIT, I64, Instructions, Value
 from specstream.compiler.language.methods import METHODS, Method
 from specstream.compiler.language.refusals import container_of, no_method, refuse
 
@@ -20,6 +20,7 @@ __all__ = [
     "adding",
     "length",
     "method",
+    "not_found",
     "record_of",
     "truth",
     "unknown_method",
@@ -74,7 +75,13 @@ def written_by(head: Any) -> Callable[..., Meaning]:
     return meaning
 
 
-def adding(kind: Any, name: str, form: str = "", added: int = 0) -> Any:
+def adding(
+    kind: Any,
+    name: str,
+    form: str = "",
+    added: int = 0,
+    absent: Callable[[Any, Any], Value] | None = None,
+) -> Any:
     """A decorator that adds what a method is of a kind; called with its type and those of the
     arguments, of which there are as many as the method's record says.
 
@@ -83,6 +90,7 @@ def adding(kind: Any, name: str, form: str = "", added: int = 0) -> Any:
         name: of the method.
         form: how it is called, where Python has no such method.
         added: arguments that the rewriting puts behind those of the user.
+        absent: of a method that looks for its first argument, what it does where that is None.
     """
 
     def add(rule: Callable[..., Meaning]) -> Any:
@@ -95,10 +103,16 @@ def adding(kind: Any, name: str, form: str = "", added: int = 0) -> Any:
                 raise refuse(f"{name} takes {record.counts} value(s) here: {way_out}")
             return rule(*args)
 
-        method(name).rule(checked)
+        method(name).rule(checked if absent is None else looking_for(1, absent)(checked))
         return rule
 
     return add
+
+
+def not_found(context: Any, builder: Any) -> Value:
+    """What is raised where a list is asked for the place of what it does not hold."""
+    Instructions(context, builder).fault_if(BIT(1), ValueError)
+    return I64(0)
 
 
 def record_of(of: types.Type, name: str) -> Method:

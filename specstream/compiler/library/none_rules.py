@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
 from numba.extending import intrinsic, lower_builtin
 
 from specstream.compiler.backend.core_function import Meaning, resolved_call
 from specstream.compiler.backend.instructions import BIT, Value
+from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import (
     NullableType,
     bit_where,
@@ -29,10 +30,12 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.backend.types import EventType, ViewType
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound
 from specstream.compiler.library.event import null_bit
+from specstream.compiler.library.math_exact import MATH
+from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
 
 __all__ = ["attribute_is_none", "column", "some", "tested"]
@@ -106,6 +109,52 @@ def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | 
 
 
 slice_bound.rule(_bound_or_end)
+
+
+def _as_left_out(function: Native, count: int) -> None:
+    """``pow(x, y, None)``: a last argument of so many that is None is as if it were not there."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        *before, last = args
+        if len(args) != count or not (isinstance(last, types.Optional) or last == types.none):
+            return None
+        known = typing_context.resolve_value_type(function)
+
+        def result(given: Sequence[types.Type]) -> types.Type:
+            return typing_context.resolve_function_type(known, tuple(given), {}).return_type
+
+        without, there = result(before), [*before, present(last)]
+        if last != types.none and result(there) != without:
+            name = function.name.strip("_")
+            raise refuse(
+                f"the last argument of {name} may be None, where it gives another type: write the "
+                f"branches out, {name}({', '.join('xyz'[: count - 1])}) where it is None"
+            )
+
+        def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
+            def call(wanted: Sequence[types.Type], values: Sequence[Value]) -> Value:
+                return resolved_call(context, builder, function, wanted, values)[1]
+
+            if last == types.none:
+                return call(before, given[:-1])
+            place = cgutils.alloca_once(builder, context.get_value_type(without))
+            absent = missing(context, builder, last, given[-1])
+            with builder.if_else(absent) as (is_none, is_there):
+                with is_none:
+                    builder.store(call(before, given[:-1]), place)
+                with is_there:
+                    value = value_or_zero(context, builder, last, given[-1])
+                    builder.store(call(there, [*given[:-1], value]), place)
+            return builder.load(place)
+
+        return without, args, code
+
+    function.rule(rule)
+
+
+_as_left_out(BUILTINS["pow"], 3)
+_as_left_out(BUILTINS["round"], 2)
+_as_left_out(MATH["perm"], 2)
 eq.rule(_equality(eq))
 ne.rule(_equality(ne))
 
@@ -204,6 +253,31 @@ def tested(typing_context: Any, value: Any) -> Any:
     return of(value), code
 
 
+@infer
+class _ItemOfTuple(AbstractTemplate):
+    """``pair[0]`` of what may be None: TypeError where it is, as Python has it."""
+
+    key = "static_getitem"
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        of, index = args
+        inner = present(of)
+        if not isinstance(of, types.Optional) or not isinstance(inner, types.BaseTuple):
+            return None
+        found = self.context.resolve_static_getitem(inner, index)
+        return None if found is None else signature(found.return_type, of, *found.args[1:])
+
+
+@lower_builtin("static_getitem", types.Optional, types.Any)
+def _item_of_tuple(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    of, index = sig.args
+    inner = present(of)
+    value = unwrapped(context, builder, of, args[0], inner)
+    plain = signature(sig.return_type, inner, index)
+    code = context.get_function("static_getitem", plain)
+    return code(builder, (value, args[1]))
+
+
 # ---- nullable columns ----
 
 
@@ -211,7 +285,7 @@ def tested(typing_context: Any, value: Any) -> Any:
 def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
     """``event.name`` with whether it was null, where it is kept in a name."""
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     is_column = isinstance(event, EventType) and name.literal_value in event.schema.nullable
     if not is_column:
         return value(event, value, name), lambda context, builder, sig, args: args[1]
@@ -230,7 +304,7 @@ def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
 def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) -> Any:
     """``owner.name is None``: of a nullable column whether it is null; else known by the type."""
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     is_column = isinstance(owner, EventType) and name.literal_value in owner.schema.nullable
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

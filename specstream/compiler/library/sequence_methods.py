@@ -14,7 +14,13 @@ from typing import Any, Literal
 
 from numba.core import types
 
-from specstream.compiler.backend.core_function import Meaning, Rule, called, of_values
+from specstream.compiler.backend.core_function import (
+    Meaning,
+    Rule,
+    called,
+    looking_for,
+    of_values,
+)
 from specstream.compiler.backend.instructions import I64, Value, raise_error
 from specstream.compiler.backend.pipeline import compiled
 from specstream.compiler.backend.polling import poll_for
@@ -23,7 +29,7 @@ from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import list_append, list_new
-from specstream.compiler.library.local_methods import method, record_of, written_by
+from specstream.compiler.library.local_methods import method, not_found, record_of, written_by
 from specstream.compiler.library.sequence_elements import (
     Elements,
     clipped,
@@ -59,11 +65,15 @@ _ANY = (*_BOTH, QueueField)
 
 
 def sequence_method(
-    name: str, kinds: tuple[type[SequenceType], ...], added: int = 0
+    name: str,
+    kinds: tuple[type[SequenceType], ...],
+    added: int = 0,
+    absent: Callable[[Any, Any], Value] | None = None,
 ) -> Callable[[Rule], Rule]:
     """A decorator that adds what a method is of some kinds; called with the types of all
     arguments, of which there are as many as the method's record says, and ``added`` ones that the
-    rewriting puts behind them."""
+    rewriting puts behind them. ``absent``: of a method that looks for its first argument, what it
+    does where that is None."""
 
     def add_rule(rule: Rule) -> Rule:
         @method(name).rule
@@ -78,7 +88,8 @@ def sequence_method(
                     f"it takes {record.counts}, as Python's"
                 )
             refuse_none(of, *args[1:])
-            return of_values(rule)(context, args)
+            asked = of_values(rule)
+            return (asked if absent is None else looking_for(1, absent)(asked))(context, args)
 
         return rule
 
@@ -215,7 +226,7 @@ def _removed(values, value):
     raise_error(ValueError)
 
 
-sequence_method("remove", _BOTH)(plain_python(_removed, "as given"))
+sequence_method("remove", _BOTH, absent=not_found)(plain_python(_removed, "as given"))
 
 
 @sequence_method("clear", _ANY)
@@ -271,12 +282,15 @@ _INDEX = (
 )
 
 
-@sequence_method("index", _BOTH)
+@sequence_method("index", _BOTH, absent=not_found)
 def _index(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return _INDEX[len(args) - 2](context, args)
 
 
-sequence_method("count", _BOTH)(plain_python(_counted, "as given"))
+sequence_method("count", _BOTH, absent=lambda context, builder: I64(0))(
+    plain_python(_counted, "as given")
+)
+
 # ---- order ----
 
 

@@ -33,7 +33,7 @@ from specstream.compiler.backend.types import (
     StateType,
     ViewType,
 )
-from specstream.compiler.language.refusals import is_boosted, refuse
+from specstream.compiler.language.refusals import is_boosted, refuse, without_literals
 from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library.locking import LocksType
 from specstream.compiler.library.views import make_view
@@ -155,7 +155,7 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
             "value in a local name, or emit it"
         )
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     field = field_of(state, name.literal_value)
     if field.space == "locks":
         raise refuse(f"field {field.name!r} holds locks: write with state.{field.name}[i]")

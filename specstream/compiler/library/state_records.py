@@ -53,7 +53,7 @@ from specstream.compiler.backend.types import (
     RunType,
     StateType,
 )
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.item_assignment import SET_ITEM
@@ -295,7 +295,7 @@ def _new(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """(run, class, names of the fields as they are given, their values)."""
     run, cls, names, *values = args
     if not isinstance(names, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     assert isinstance(run, RunType)
     assert isinstance(cls, _RecordClassType)
     of = RecordType(cls.shape, run.variant)
@@ -558,7 +558,7 @@ def _place_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """Of the state, or of something else that has an attribute of that name."""
     of, name = args
     if not isinstance(name, types.StringLiteral):
-        return None  # Numba's second try, without literals
+        raise without_literals()
     if not isinstance(of, StateType):
         return context_attribute(context, of, name)
     field = field_of(of, name.literal_value)

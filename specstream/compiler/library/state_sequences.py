@@ -22,12 +22,13 @@ from numba.extending import lower_builtin, lower_getattr
 
 from specstream.compiler.backend.core_function import Core, Meaning, of_values, resolved_call
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.local_types import ListType
+from specstream.compiler.backend.local_types import ListType, Unknown
 from specstream.compiler.backend.types import PlaceType, RecordType
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.list_methods import delete_item, reversed_list
+from specstream.compiler.library.local_lists import takes
 from specstream.compiler.library.local_methods import written_by
 from specstream.compiler.library.sequence_elements import Elements
 from specstream.compiler.library.sequence_types import (
@@ -128,7 +129,9 @@ def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 
 def _replacing(value: types.Type, of: SequenceType, index: types.SliceType) -> Meaning:
-    """``x[a:b] = values``: what they are is made a list before."""
+    """``x[a:b] = values``: what they are is made a list before; an empty one is of the same."""
+    if isinstance(value, ListType) and isinstance(value.element, Unknown):
+        takes(value, of.element)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         head = Elements(context, builder, of, args[1])

@@ -50,6 +50,7 @@ from specstream.compiler.library import (
     locking,
     reductions,
 )
+from specstream.compiler.library.counting import by_argument
 from specstream.compiler.library.emit import KEPT, emit_row
 from specstream.compiler.library.frozen_types import enum_member, native
 from specstream.compiler.library.math_exact import DEFAULTS, MATH
@@ -522,6 +523,12 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
         function = self.bound(f"__ss_function_{callee.id}", self.compiled(value, callee), callee)
         given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
+        of_mapping = standard_library.OF_MAPPINGS.get(value)
+        if of_mapping is not None:
+            name = f"__ss_function_{callee.id}_of_mapping"
+            other = self.bound(name, self.compiled(of_mapping, callee), callee)
+            arguments = [self.run(), *map(self.visit, node.args)]
+            return self.core(by_argument, function, other, *arguments, at=node)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
         arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
         named = list(given.items())[len(node.args) :]

@@ -35,6 +35,7 @@ CONTAINERS = ("list", "dict", "set", "sorted", "reversed", "tuple")
 """Builtins that make one, or that are about them alone."""
 _TAKING_SETS = names_where(lambda one: one.takes_iterables, ("set",)) - {"update"}
 _TAKING_LISTS = names_where(lambda one: one.takes_iterables, ("list", "deque"))
+_WITHOUT_DDOF = names_where(lambda one: one.most == 0, ("array",)) & {"std", "var"}
 EMPTY = ("[]", "{}", "list()", "dict()", "set()")
 
 
@@ -179,6 +180,13 @@ class LocalContainers(NativeParts):
         owner = self.visit(callee.value)
         if callee.attr == "sort":
             return self.sort(owner, node)
+        if node.keywords and callee.attr in _WITHOUT_DDOF:
+            self.check.refuse(
+                node,
+                f"{callee.attr} of an array takes nothing in an operator",
+                f"write x.{callee.attr}(); x.var() * len(x) / (len(x) - 1) is the variance of "
+                "ddof=1",
+            )
         self.positional(node, callee.attr)
         arguments = [self.visit(self.as_made(argument)) for argument in node.args]
         if callee.attr in _TAKING_SETS:

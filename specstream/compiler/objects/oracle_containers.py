@@ -14,6 +14,7 @@ from __future__ import annotations
 import collections
 import heapq
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, NoReturn
 
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language import standard_library
-from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.text import Text, refuse
 from specstream.compiler.objects.oracle_elements import LOAD, store_of
 from specstream.compiler.objects.oracle_local import Dict, List, Set
@@ -207,6 +208,7 @@ def _full(name: str, of: Container) -> NoReturn:
 # ---- keyed ----
 
 
+@shown_as("dict")
 class StateDict(Dict):
     """A dict of the state; of a set, each value is None."""
 
@@ -399,6 +401,7 @@ class Expiry:
             yield heapq.heappop(self._due)[2]
 
 
+@shown_as("set")
 class StateSet(Set):
     """A set of the state."""
 
@@ -422,6 +425,7 @@ class StateSet(Set):
 # ---- sequences ----
 
 
+@shown_as("list")
 class StateList(List):
     """A list of the state: every change of it replaces a few neighbours by others."""
 
@@ -459,6 +463,8 @@ class StateList(List):
         list.__setitem__(self, slice(start, stop), values)
 
     def _place(self, index: Any, problem: str) -> int:
+        if index is None:
+            self._empty[index]  # which raises
         if not -len(self) <= index < len(self):
             raise IndexError(problem)
         return int(index) % len(self)
@@ -502,10 +508,11 @@ class StateList(List):
         return self
 
     def insert(self, at: Any, value: Any) -> None:
-        start, _, _ = slice(at, None).indices(len(self))
+        start, _, _ = slice(operator.index(at), None).indices(len(self))
         self._splice(start, start, [self._convert(value)])
 
     def pop(self, at: Any = -1) -> Any:
+        at = operator.index(at)
         if not self:
             raise IndexError("pop from empty list")
         place = self._place(at, "pop index out of range")
@@ -520,6 +527,7 @@ class StateList(List):
         self._splice(0, len(self), list(reversed(self)))
 
 
+@shown_as("collections.deque")
 class StateDeque(StateList):
     """A deque of the state."""
 
@@ -533,6 +541,10 @@ class StateDeque(StateList):
     @property
     def maxlen(self) -> Int64 | None:
         return None if self._of.maxlen is None else Int64(self._of.maxlen)
+
+    def __repr__(self) -> str:
+        most = self._of.maxlen
+        return repr(collections.deque(self, None if most is None else int(most)))
 
     def __iter__(self) -> Iterator[Any]:
         changes = self.changes
@@ -584,6 +596,7 @@ class StateDeque(StateList):
             self.appendleft(one)
 
     def insert(self, at: Any, value: Any) -> None:
+        at = operator.index(at)
         if self._of.maxlen is not None and len(self) >= self._of.maxlen:
             raise IndexError("deque already at its maximum size")
         super().insert(at, value)
@@ -614,10 +627,11 @@ class StateDeque(StateList):
         )
 
     def rotate(self, by: Any = 1) -> None:
+        by = operator.index(by)
         if len(self) < 2:
             return
         self.changes += 1
-        cut = -int(by) % len(self)
+        cut = -by % len(self)
         values = list.copy(self)
         self._splice(0, len(self), values[cut:] + values[:cut])
 

@@ -19,6 +19,7 @@ from specstream.compiler.language.frozen import (
     to_constants,
 )
 from specstream.compiler.language.methods import names_where
+from specstream.compiler.language.numbers import shown_as
 from specstream.compiler.language.text import refuse
 from specstream.compiler.objects.oracle_elements import elements_of
 from specstream.compiler.objects.oracle_local import Dict, List, Set
@@ -37,18 +38,22 @@ def _refusing(what: str) -> Callable[..., Any]:
     return method
 
 
+@shown_as("list")
 class _List(List):
     __slots__ = ()
 
 
+@shown_as("dict")
 class _Dict(Dict):
     __slots__ = ()
 
 
+@shown_as("set")
 class _Set(Set):
     __slots__ = ()
 
 
+@shown_as("numpy.ndarray")
 class _Array(View):
     __slots__ = ()
 

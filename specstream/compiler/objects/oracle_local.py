@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any, ClassVar
 
 from specstream.compiler.language import numbers
-from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.objects.oracle_view import ByValue, View, by_value
 
-__all__ = ["BUILTINS", "Dict", "List", "Set"]
+__all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping"]
 
 _ABSENT = object()
 
@@ -51,6 +51,7 @@ def as_python_does(function: Callable[[Any], Any], value: Any) -> Exception:
     raise AssertionError("it raises")
 
 
+@shown_as("list")
 class List(list[Any]):
     """A list."""
 
@@ -78,12 +79,12 @@ class List(list[Any]):
         return List(list.__add__(self, other)) if isinstance(other, list) else NotImplemented
 
     def __mul__(self, times: Any) -> Any:
-        return List(list.__mul__(self, times))
+        return List(list.__mul__(self, times) if isinstance(times, int) else [] * times)
 
     __rmul__ = __mul__
 
     def __imul__(self, times: Any) -> Any:
-        self[:] = list.__mul__(self, times)
+        self[:] = self * times
         return self
 
     def copy(self) -> List:
@@ -94,6 +95,8 @@ class List(list[Any]):
         list.extend(self, list(values))
 
     def index(self, value: Any, start: Any = 0, stop: Any = numbers.INT64_MAX) -> Int64:
+        if start is None or stop is None:
+            self._empty.index(value, start, stop)  # which raises
         for at in range(*slice(start, stop).indices(len(self))):
             if equal(self[at], value):
                 return Int64(at)
@@ -142,6 +145,7 @@ class List(list[Any]):
         return self._compared(other, operator.ge)
 
 
+@shown_as("dict")
 class Dict:
     """A dict."""
 
@@ -242,6 +246,11 @@ class Dict:
         return Dict(self)
 
 
+def is_mapping(value: Any) -> bool:
+    """Whether a value is a dict of whatever kind."""
+    return isinstance(value, Dict | Mapping)
+
+
 class _DictView:
     """What keys(), values() and items() give."""
 
@@ -283,6 +292,7 @@ def _as_set(given: Iterable[Any]) -> Set:
     return given if isinstance(given, Set) else Set(given)
 
 
+@shown_as("set")
 class Set:
     """A set, in the order in which its elements came."""
 

@@ -5,6 +5,7 @@ Where a function's result is that of Python or NumPy it is theirs; integers come
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -68,7 +69,9 @@ def _exact(name: str) -> Callable[..., int]:
     function = getattr(math, name)
 
     def exact(*values: int) -> int:
-        numbers = [int(value) for value in values]
+        if name == "perm" and len(values) == 2 and values[1] is None:
+            values = values[:1]
+        numbers = [int(operator.index(value)) for value in values]
         is_unsigned = any(isinstance(value, Uint64) for value in values)
         limit = UINT64_MAX if is_unsigned else INT64_MAX
         # More factors than these are beyond 64 bits, and Python would multiply all of them.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.text import Text
 
 __all__ = ["attribute_is_none", "is_none", "null_or_value"]
 
 
+@shown_as("int")
 class _NullInt(Int64):
     __slots__ = ()
     plain = Int64(0)
@@ -21,11 +22,13 @@ class _NullInt(Int64):
         return Int64(0)
 
 
+@shown_as("float")
 class _NullFloat(float):
     __slots__ = ()
     plain = 0.0
 
 
+@shown_as("str")
 class _NullText(Text):
     __slots__ = ()
     plain = Text(0)

@@ -35,6 +35,7 @@ def _plain(value: Any) -> Any:
     return python_string(value)
 
 
+@numbers.shown_as("numpy.ndarray")
 class View(Reductions):
     """An array field, or a row or slice of one, as operators see it under Python."""
 

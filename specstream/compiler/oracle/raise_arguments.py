@@ -57,7 +57,9 @@ def settled(value: Any) -> Any:
         case Set():
             return Set(map(settled, value))
         case StateDeque():
-            return collections.deque(map(settled, value))
+            return collections.deque(
+                map(settled, value), None if value.maxlen is None else int(value.maxlen)
+            )
         case List() | StateQueue():
             return list(map(settled, value))
         case View():

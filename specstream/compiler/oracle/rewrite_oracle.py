@@ -36,6 +36,7 @@ from specstream.compiler.frontend.nullable_flows import is_none_test, is_null_re
 from specstream.compiler.frontend.scopes import own_names
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
+from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.event_lists import ItemRead, oracle_item
 from specstream.compiler.objects import oracle_local, oracle_nulls, oracle_view
@@ -87,7 +88,11 @@ class OracleRewriter(Rewriter):
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
             is_update = update_name(value) is not None
-            return value if is_update else self.analysis.function(value)[1]
+            if is_update:
+                return value
+            return by_argument(
+                value, oracle_local.is_mapping, lambda one: self.analysis.function(one)[1]
+            )
         if isinstance(value, functools.partial):
             arguments = map(oracle_constant, value.args)
             named = {one: oracle_constant(argument) for one, argument in value.keywords.items()}

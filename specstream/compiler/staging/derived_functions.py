@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from specstream.columns.derived import UNREACHED
 from specstream.columns.own_values import own_value
 from specstream.compiler.facts.bindings import MISSING, as_now, look_up
 from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.staging.lifted_loops import NAMES
 
 __all__ = ["Made", "Unpack"]
@@ -44,6 +46,8 @@ class Made:
         value = look_up(self.source.original, name)
         if value is not MISSING and value is not getattr(builtins, name, MISSING):
             self.names[name] = as_now(value)
+            if isinstance(value, FunctionType):
+                self.names[name] = by_argument(value, _is_mapping)
 
     def function(
         self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
@@ -90,6 +94,10 @@ class Made:
         }
         exec(compile(module, self.source.filename, "exec"), namespace)
         return namespace[original], key
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _exact(value: Any) -> Any:
