@@ -19,6 +19,8 @@ __all__ = [
     *("no_letters", "no_method", "refuse", "without_literals"),
 ]
 
+# Methods of the event that are found as those of containers are.
+_DRAWS = ("normal", "integer", "choice")
 TIMER_NAMES = ("key", "at", "timestamp", "sequence")
 """What the timer that fires has."""
 
@@ -58,7 +60,9 @@ def is_boosted(field: Field) -> TypingError:
 def has_no_method(of: types.Type, name: str) -> bool:
     """Whether what a method is asked of has none of that name, whatever it takes."""
     kind = _kind(of)
-    if kind in ("state", "event", "emit", "timer", "record", "place"):
+    if kind in ("event", "timer"):
+        return name not in _DRAWS
+    if kind in ("state", "emit", "record", "place"):
         return True
     container = container_of(of)
     return container is not None and method_of(container, name) is None
