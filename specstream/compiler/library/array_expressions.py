@@ -187,7 +187,20 @@ def _elementwise(function: Native) -> Any:
 
         return made, taken, code
 
-    return rule if function in _NONE_APART else of_values(rule)
+    return _never_none(rule) if function in _NONE_APART else of_values(rule)
+
+
+def _never_none(rule: Any) -> Any:
+    """The rule where nothing is None; a nullable column has a value in any case."""
+    plain = of_values(rule)
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if any(isinstance(one, types.Optional) or one == types.none for one in args):
+            return None
+        found: Meaning | None = plain(typing_context, args)
+        return found
+
+    return asked
 
 
 def _in_place(function: Native, operation: Native) -> Any:
