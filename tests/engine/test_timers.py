@@ -557,6 +557,8 @@ def test_times_are_needed() -> None:
     with pytest.raises(ss.InputError, match=r"has timers.*order_by="):
         timed.run_sequential({"x": [1]})
     with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match="cast it to an integer"):
+        engine.process({"x": [1], "t": pa.array([0.5])}, order_by="t")
+    with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match="expected an integer, a t"):
         engine.process({"x": [1], "t": [0.5]}, order_by="t")
 
 
@@ -638,7 +640,7 @@ def test_a_mistake_is_told_in_the_words_of_timers(line: str, said: str, tmp_path
 
 
 def test_timers_need_times_that_are_integers() -> None:
-    events = {"x": [1], "t": [0.5]}
+    events = {"x": [1], "t": pa.array([0.5])}
     with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match="or has timers or entries"):
         engine.process(events, order_by="t")
 
