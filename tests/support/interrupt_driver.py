@@ -9,11 +9,13 @@ of errors included, are those of one run.
 
 from __future__ import annotations
 
+import _weakrefset
 import faulthandler
 import inspect
 import random
 import signal
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -79,6 +81,12 @@ class Signals:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+# Python ignores what a callback of a weak reference raises, and 3.11 then frees the profiling
+# function while it is in use: "TypeError: 'traceback' object is not callable", at whatever call
+# comes next.
+_OF_WEAK_REFERENCES = (_weakrefset.__file__, weakref.__file__)
+
+
 class NthStep:
     """Calls of one kind are interrupted, at the n-th of the steps where Python looks for signals.
 
@@ -92,9 +100,11 @@ class NthStep:
         self.left = 0
         self.wanted = False
 
-    def step(self, frame: object, event: str, argument: object) -> None:
+    def step(self, frame: Any, event: str, argument: object) -> None:
         # Where a function of Python begins, and where one of C has returned. Loops go round behind
         # calls, and C functions that look for signals themselves do so before they return.
+        if frame.f_code.co_filename in _OF_WEAK_REFERENCES:
+            return
         if self.wanted and self.left >= 0 and event in ("call", "c_return"):
             self.left -= 1
             if self.left < 0:
