@@ -188,6 +188,8 @@ class Poller:
 
     def _wait(self, seconds: float, at_least: float = 0.0) -> None:
         if at_least:
+            # While rows keep coming there is always news, so that waiting for it would be no pause.
+            # Each fetch holds up those that commit: a few at a time are fetched together.
             time.sleep(at_least)
         self._native.await_news(seconds)
 
