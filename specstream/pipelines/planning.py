@@ -23,6 +23,7 @@ from specstream.compiler.phases.plan import (
     Last,
     Plan,
     Planned,
+    column_among,
 )
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
@@ -232,10 +233,6 @@ class _Planning:
                     "columns of their own, and format them in the vertex before the sink",
                 )
 
-    def _column_of(self, source: str, name: str) -> str:
-        """The column of the pipeline's events that a column of a source is."""
-        return name if len(self.graph.sources) == 1 else column_of(source, name)
-
     def _events(self) -> Schema:
         phases = tuple(self.graph.sources) if self.graph.by_time else ()
         if len(self.graph.sources) == 1:
@@ -244,13 +241,17 @@ class _Planning:
         for name, source in self.graph.sources.items():
             # Of another source's event they are null.
             columns |= {
-                self._column_of(name, one): replace(column, nullable=True)
+                column_among(self.graph.sources, name, one): replace(column, nullable=True)
                 for one, column in source.columns
             }
         required = tuple(
             (
                 name,
-                tuple(self._column_of(name, one) for one, of in source.columns if not of.nullable),
+                tuple(
+                    column_among(self.graph.sources, name, one)
+                    for one, of in source.columns
+                    if not of.nullable
+                ),
             )
             for name, source in self.graph.sources.items()
         )
@@ -262,7 +263,7 @@ class _Planning:
 
         def called(one: str | int) -> str | int:
             is_column = isinstance(one, str) and one != "timestamp"
-            return self._column_of(source, str(one)) if is_column else one
+            return column_among(self.graph.sources, source, str(one)) if is_column else one
 
         return replace(derived, inputs=tuple(map(called, derived.inputs)))
 
@@ -273,7 +274,7 @@ class _Planning:
         forms: list[Form] = []
         for sink in sinks:
             names = {
-                one: one if is_only else column_of(sink.name, one) for one in sink.columns.names
+                one: column_among(self.graph.sinks, sink.name, one) for one in sink.columns.names
             }
             for name, column in sink.columns:
                 columns[names[name]] = column if is_only else replace(column, nullable=True)

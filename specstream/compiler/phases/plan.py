@@ -9,6 +9,7 @@ events are those of the source; with several they have the columns of all, calle
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,6 +31,7 @@ __all__ = [
     "Planned",
     "Sink",
     "Source",
+    "column_among",
 ]
 
 SOURCE = "stream"
@@ -41,6 +43,12 @@ MOST_INLINED = 4
 """In so many places the code of an operator becomes part of the function that runs a phase."""
 
 TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def column_among(several: Collection[str], of: str, name: str) -> str:
+    """What a pipeline calls a column of one of its sources, or sinks: as that does, if it is the
+    only one."""
+    return name if len(several) == 1 else column_of(of, name)
 
 
 @dataclass(frozen=True)
@@ -230,12 +238,11 @@ class Plan:
 
     def column_of_event(self, source: str, name: str) -> str:
         """The column of the pipeline's events that a column of a source is."""
-        return name if len(self.sources) == 1 else column_of(source, name)
+        return column_among(self.sources, source, name)
 
     def first_column(self, sink: Sink) -> int:
         """Which of the pipeline's columns of rows the first one of a sink is."""
-        first = sink.columns.names[0]
-        return self._columns[first if len(self.sinks) == 1 else column_of(sink.name, first)]
+        return self._columns[column_among(self.sinks, sink.name, sink.columns.names[0])]
 
     @cached_property
     def _columns(self) -> dict[str, int]:
