@@ -258,7 +258,7 @@ def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
         raise translate(error, program) from (None if is_clear else error)
     library = compiled.library
     symbol = compiled.fndesc.llvm_func_name
-    address = library.get_pointer_to_function(symbol)
+    address = library.address(symbol)
     cache.store(key, cache.Stored(symbol, library.serialize_using_object_code()))
     return Entry(address, library)
 

@@ -19,6 +19,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering
 
 from specstream.compiler.backend.landing import TELLS, Landing, OperatorContext, end_landing
+from specstream.compiler.backend.linking import LinkedCode, callable_result
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.try_regions import FAILURE
 from specstream.compiler.backend.types import PROFILED, RunType
@@ -89,9 +90,19 @@ def _guarded(block: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class OperatorLowering(BaseNativeLowering):
-    """Numba's lowering pass, with the class above."""
+    """Numba's lowering pass, with the class above, and machine code for entries only."""
 
     _name = "specstream_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        code = LinkedCode(state.targetctx.codegen(), state.func_id.func_qualname)
+        code.enable_object_caching()
+        state.library = code
+        state.flags.no_compile = True
+        super().run_pass(state)
+        state.reload_init.extend(code._reload_init)
+        state["cr"] = callable_result(state["cr"], code, state.targetctx)
+        return True
 
     @property
     def lowering_class(self) -> Any:
