@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import ast
+import types
 
 import numpy as np
 import pyarrow as pa
@@ -112,3 +113,50 @@ def test_a_percent_format_is_the_same_as_a_formatted_string(
 def test_what_is_written_in_other_ways_is_left_alone(text: str) -> None:
     node = ast.parse(text, mode="eval").body
     assert as_joined(node, lambda callee: False, lambda part: False) is None
+
+
+def _with_stars(state, event, emit):
+    state.n += event.x
+    pair = (event.x, state.n)
+    emit(*pair, f"{state.n} after a star", event.k)
+    emit(*pair, k=event.k, text=str(state.n))
+    emit(*(event.x, *(state.n, "in %d" % state.n)), event.k)
+    emit(*divmod(state.n, 3), "of " + str(state.n), event.k)
+    emit(*[x + state.n for x in range(event.x % 2 + 2)], f"{state.n} of a list", event.k)
+    line = f"{state.n}: {event.k}"
+    emit(*(event.x, state.n, line), event.k)
+    emit(*pair, line, *(event.k,))
+    try:
+        emit(*pair, str(state.seen[event.k]), event.k)
+    except KeyError as error:
+        emit(*pair, str(error), event.k)
+    state.seen[event.k] = state.n
+
+
+def test_texts_behind_a_star_are_emitted_into_their_columns() -> None:
+    class Stars(ss.State):
+        n = ss.scalar(int)
+        seen = ss.dict(str, int)
+
+    emits = {"x": int, "n": int, "text": str, "k": str}
+    stars = ss.operator(state=Stars, event={"x": int, "k": str}, emits=emits)(_with_stars)
+    table = pa.table({"x": [4, 2, 6, -2], "k": ["a", "b", "a", "Öl"]})
+    state, rows = types.SimpleNamespace(n=0, seen={}), []
+
+    def emit(*values: object, **named: object) -> None:
+        rows.append({**dict(zip(emits, values, strict=False)), **named})
+
+    for row in table.to_pylist():
+        _with_stars(state, types.SimpleNamespace(**row), emit)
+    with ss.Engine(stars, threads=2) as engine:
+        assert engine.process(table).to_pylist() == rows
+    assert stars.run_sequential(table).output.to_pylist() == rows
+
+
+def test_a_text_between_stars_of_unknown_lengths_is_refused() -> None:
+    def unknown(state, event, emit):
+        xs = [event.x, state.n][: event.x]
+        emit(*xs, f"{state.n}", *xs)
+
+    with pytest.raises(ss.CompileError, match=r"text of the state between two stars.*x\[0\]"):
+        ss.operator(state=S, event={"x": int}, emits={"s": str, "t": str, "u": str})(unknown)

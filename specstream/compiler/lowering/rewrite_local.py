@@ -12,6 +12,7 @@ import functools
 import itertools
 from typing import Any
 
+from specstream.compiler.facts.lengths import Lengths
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.library import (
@@ -25,7 +26,6 @@ from specstream.compiler.library import (
     unpacking,
 )
 from specstream.compiler.library.local_methods import FUNCTIONS
-from specstream.compiler.lowering.lengths import Lengths
 from specstream.compiler.lowering.rewrite_parts import NativeParts
 from specstream.compiler.oracle.rewrite import targets_in
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.bindings import declared_type
 from specstream.compiler.facts.event_alone import EVENT, STATE
 from specstream.compiler.facts.found import Found
+from specstream.compiler.facts.lengths import Lengths, positions
 from specstream.compiler.facts.list_use import is_list
 from specstream.compiler.facts.own_values import as_number
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
@@ -467,24 +469,41 @@ class LiftedFunction(OwnTexts):
     def emitted(self, node: ast.Call) -> ast.expr:
         """A call of emit: formatted strings are given as their parts."""
         columns = dict(self.lifting.analysis.emits)
-        given = [*zip(columns, node.args, strict=False)]
-        given += [(one.arg or "", one.value) for one in node.keywords]
-        for name, value in given:
-            if name in columns:
-                kind = Type(columns[name].kind)
-                self.expect(value, of.optional(kind) if columns[name].nullable else kind)
+        names = list(columns)
         made = copy.copy(node)
-        made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
+        made.args, made.keywords = (
+            list(_without_tuples(node.args)),
+            list(map(copy.copy, node.keywords)),
+        )
+        lengths = Lengths(self.source.tree, self.lifting.analysis.shapes)
         values = []
-        for name, value in given:
-            kept = self.kept_forms.get(value.id) if isinstance(value, ast.Name) else None
-            form = self.as_form(value) if kept is None else _at(copy.deepcopy(kept), value)
-            values.append(self.rewritten(value) if form is None else self.form(name, form))
-        extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
-        made.args = values[: len(node.args)] + extra
-        for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
-            keyword.value = value
+        for value, at in zip(made.args, positions(made, lengths, len(names)), strict=True):
+            if isinstance(value, ast.Starred) or (at is not None and at >= len(names)):
+                values.append(self.rewritten(value))  # too many are refused later
+            else:
+                values.append(self.emitted_value(None if at is None else names[at], value))
+        made.args = values
+        for keyword in made.keywords:
+            keyword.value = self.emitted_value(keyword.arg or "", keyword.value)
         return made
+
+    def emitted_value(self, name: str | None, value: ast.expr) -> ast.expr:
+        """What a call of emit gives a column; None: which one, only a run knows."""
+        column = dict(self.lifting.analysis.emits).get(name or "")
+        if column is not None:
+            kind = Type(column.kind)
+            self.expect(value, of.optional(kind) if column.nullable else kind)
+        kept = self.kept_forms.get(value.id) if isinstance(value, ast.Name) else None
+        form = self.as_form(value) if kept is None else _at(copy.deepcopy(kept), value)
+        if form is None:
+            return self.rewritten(value)
+        if name is None:
+            self.refuse(
+                value,
+                "text of the state between two stars, of which only a run knows how long they are",
+                "write the values of one of them out, like x[0], x[1]",
+            )
+        return self.form(name, form)
 
     def expect(self, node: ast.expr, wanted: Type) -> None:
         """What Python gives of no known type, where a column or field needs this one: another
@@ -538,7 +557,8 @@ class LiftedFunction(OwnTexts):
         emitted: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and self.is_emit(node.func):
-                emitted |= {id(one) for one in (*node.args, *(k.value for k in node.keywords))}
+                given = (*_without_tuples(node.args), *(one.value for one in node.keywords))
+                emitted |= set(map(id, given))
         read = {
             node.id
             for node in ast.walk(tree)
@@ -618,3 +638,12 @@ class LiftedFunction(OwnTexts):
 
 def _is_held(given: Type) -> bool:
     return is_list(given) or of.is_scalar(of.required(given))
+
+
+def _without_tuples(given: list[ast.expr]) -> Iterator[ast.expr]:
+    """The arguments of a call, with the parts of a tuple that stands behind a star."""
+    for one in given:
+        if isinstance(one, ast.Starred) and isinstance(one.value, ast.Tuple | ast.List):
+            yield from _without_tuples(one.value.elts)
+        else:
+            yield one

@@ -98,6 +98,10 @@ class Statements(Drawing):
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)}, {self.maybe()})",
             lambda: (
+                f"emit(*({self.int_(0)}, {self.float_(0)}), {self.bool_(0)}, "
+                f"*({self.maybe()},), {self.said()})"
+            ),
+            lambda: (
                 "emit("
                 + self.shuffled(
                     f"u={self.maybe()}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-__all__ = ["Lengths"]
+__all__ = ["Lengths", "positions"]
 
 _AS_LONG = ("list", "tuple", "sorted", "reversed", "enumerate")
 
@@ -84,6 +84,32 @@ class Lengths:
             count = given[0].value
             return max(count, 0) if isinstance(count, int) else None
         return None
+
+
+def positions(call: ast.Call, lengths: Lengths, takes: int) -> list[int | None]:
+    """Which parameter each positional argument of a call is, where stars stand before it.
+
+    One star whose length only a run knows has what the other arguments leave; where there are two,
+    the arguments between them are None.
+
+    Args:
+        call: of a function without defaults.
+        lengths: of what has the stars.
+        takes: how many parameters the function has.
+    """
+    counts = [lengths.of(a.value) if isinstance(a, ast.Starred) else 1 for a in call.args]
+    unknown = [at for at, count in enumerate(counts) if count is None]
+    left = takes - len(call.keywords) - sum(count or 0 for count in counts)
+    found: list[int | None] = []
+    at = 0
+    for place, count in enumerate(counts):
+        is_between = len(unknown) > 1 and unknown[0] < place <= unknown[-1]
+        found.append(None if is_between else at)
+        if count is not None:
+            at += count
+        elif place == unknown[-1]:
+            at += max(left, 0)
+    return found
 
 
 def _is_tuple_call(node: ast.expr) -> bool:
