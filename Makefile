@@ -9,7 +9,7 @@ C_SOURCES := $(shell find stm_native -path stm_native/tests -prune -o \
 # Java is looked for once per make, and only by the targets that start Spark.
 WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 # Each of these has one thread, and what each says stays together. The longest begins.
-LINTS := lint-types lint-style lint-rooms lint-layout
+LINTS := lint-types lint-style lint-layers lint-layout
 SIDE_BY_SIDE := --jobs=2 --output-sync=target
 # Tests start more than a hundred Pythons, of which each would compile all files once more.
 unexport PYTHONDONTWRITEBYTECODE
@@ -87,7 +87,7 @@ lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 ## of `make lint`: the layer contracts
-lint-rooms:
+lint-layers:
 	$(BIN)/lint-imports
 ## of `make lint`: the layout of the C sources
 lint-layout:

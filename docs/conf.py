@@ -22,7 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["draw_rooms.py", "_build"]
+exclude_patterns = ["draw_packages.py", "_build"]
 
 # Links as on a page of the repository: #the-heading.
 myst_heading_anchors = 4

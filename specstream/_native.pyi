@@ -1199,7 +1199,7 @@ class Lib:
     SS_MOST_LINKED: int
     SS_STORED_RANGE: int
     SS_OPERANDS: int
-    SS_TOLD: int
+    SS_ERROR_WORDS: int
     SS_PLAIN: int
     SS_TRANSACTIONAL: int
     SS_LOG_FREE: int

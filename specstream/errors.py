@@ -54,7 +54,7 @@ class CompileError(SpecstreamError):
         filename: str,
         line: int,
         problem: str,
-        way_out: str,
+        hint: str,
         vertex: str | None = None,
         pipeline: str | None = None,
     ) -> None:
@@ -63,7 +63,7 @@ class CompileError(SpecstreamError):
         self.line = line
         self.vertex = vertex
         self.pipeline = pipeline
-        self._told = f"{problem}; {way_out}"
+        self._told = f"{problem}; {hint}"
         stands = "" if vertex is None else f" in vertex {vertex!r} of pipeline {pipeline!r}"
         super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
         if vertex is None:
@@ -74,11 +74,11 @@ class CompileError(SpecstreamError):
             )
 
     def in_vertex(
-        self, operator: str, vertex: str, pipeline: str, way_out: str | None = None
+        self, operator: str, vertex: str, pipeline: str, hint: str | None = None
     ) -> CompileError:
         """The same of an operator in its place, where there may be another way out."""
         problem, _, of_operator = self._told.partition("; ")
-        told = of_operator if way_out is None else way_out
+        told = of_operator if hint is None else hint
         return CompileError(operator, self.filename, self.line, problem, told, vertex, pipeline)
 
 
@@ -206,11 +206,11 @@ class LockError(SpecstreamError):
 
     specstream_partial: Partial
 
-    def __init__(self, operator: str, locks: Sequence[str], what: str, way_out: str) -> None:
+    def __init__(self, operator: str, locks: Sequence[str], what: str, hint: str) -> None:
         self.operator = operator
         self.locks = tuple(locks)
         super().__init__(
-            f"operator {operator!r}: {what}: {way_out}. A locked execution keeps no undo log, so "
+            f"operator {operator!r}: {what}: {hint}. A locked execution keeps no undo log, so "
             "the state may hold half of the event: make a new engine"
         )
 

@@ -202,11 +202,11 @@ def not_ours(found: os.stat_result) -> str | None:
     return None
 
 
-def _refuse_directory(path: Path, problem: str, way_out: str) -> None:
+def _refuse_directory(path: Path, problem: str, hint: str) -> None:
     _warn(
         f"the directory of the compile cache, {path}, {problem}: it holds code that is run, and is "
         f"not used, so that each process compiles its operators. Expected a directory of the "
-        f"process's own user that nobody else can write to: {way_out}, or name another directory "
+        f"process's own user that nobody else can write to: {hint}, or name another directory "
         "in SPECSTREAM_CACHE_DIR (empty: no cache)"
     )
 

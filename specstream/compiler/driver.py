@@ -35,11 +35,11 @@ from specstream.compiler.facts.array_use import computes_arrays
 from specstream.compiler.facts.bindings import look_up
 from specstream.compiler.facts.call_versions import tell_calls_apart
 from specstream.compiler.facts.check import Check
-from specstream.compiler.facts.joining import Joining
-from specstream.compiler.facts.joining_calls import Known
-from specstream.compiler.facts.joining_texts import check_either
 from specstream.compiler.facts.kept_codes import keeps_codes
+from specstream.compiler.facts.literal_promotion import LiteralPromotion
 from specstream.compiler.facts.looking_ahead import look_ups
+from specstream.compiler.facts.promotion_calls import Known
+from specstream.compiler.facts.promotion_texts import check_either
 from specstream.compiler.facts.text_use import Unentered, unentered
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.desugar import respell
@@ -53,7 +53,7 @@ from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.language.frozen import Frozen, digest_of
 from specstream.compiler.lowering.rewrite_native import NativeRewriter
 from specstream.compiler.oracle.rewrite_oracle import OracleRewriter
-from specstream.compiler.staging.lifting import Lifting
+from specstream.compiler.staging.staging import Staging
 from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 from specstream.declarations.plain_values import plain
@@ -76,13 +76,13 @@ class Place:
     Attributes:
         first_site: of its first line; 0 stands for no line.
         derived: values of the event that those before it have derived.
-        lifts: whether Python sees its events before it runs, so that what depends on the event
+        stages: whether Python sees its events before it runs, so that what depends on the event
             alone can be computed then.
     """
 
     first_site: int = 1
     derived: tuple[Derived, ...] = ()
-    lifts: bool = True
+    stages: bool = True
 
 
 ALONE = Place()
@@ -126,8 +126,8 @@ def analyse(
 
         def of_timer() -> _Analysis:
             made = _Analysis(operator, TIMER, emits, layout)
-            made.lifting.forms += program.forms
-            made.lifts, made.is_on_timer = False, True
+            made.staging.forms += program.forms
+            made.stages, made.is_on_timer = False, True
             made.keeps_codes = analysis.keeps_codes
             return made
 
@@ -297,10 +297,10 @@ class _Analysis(Analysis):
         self.of_operator: types.FunctionType | None = None
         self.next_site = place.first_site
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
-        self.lifting = Lifting(self, self.parse, layout)
-        self.lifting.derived += place.derived
+        self.staging = Staging(self, self.parse, layout)
+        self.staging.derived += place.derived
         self.look_ups: tuple[LookUp, ...] = ()
-        self.lifts = place.lifts
+        self.stages = place.stages
         self.events: Events | None = None
 
     def program(self, function: types.FunctionType) -> Program:
@@ -317,8 +317,8 @@ class _Analysis(Analysis):
         self.tells = self.catches and any(map(tells_text, reached))
         if any(column.kind == "str" for _, column in self.emits):
             self.keeps_codes |= keeps_codes(reached, self.layout, self.event)
-        if self.lifts:
-            self.lifting.begin(function, event)
+        if self.stages:
+            self.staging.begin(function, event)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         self.fingerprint.append(self.errors.described())
@@ -336,9 +336,9 @@ class _Analysis(Analysis):
             catches=self.catches,
             derived=tuple(
                 replace(one, status=self.texts.status_of if self.tells else self.errors.status_of)
-                for one in self.lifting.derived
+                for one in self.staging.derived
             ),
-            forms=tuple(self.lifting.forms),
+            forms=tuple(self.staging.forms),
             unentered=self.unentered(),
             look_ups=self.look_ups,
             uses_arena=bool(
@@ -352,9 +352,9 @@ class _Analysis(Analysis):
 
     def unentered(self) -> Unentered:
         """The columns of strings that need no codes: where Python sees the events before."""
-        if not self.lifts or self.inputs:
+        if not self.stages or self.inputs:
             return ()
-        events = self.lifting.events
+        events = self.staging.events
         functions = {one: (self.parsed[one], events.get(one, frozenset())) for one in self.done}
         frozen = {one: self.written[one].names for one in functions}
         return unentered(self.event, functions, frozen, self.catches)
@@ -384,7 +384,7 @@ class _Analysis(Analysis):
         if has_try(source.tree) and not self.catches:
             raise _Catching
         self.open.append(original)
-        lifted = self.lifting.lift(source)
+        staged = self.staging.stage(source)
         check = Check(self, source)
         check.run()
         if original is self.of_operator:
@@ -404,7 +404,7 @@ class _Analysis(Analysis):
             line,
             source.filename,
             site,
-            check.told | check.resolved | lifted | source.spelled,
+            check.told | check.resolved | staged | source.spelled,
         )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
@@ -421,10 +421,10 @@ class _Analysis(Analysis):
         given = known.arguments.get(source.original, {})
         frozen = [name for name, one in check.resolved.items() if isinstance(one, Frozen | tuple)]
         written = {name: look_up(source.original, name) for name in frozen}
-        joining = Joining(known, source.tree, check.resolved, given, written)
+        joining = LiteralPromotion(known, source.tree, check.resolved, given, written)
         joining.run()
         while tell_calls_apart(joining, check):
-            joining = Joining(known, source.tree, check.resolved, given, written)
+            joining = LiteralPromotion(known, source.tree, check.resolved, given, written)
             joining.run()
         check_either(joining, check.refuse)
         joining.apply()
@@ -501,17 +501,17 @@ class _Analysis(Analysis):
             )
         if not found or found[0].name != code.co_name:
             named = f"{original.__name__!r} is not the only statement of its lines"
-            way_out = "write it as a def statement of its own"
+            hint = "write it as a def statement of its own"
             if code.co_name == "<lambda>":
                 parameters = ", ".join(inspect.signature(original).parameters)
                 named = f"the lambda of ({parameters}) is part of a statement, with other code"
-                way_out += f", or name it in a line of its own: name = lambda {parameters}: ..."
+                hint += f", or name it in a line of its own: name = lambda {parameters}: ..."
             raise CompileError(
                 self.operator,
                 code.co_filename,
                 code.co_firstlineno,
                 named,
-                way_out,
+                hint,
             )
         text = "".join(lines[found[0].lineno - 1 :])
         definition = found[0]
@@ -538,11 +538,11 @@ class _Analysis(Analysis):
         return source
 
     def refuse_at(
-        self, original: types.FunctionType, node: ast.AST, problem: str, way_out: str
+        self, original: types.FunctionType, node: ast.AST, problem: str, hint: str
     ) -> NoReturn:
         code = original.__code__
         line = getattr(node, "lineno", code.co_firstlineno)
-        raise CompileError(self.operator, code.co_filename, line, problem, way_out)
+        raise CompileError(self.operator, code.co_filename, line, problem, hint)
 
     def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
         refuse = partial(self.refuse_at, original)

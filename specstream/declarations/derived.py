@@ -1,7 +1,7 @@
 """Values that Python derives from the columns of an event, before the operator sees the event.
 
 Of ``event.key.startswith("EU")`` an operator has a hidden column of bools. The compiler finds such
-expressions (:mod:`specstream.compiler.staging.lifting`) and makes a function of each;
+expressions (:mod:`specstream.compiler.staging.staging`) and makes a function of each;
 :mod:`specstream.columns.derived` calls it once for each distinct combination of its inputs.
 """
 

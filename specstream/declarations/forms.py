@@ -24,9 +24,9 @@ KINDS = ("int", "uint", "float", "bool", "str", "error")
 
 MOST_PARTS = 15
 
-MOST_TOLD = int(lib.SS_TOLD) - 1
+MOST_TOLD = int(lib.SS_ERROR_WORDS) - 1
 """Parts of the text of an exception."""
-ERROR_WORDS = 1 + int(lib.SS_TOLD)
+ERROR_WORDS = 1 + int(lib.SS_ERROR_WORDS)
 """Of a part that is a caught exception: its status, the kinds of what it is made of, and that."""
 
 _SAMPLES = {

@@ -42,10 +42,10 @@ class Misfit(NamedTuple):
     """Why an update is none of what it is asked of, and what to do."""
 
     problem: str
-    way_out: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.problem}: {self.way_out}"
+        return f"{self.problem}: {self.hint}"
 
 
 def misfit(name: str, what: str, storage: Storage, shape: tuple[int, ...] = ()) -> Misfit | None:

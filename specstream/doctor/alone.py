@@ -19,7 +19,7 @@ from typing import TextIO
 from specstream.doctor import beginning
 from specstream.doctor.examination import checks
 from specstream.doctor.finding import LOOK_ABOVE, Check, Finding, Verdict, is_complete, run, summary
-from specstream.doctor.limits import way_out
+from specstream.doctor.limits import hint
 from specstream.doctor.report import as_json
 from specstream.doctor.requirements import PACKAGE, version_of
 
@@ -122,7 +122,7 @@ def _apart(check: Check) -> Check:
             return Finding(**json.loads(told))
         verdict: Verdict = "missing" if check.is_required else "warning"
         how = f"crashed: {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        advice = way_out(how) or LOOK_ABOVE
+        advice = hint(how) or LOOK_ABOVE
         return Finding(check.name, verdict, f"cannot be looked at: {how}", advice)
 
     return Check(check.name, look, check.is_required)

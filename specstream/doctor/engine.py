@@ -12,7 +12,7 @@ from pathlib import Path
 from specstream.doctor.filesystem import existing, kind
 from specstream.doctor.finding import Check, Finding
 from specstream.doctor.installation import install
-from specstream.doctor.limits import way_out
+from specstream.doctor.limits import hint
 from specstream.doctor.machine import gigabytes
 from specstream.doctor.trial import TrialFailed, attempt
 
@@ -26,7 +26,7 @@ def _engine(say: Callable[[str], None]) -> Finding:
     try:
         found = attempt("specstream.doctor.engine_trial", SECONDS, say)
     except TrialFailed as failed:
-        return Finding("engine", "missing", str(failed), _way_out(str(failed)))
+        return Finding("engine", "missing", str(failed), _hint(str(failed)))
     if not found["same"]:
         advice = "this is a bug, or a defect of the machine: report it, with all of this table"
         return Finding("engine", "missing", "two threads differ from the sequential run", advice)
@@ -34,7 +34,7 @@ def _engine(say: Callable[[str], None]) -> Finding:
     return Finding("engine", "ok", f"{text}, interface {found['abi']}")
 
 
-def _way_out(told: str) -> str:
+def _hint(told: str) -> str:
     if "GLIBC" in told:
         return (
             "the package was built on a newer system than this: build it on the oldest one "
@@ -46,12 +46,12 @@ def _way_out(told: str) -> str:
         ).replace("reinstall .", "reinstall -e .")
     if os.environ.get("NUMBA_DISABLE_JIT"):
         return "unset NUMBA_DISABLE_JIT: operators are compiled by Numba"
-    if told.startswith("crashed") and not way_out(told):
+    if told.startswith("crashed") and not hint(told):
         return (
             "a library is damaged, or not made for this processor (SIGILL): "
             f"{install(again=True)}; if that does not help, report it"
         )
-    return way_out(told) or (
+    return hint(told) or (
         f"correct first what else is missing here; if nothing is, {install(again=True)}; if that "
         "does not help, report it"
     )

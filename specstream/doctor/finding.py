@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from specstream.doctor.limits import way_out
+from specstream.doctor.limits import hint
 from specstream.doctor.requirements import requirement
 
 __all__ = ["LOOK_ABOVE", "Check", "Finding", "Verdict", "is_complete", "run", "summary"]
@@ -62,14 +62,14 @@ def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding
         except Exception as error:
             what = f"cannot be looked at: {type(error).__name__}: {error}"
             verdict: Verdict = "missing" if check.is_required else "warning"
-            yield Finding(check.name, verdict, what, _way_out(error))
+            yield Finding(check.name, verdict, what, _hint(error))
 
 
-def _way_out(error: Exception) -> str:
+def _hint(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"pip install {requirement(error.name.partition('.')[0])}"
     told = f"{type(error).__name__}: {error}"
-    return way_out(told) or LOOK_ABOVE
+    return hint(told) or LOOK_ABOVE
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:

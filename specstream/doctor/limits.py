@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import resource
 
-__all__ = ["LEAST_FILES", "LEAST_PROCESSES", "way_out"]
+__all__ = ["LEAST_FILES", "LEAST_PROCESSES", "hint"]
 
 # A JVM with Spark has a hundred threads and more; each executor core and the engine add theirs.
 LEAST_PROCESSES = 1024
@@ -13,10 +13,10 @@ LEAST_FILES = 1024
 _NO_THREADS = re.compile("new thread|no threads|native thread|GC thread|temporarily unavailable")
 
 
-def way_out(told: str) -> str:
+def hint(told: str) -> str:
     """Which limits to lift, where they are why something failed; empty where none is.
 
-    >>> way_out("RuntimeError: can't start new thread")
+    >>> hint("RuntimeError: can't start new thread")
     'lift the limit: ulimit -u 1024'
     """
     if "No module named" in told:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from specstream.doctor.finding import Check, Finding
 from specstream.doctor.installation import has_spark, install
-from specstream.doctor.limits import way_out
+from specstream.doctor.limits import hint
 from specstream.doctor.requirements import installed, pip_install, version_of
 from specstream.doctor.trial import TrialFailed, attempt
 
@@ -58,8 +58,8 @@ def _java(say: Callable[[str], None]) -> Finding:
 
     found = java.look_for_java(say=say)
     if isinstance(found, java.NoJava):
-        limit = way_out(found.reason) if "does not start" in found.reason else ""
-        return Finding("Java", "missing", found.reason, limit or found.way_out)
+        limit = hint(found.reason) if "does not start" in found.reason else ""
+        return Finding("Java", "missing", found.reason, limit or found.hint)
     text = f"{found.version}, {found.executable}"
     if found.version not in TRIED:
         return Finding("Java", "warning", text, "Spark 4 is made for Java 17 and 21: take one")
@@ -119,7 +119,7 @@ def _session(say: Callable[[str], None]) -> Finding:
     try:
         found = attempt("specstream.doctor.spark_trial", SECONDS, say)
     except TrialFailed as failed:
-        advice = way_out(str(failed)) or (
+        advice = hint(str(failed)) or (
             "correct first what is missing above; the message is the last line of Spark's"
         )
         return Finding(name, "missing", str(failed), advice)

@@ -16,9 +16,9 @@ def lock_error(operator: Operator, fault: Any, partial: Partial) -> LockError:
     """The error of a ``struct ss_lock_fault``."""
     shown = [int(fault.locks[at]) for at in range(min(fault.count, len(fault.locks)))]
     names = [_name(operator.layout, number) for number in shown]
-    what, way_out = _TEXTS[fault.kind]
+    what, hint = _TEXTS[fault.kind]
     more = f" and {fault.count - len(names)} more" if fault.count > len(names) else ""
-    error = LockError(operator.name, names, what.format(", ".join(names) + more), way_out)
+    error = LockError(operator.name, names, what.format(", ".join(names) + more), hint)
     error.specstream_partial = partial
     return error
 

@@ -60,13 +60,13 @@ def interpreted_program(
 def _check_runs(function: types.FunctionType | None, operator: str) -> None:
     """A call of a function runs it."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        what, way_out = "is a generator, which nobody would run", "emit(...) what it yields"
+        what, hint = "is a generator, which nobody would run", "emit(...) what it yields"
     elif inspect.iscoroutinefunction(function):
-        what, way_out = "is an async function, which nobody would await", "leave async out"
+        what, hint = "is an async function, which nobody would await", "leave async out"
     else:
         return
     raise DeclarationError(
-        f"operator {operator!r}: {function.__name__!r} {what}; expected a plain function: {way_out}"
+        f"operator {operator!r}: {function.__name__!r} {what}; expected a plain function: {hint}"
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.containers import Shape
 from specstream.declarations.records import Record
 from specstream.declarations.state import Field

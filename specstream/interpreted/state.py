@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from specstream.columns.strings import StringTable
-from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.oracle.oracle import OracleLocks
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state import Field, Layout

@@ -42,15 +42,15 @@ def mismatch(what: str, declared: str, value: Any, conversion: str) -> TypeError
     Args:
         conversion: what makes a value of the right type of most others.
     """
-    way_out = f"write {conversion}"
+    hint = f"write {conversion}"
     if value is None:
-        way_out = "test it for None before"
+        hint = "test it for None before"
         if what.startswith("emitted"):
-            way_out += f", or declare the column as ss.nullable({declared})"
+            hint += f", or declare the column as ss.nullable({declared})"
     elif isinstance(value, list | tuple | dict | set) or getattr(value, "shape", ()) != ():
-        way_out = "give one element at a time, like x[0]"
+        hint = "give one element at a time, like x[0]"
     found = f"{shown(value)} ({type(value).__name__})"
-    return TypeError(f"{what} is declared {declared} and gets {found}: {way_out}")
+    return TypeError(f"{what} is declared {declared} and gets {found}: {hint}")
 
 
 def whole(value: Any, what: str, declared: str, low: int, high: int) -> int:

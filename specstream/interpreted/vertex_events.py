@@ -12,7 +12,7 @@ from typing import Any
 
 from specstream.compiler.backend.interpreted_vertex import KEY, Input, InterpretedVertex
 from specstream.compiler.frontend.inputs import ASKED
-from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.schema import Column
 from specstream.declarations.state import Field

@@ -114,7 +114,7 @@ class Explanation:
     Attributes:
         operator: its name.
         functions: the operator's own function, then those that it calls, but for this package's.
-        lifted: expressions of the event alone that Python computes before the operator runs.
+        staged: expressions of the event alone that Python computes before the operator runs.
         event: columns of an event: name and type.
         columns_read: those that the functions read, and ``timestamp``, ``random`` and so on, which
             every event has.
@@ -143,7 +143,7 @@ class Explanation:
 
     operator: str
     functions: tuple[Source, ...]
-    lifted: tuple[str, ...]
+    staged: tuple[str, ...]
     event: tuple[tuple[str, str], ...]
     columns_read: tuple[str, ...]
     unentered: tuple[str, ...] = ()
@@ -191,8 +191,8 @@ class Explanation:
         read = [f"{name}: {of}{self._use(name)}" for name, of in self.event]
         yield "event", read or ["no columns"]
         yield "emits", [f"{name}: {of}" for name, of in self.emits] or ["no columns"]
-        if self.lifted:
-            yield "computed by Python before the operator runs", list(self.lifted)
+        if self.staged:
+            yield "computed by Python before the operator runs", list(self.staged)
         total = sum(one.words for one in self.fields if one.space == "state" and one.limit is None)
         yield f"state: {_many(total, 'word')} of 8 bytes", list(self._layout())
         yield (
@@ -254,7 +254,7 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
             for function, one in written.items()
             if not is_own(one.filename)
         ),
-        lifted=tuple(one.text for one in program.derived if one.is_seen),
+        staged=tuple(one.text for one in program.derived if one.is_seen),
         event=tuple(one for one in event.describe() if not is_asked(one[0])),
         columns_read=tuple(columns),
         unentered=tuple(name for name, _ in event.unentered),

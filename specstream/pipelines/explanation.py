@@ -150,7 +150,7 @@ def explained_pipeline(graph: Graph) -> PipelineExplanation:
     return PipelineExplanation(
         operator=graph.name,
         functions=tuple(functions),
-        lifted=tuple(text for of in vertices.values() for text in of.lifted),
+        staged=tuple(text for of in vertices.values() for text in of.staged),
         event=_columns(sources),
         columns_read=tuple(dict.fromkeys(_columns_read(graph, vertices))),
         emits=_columns({name: of.columns for name, of in graph.sinks.items()}),
@@ -168,8 +168,8 @@ def explained_pipeline(graph: Graph) -> PipelineExplanation:
 def _of_vertex(graph: Graph, vertex: Vertex) -> Explanation:
     found = prefixed(vertex.operator.explain(), f"{vertex.name}.")
     # Python sees the events of sources alone before the pipeline runs.
-    lifts = not vertex.operator.inputs and vertex.inputs[0].stream in graph.sources
-    return found if lifts else replace(found, lifted=())
+    stages = not vertex.operator.inputs and vertex.inputs[0].stream in graph.sources
+    return found if stages else replace(found, staged=())
 
 
 def _behind(field: FieldUse, count: int) -> FieldUse:

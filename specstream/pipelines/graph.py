@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.phases.plan import Input, Sink, Source
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import DeclarationError
@@ -68,9 +68,9 @@ class Graph:
     _readers: dict[str, list[tuple[Vertex, int]]] = field(default_factory=dict, repr=False)
     _sinks_of: dict[str, list[Sink]] = field(default_factory=dict, repr=False)
 
-    def refuse(self, problem: str, way_out: str) -> NoReturn:
+    def refuse(self, problem: str, hint: str) -> NoReturn:
         """Raises DeclarationError."""
-        raise DeclarationError(f"pipeline {self.name!r}: {problem}; {way_out}")
+        raise DeclarationError(f"pipeline {self.name!r}: {problem}; {hint}")
 
     @property
     def names(self) -> Collection[str]:

@@ -22,11 +22,11 @@ from specstream.errors import DeclarationError, InputError
 from specstream.files.writing import writing
 from specstream.operator.operator import Operator
 from specstream.pipelines.arrangement import arranged
-from specstream.pipelines.beside import Beside, Recorded
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
 from specstream.pipelines.graph import Graph, Stream, Vertex
+from specstream.pipelines.interpreted_vertices import InterpretedVertices, Recorded
 from specstream.pipelines.oracle import phase_oracle, timer_oracle
 from specstream.pipelines.planning import plan_of
 from specstream.pipelines.tables import by_sink, events_table
@@ -522,9 +522,11 @@ def _program(plan: Plan) -> Program:
     )
 
 
-def _beside(plan: Plan, words: Any, sent: Any) -> Beside | Recorded:
+def _beside(plan: Plan, words: Any, sent: Any) -> InterpretedVertices | Recorded:
     """The interpreted vertices in the oracle: over a state, or what they have sent before."""
-    return Beside(plan.in_python, plan.layout, words) if sent is None else Recorded(sent)
+    return (
+        InterpretedVertices(plan.in_python, plan.layout, words) if sent is None else Recorded(sent)
+    )
 
 
 def _timer_program(plan: Plan, native: Any) -> Program:

@@ -114,19 +114,21 @@ class _Planning:
         for vertex in self.vertices:
             name, operator = vertex.name, vertex.operator
             source = vertex.inputs[0].stream if not operator.inputs else ""
-            lifts = source in graph.sources
+            stages = source in graph.sources
             moved = _moved(self.layout, vertex) if operator in self.moves else None
-            program = shared.get((operator, lifts)) if moved is not None else None
+            program = shared.get((operator, stages)) if moved is not None else None
             layout = operator.layout
             if moved is None:
                 layout = self.layout.part(name, layout.name)
             if program is None:
-                program = self._compiled(vertex, Place(site, derived, lifts), layout, moved is None)
+                program = self._compiled(
+                    vertex, Place(site, derived, stages), layout, moved is None
+                )
                 own = program.derived[len(derived) :]
                 derived += tuple(self._of_source(source, one) for one in own)
                 site += sum(len(one.text.splitlines()) for one in program.written.values())
                 if not own:
-                    shared[operator, lifts] = program
+                    shared[operator, stages] = program
             if name in self.counting or any(one.stream in many for one in vertex.inputs):
                 many.add(name)
             vertices[name] = self._planned(vertex, program, layout, moved, name in many)
@@ -158,8 +160,8 @@ class _Planning:
                 vertex.name if has_own else None,
             )
         except CompileError as error:
-            way_out = None if place.lifts or not operator.program.derived else _BEHIND
-            raise error.in_vertex(operator.name, vertex.name, self.graph.name, way_out) from None
+            hint = None if place.stages or not operator.program.derived else _BEHIND
+            raise error.in_vertex(operator.name, vertex.name, self.graph.name, hint) from None
 
     def _planned(
         self,

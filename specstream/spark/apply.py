@@ -177,13 +177,13 @@ def _fetched(pieces: DataFrame, what: str) -> Iterator[bytes]:
             yield piece
     except Py4JError as error:
         why = reason(error)
-        way_out = (
+        hint = (
             ": make the session with a larger spark.driver.maxResultSize (0: no limit), or sort "
             "into smaller partitions, with a larger spark.sql.shuffle.partitions"
         )
         raise RuntimeError(
             f"{what}: Spark failed while rows were fetched ({why})"
-            f"{way_out if result_is_too_large(why) else ''}"
+            f"{hint if result_is_too_large(why) else ''}"
         ) from error
 
 

@@ -158,7 +158,7 @@ class BatchFeed:
             # The Java exception is tied to a call that stop() may have cut short; Spark gets a
             # fresh one, which fails the batch.
             why = reason(error)
-            way_out = (
+            hint = (
                 ". Start it again in a session with a larger spark.driver.maxResultSize (0: no "
                 "limit), because this batch stays as it is; later ones are smaller with less for "
                 "each trigger: maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger"
@@ -166,7 +166,7 @@ class BatchFeed:
             self.error = RuntimeError(
                 f"{self.runner.what(batch_id)}: Spark failed or was stopped while its rows were "
                 f"read or written ({why}); the batch is not acknowledged, and comes again when the "
-                f"query is started again{way_out if result_is_too_large(why) else ''}"
+                f"query is started again{hint if result_is_too_large(why) else ''}"
             )
             raise self.error from None
         except Exception as error:

@@ -38,11 +38,11 @@ class NoJava:
 
     Attributes:
         reason: what was looked at, and what is wrong with it.
-        way_out: what to do.
+        hint: what to do.
     """
 
     reason: str
-    way_out: str = WAY_OUT
+    hint: str = WAY_OUT
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """
     found = look_for_java(environment)
     if isinstance(found, NoJava):
-        raise ConfigurationError(f"{found.reason}: {found.way_out}")
+        raise ConfigurationError(f"{found.reason}: {found.hint}")
     return found
 
 

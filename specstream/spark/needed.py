@@ -18,7 +18,7 @@ def check_columns(
     named: Mapping[str, str | None],
     what: str,
     whose: str,
-    way_out: str,
+    hint: str,
 ) -> list[str]:
     """The columns of a DataFrame that a run of the operator reads.
 
@@ -26,7 +26,7 @@ def check_columns(
         named: columns beside those of the events, by the option that names them.
         what: begins the message.
         whose: the DataFrame, in it.
-        way_out: ends it.
+        hint: ends it.
 
     Raises:
         InputError: the DataFrame lacks one; names it.
@@ -40,11 +40,11 @@ def check_columns(
         frames = ", ".join(f'"{name}": frame' for name, _ in of.required)
         also = [one for one in needed if one not in operator.event.names]
         shared = f", shared={also}" if also else ""
-        way_out = f"make it with ss.spark.union({{{frames}}}{shared})"
+        hint = f"make it with ss.spark.union({{{frames}}}{shared})"
     for column, why in needed.items():
         if column not in frame.columns:
             raise InputError(
                 f"{what}: {why} column {column!r}, which {whose} has not (columns: "
-                f"{', '.join(frame.columns)}): {way_out}"
+                f"{', '.join(frame.columns)}): {hint}"
             )
     return list(needed)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.compiler.language.ways_out import of_library
+from specstream.compiler.language.hints import of_library
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds

@@ -111,7 +111,7 @@ struct ss_slot {
 /* Arguments of an operation on a boosted structure, at most. */
 enum { SS_OPERANDS = 4 };
 /* Words of what the text of a raised exception is made of: the kinds of the parts, and the parts. */
-enum { SS_TOLD = 7 };
+enum { SS_ERROR_WORDS = 7 };
 
 struct ss_keyed;
 
@@ -158,7 +158,7 @@ struct ss_run {
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
     struct ss_objects *objects; /* of the event, in the arena; NULL: none yet. See src/containers/object.c */
-    uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
+    uint64_t told[SS_ERROR_WORDS]; /* what the text of the exception that was raised last is made of */
     /* The key of a dict or set that the event has looked up last, and its entry: most that is done to
      * one is done twice. Compiled code looks here first, and forgets it when an event begins. */
     uint64_t found_in; /* the container's number, plus 1; 0: nothing is remembered */

@@ -8,7 +8,7 @@
 #include "patience.h"
 #include "specstream.h"
 
-static void nap(uint64_t nanoseconds)
+static void backoff(uint64_t nanoseconds)
 {
     struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     if (nanoseconds > 0)
@@ -28,11 +28,11 @@ static void *read_state(void *argument)
             if (violation != NULL)
                 fail("with the turn taken while a job runs, %s", violation);
             if (chance(&dice, 8))
-                nap(spread(&dice, 200000));
+                backoff(spread(&dice, 200000));
             ss_engine_release_turn(companions->engine);
             companions->turns_taken++;
         }
-        nap(spread(&dice, 3000000));
+        backoff(spread(&dice, 3000000));
     }
     return NULL;
 }
@@ -61,7 +61,7 @@ static void *watch_figures(void *argument)
             companions->keys_seen +=
                 container_look_up(&companions->shape->containers, companions->engine,
                                   companions->state, &dice, &companions->unordered);
-        nap(spread(&dice, 1000000));
+        backoff(spread(&dice, 1000000));
     }
     return NULL;
 }
@@ -78,7 +78,7 @@ static void *stop_jobs(void *argument)
         }
         uint64_t delay = companions->delay_nanoseconds;
         pthread_mutex_unlock(&companions->mutex);
-        nap(delay);
+        backoff(delay);
         if (request == REQUEST_STOP)
             ss_engine_stop(companions->engine);
         else

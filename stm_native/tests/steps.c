@@ -53,7 +53,7 @@ static struct {
 
 /* ---- waiting, with a limit ---- */
 
-static void nap(void)
+static void backoff(void)
 {
     struct timespec time = {0, 50000};
     nanosleep(&time, NULL);
@@ -61,7 +61,7 @@ static void nap(void)
 
 bool stage_waits_too_long(int64_t since)
 {
-    nap();
+    backoff();
     return ss_now() - since >= patience;
 }
 
@@ -136,7 +136,7 @@ void await_committed(int64_t transactions)
         if (ss_now() - since >= patience)
             fail("%s: %lld transactions committed, not %lld", scenario,
                  (long long)ss_engine_progress(stage.engine), (long long)transactions);
-        nap();
+        backoff();
     }
 }
 
@@ -148,7 +148,7 @@ void await_status(int64_t number, enum ss_status status)
         if (ss_now() - since >= patience)
             fail("%s: the status of transaction %lld does not become %d", scenario,
                  (long long)number, (int)status);
-        nap();
+        backoff();
     }
 }
 
@@ -189,7 +189,7 @@ void await_idle(uint64_t workers)
         if (ss_now() - since >= patience)
             fail("%s: %llu workers idle, not %llu", scenario, (unsigned long long)idle,
                  (unsigned long long)workers);
-        nap();
+        backoff();
     }
 }
 

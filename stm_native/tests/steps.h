@@ -109,7 +109,7 @@ void stage_let_everything_go(void);
  * it raises, and leaves no trace. */
 bool stage_expect(int64_t event, const struct ss_outcome *outcome, uint64_t *next_row);
 bool stage_is_as_expected(void);
-/* Whether a wait since then has lasted too long; takes a nap. */
+/* Whether a wait since then has lasted too long; takes a backoff. */
 bool stage_waits_too_long(int64_t since);
 
 /* An ordinary event: up to `most` steps on the words below `words`, none of which raises. Returns

@@ -152,7 +152,7 @@ static struct {
 
 static struct model scratch; /* too large for a stack */
 
-static void nap(void)
+static void backoff(void)
 {
     struct timespec time = {0, 50000};
     nanosleep(&time, NULL);
@@ -392,7 +392,7 @@ static bool stop_here(struct doing *doing)
             return false;
         if (ss_now() - since > patience)
             fail("%s: event %lld stands for too long", scenario, (long long)doing->event);
-        nap();
+        backoff();
     }
     return true;
 }
@@ -956,7 +956,7 @@ static void await(const _Atomic uint64_t *figure, uint64_t least, int64_t event,
 {
     int64_t since = ss_now();
     while (*figure < least) {
-        nap();
+        backoff();
         if (ss_now() - since > patience)
             fail("%s: event %lld does not come to its %s", scenario, (long long)event, what);
     }
@@ -1441,7 +1441,7 @@ static void look_at_a_stop(int64_t event)
     CHECK(pthread_create(&thread, NULL, look_from_outside, NULL) == 0);
     int64_t since = ss_now();
     while (!ss_reader_comes_first(stage.engine)) {
-        nap();
+        backoff();
         if (ss_now() - since > patience)
             fail("%s: nobody waits for the turn", scenario);
     }
@@ -1497,7 +1497,7 @@ static void await_applied(uint64_t count)
 {
     int64_t since = ss_now();
     while (figures().transactions < count) {
-        nap();
+        backoff();
         if (ss_now() - since > patience)
             fail("%s: not so many are applied", scenario);
     }

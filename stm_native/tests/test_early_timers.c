@@ -159,7 +159,7 @@ static struct {
 
 static struct model scratch, spare; /* too large for a stack */
 
-static void nap(void)
+static void backoff(void)
 {
     struct timespec time = {0, 50000};
     nanosleep(&time, NULL);
@@ -365,7 +365,7 @@ static bool stop_here(struct doing *doing)
     uint64_t mine = ++stage.arrived;
     int64_t since = ss_now();
     while (stage.allowed < mine) {
-        nap();
+        backoff();
         if (ss_now() - since > patience)
             fail("%s: something stands for too long", scenario);
     }
@@ -769,7 +769,7 @@ static void settle(void)
         look();
         settled = stage.last.is_settled && stage.last.is_whole && stage.is_settled;
         if (!settled)
-            nap();
+            backoff();
         if (ss_now() - since > patience)
             fail("%s: early results do not settle", scenario);
     }
@@ -1206,7 +1206,7 @@ static void await(const char *what, bool (*is_so)(void))
 {
     int64_t since = ss_now();
     while (!is_so()) {
-        nap();
+        backoff();
         if (ss_now() - since > patience)
             fail("%s: %s", scenario, what);
     }

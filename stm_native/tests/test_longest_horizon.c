@@ -108,9 +108,9 @@ static void conflicts_shorten(void)
     atomic_store(&engine->reach, 60);
     CHECK(!ss_lengthen(engine, SHORT));
     /* While the head runs again, a longer horizon only adds conflicts. */
-    atomic_store(&engine->rerunning, SS_ONCE);
+    atomic_store(&engine->rerunning, SS_RERUN_ONCE);
     CHECK(!ss_lengthen(engine, LONG) && atomic_load(&engine->reach) == 60);
-    atomic_store(&engine->rerunning, SS_NOT);
+    atomic_store(&engine->rerunning, SS_RERUN_NONE);
     stage_end();
     stage_close();
 }

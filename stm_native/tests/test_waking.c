@@ -21,10 +21,10 @@ static const struct setting setting = {.protocol = SS_PROTOCOL_VALUE,
                                        .horizon = HORIZON,
                                        .long_sleeps = true};
 
-/* The linker lets these stand between the scheduler and parking.c: for how long the first so many naps were
+/* The linker lets these stand between the scheduler and parking.c: for how long the first so many backoffs were
  * to be, and how often one of those who sleep was woken. */
 enum { NAPS = 6 };
-static _Atomic int64_t naps[NAPS];
+static _Atomic int64_t backoffs[NAPS];
 static _Atomic uint64_t napped;
 static _Atomic uint64_t woken;
 
@@ -35,7 +35,7 @@ void __wrap_ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *),
 {
     uint64_t number = napped++;
     if (number < NAPS)
-        naps[number] = nanoseconds;
+        backoffs[number] = nanoseconds;
     __real_ss_park(worker, ready, nanoseconds);
 }
 
@@ -146,14 +146,14 @@ static void await_naps(void)
     while (napped <= NAPS)
         CHECK(!stage_waits_too_long(since));
     for (int i = 0; i < NAPS; i++)
-        CHECK(naps[i] == expected[i]);
+        CHECK(backoffs[i] == expected[i]);
 }
 
 /* Two workers, and one transaction beyond the head. */
 static void naps_in_vain(void)
 {
     static const row events[] = {{STOP(0)}, {STOP(0)}, {STOP(0), ADD(A, 1)}, {STOP(0), EMIT}};
-    scenario = "each nap in vain is followed by one twice as long, and the first after a run is short";
+    scenario = "each backoff in vain is followed by one twice as long, and the first after a run is short";
     stage_open(&(struct setting){
         .protocol = SS_PROTOCOL_VALUE, .mode = SS_MODE_ORDERED, .threads = 2, .horizon = 1});
     stage_start(events, 4, 0);

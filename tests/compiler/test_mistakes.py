@@ -55,10 +55,10 @@ def test_a_mistake_is_told_with_its_line_and_what_to_write(name: str, tmp_path: 
     error = caught.value
     assert lines[error.line - 1].endswith("# <-"), f"line {error.line}: {error}"
     assert error.filename == str(tmp_path / "mistake.py")
-    said, _, way_out = str(error).partition("; ")
+    said, _, hint = str(error).partition("; ")
     assert mistake.problem in said, error
-    assert way_out, error
-    assert mistake.way_out in str(error), error
+    assert hint, error
+    assert mistake.hint in str(error), error
     assert not THEIRS.search(str(error).replace(str(tmp_path), "")), error
 
 

@@ -31,9 +31,9 @@ EVENT = {"a": int, "name": str}
 WRONG: dict[Callable[..., None], tuple[str, str]] = {}
 
 
-def refused(problem: str, way_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def refused(problem: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        WRONG[function] = problem, way_out
+        WRONG[function] = problem, hint
         return function
 
     return add
@@ -200,12 +200,12 @@ def one_list_or_another(state, event, emit):
 
 @pytest.mark.parametrize("function", WRONG, ids=lambda one: one.__name__)
 def test_a_mistake_is_told_with_its_line_and_what_to_write(function: Callable[..., None]) -> None:
-    problem, way_out = WRONG[function]
+    problem, hint = WRONG[function]
     with pytest.raises(ss.CompileError) as caught:
         ss.Engine(ss.operator(state=S, event=EVENT, emits={})(function), horizon=0)
     said, _, told = str(caught.value).partition("; ")
     assert problem in said
-    assert way_out in told
+    assert hint in told
     assert 0 < caught.value.line - function.__code__.co_firstlineno < 6
     assert not THEIRS.search(re.sub(r"/\S+", "", str(caught.value)))
 

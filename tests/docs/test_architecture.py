@@ -21,7 +21,7 @@ NATIVE = ("src", "include")
 @pytest.fixture(scope="module")
 def rooms() -> Any:
     spec = importlib.util.spec_from_file_location(
-        "draw_rooms", ROOT / "docs" / "contributing" / "draw_rooms.py"
+        "draw_packages", ROOT / "docs" / "contributing" / "draw_packages.py"
     )
     assert spec is not None
     assert spec.loader is not None
@@ -61,7 +61,7 @@ def test_the_top_level_has_folders_and_the_errors() -> None:
 
 
 def test_picture_and_lists_are_those_of_the_sources(rooms: Any) -> None:
-    assert rooms.differences() == [], "run: python docs/contributing/draw_rooms.py"
+    assert rooms.differences() == [], "run: python docs/contributing/draw_packages.py"
 
 
 def test_every_room_is_in_the_order_and_uses_only_those_below(rooms: Any) -> None:

@@ -361,7 +361,7 @@ run()
 
 
 def test_limits_that_something_has_run_into() -> None:
-    assert limits.way_out("OSError: [Errno 24] Too many open files") == (
+    assert limits.hint("OSError: [Errno 24] Too many open files") == (
         "lift the limit: ulimit -n 1024"
     )
     none = [Check("x", lambda say: Finding("x", "ok", str(os.open("/nowhere", os.O_RDONLY))))]

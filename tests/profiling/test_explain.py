@@ -265,14 +265,14 @@ def test_of_random_operators_all_is_told(tmp_path: Path) -> None:
 
 
 @ss.operator(state=Mixed, event={"i": int, "name": str}, emits={"n": int})
-def lifting(state, event, emit):
+def staging(state, event, emit):
     if event.name.startswith("EU") and state.total > 3:
         emit(len(event.name.strip()))
 
 
 def test_what_python_computes_before_is_listed() -> None:
-    found = lifting.explain()
-    assert found.lifted == ("event.name.startswith('EU')", "len(event.name.strip())")
+    found = staging.explain()
+    assert found.staged == ("event.name.startswith('EU')", "len(event.name.strip())")
     assert "computed by Python before the operator runs\n  event.name.startswith('EU')" in str(
         found
     )

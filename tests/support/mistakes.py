@@ -83,14 +83,14 @@ class Mistake:
     Attributes:
         wrong: lines of the function, or whole functions.
         problem: what the message says is wrong.
-        way_out: what it says to write.
+        hint: what it says to write.
         right: lines that do the same, or as near as operators come to it.
         gives: the rows that these emit, by what Python does; None: nobody has said.
     """
 
     wrong: str
     problem: str
-    way_out: str
+    hint: str
     right: str
     gives: list[tuple[int, float | None]] | None = None
 

@@ -449,7 +449,7 @@ def computes(state, event, emit):
 
 
 def test_how_long_the_lock_is_held_is_measured() -> None:
-    from specstream.tuning.forecast.held import share_held
+    from specstream.tuning.forecast.lock_samples import share_held
 
     table = pa.table({"x": np.arange(100)})
     order = {"order_by": "x", "source": None}

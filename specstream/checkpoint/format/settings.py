@@ -16,9 +16,7 @@ from specstream.errors import SnapshotError
 __all__ = ["check_settings"]
 
 
-def check_settings(
-    recorded: str | bytes, given: Mapping[str, Any], what: str, way_out: str
-) -> None:
+def check_settings(recorded: str | bytes, given: Mapping[str, Any], what: str, hint: str) -> None:
     """Whether a query goes on as it was begun.
 
     Args:
@@ -26,7 +24,7 @@ def check_settings(
             not looked at.
         given: what the query was started with.
         what: names the checkpoint, at the beginning of the message.
-        way_out: what to do, at its end.
+        hint: what to do, at its end.
 
     Raises:
         SnapshotError: an option has changed; names all that have, with both values. Or the record
@@ -41,14 +39,14 @@ def check_settings(
     except ValueError:
         before = None
     if not isinstance(before, dict):
-        raise SnapshotError(f"{what}: the record of its options is none: {way_out}")
+        raise SnapshotError(f"{what}: the record of its options is none: {hint}")
     changed = [
         _changed(option, before[option], value)
         for option, value in given.items()
         if option in before and before[option] != value
     ]
     if changed:
-        raise SnapshotError(f"{what}: {'; '.join(changed)}: {way_out}")
+        raise SnapshotError(f"{what}: {'; '.join(changed)}: {hint}")
 
 
 def _changed(option: str, before: object, now: object) -> str:

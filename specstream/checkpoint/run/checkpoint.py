@@ -538,14 +538,14 @@ class Checkpoint:
             ("seed", about.seed, engine.seed),
         ):
             if found != expected:
-                way_out = f"an engine with the {field} that has written it"
+                hint = f"an engine with the {field} that has written it"
                 if field == "operator":
-                    way_out += (
+                    hint += (
                         ", or, where the operator is the same and only its name has changed, "
                         f"rename={{{about.operator!r}: {engine.name!r}}}"
                     )
                 raise SnapshotError(
                     f"{self._files.what(name)}: field {field!r} is {found!r} in the file and "
                     f"{expected!r} in the engine: give the checkpoint= of this operator, or "
-                    f"{way_out}"
+                    f"{hint}"
                 )

@@ -173,18 +173,17 @@ class Input:
             SnapshotError: it was not recorded, or cannot be made here.
         """
         what = f"batch {self.origin.batch_id}: the operator {self.origin.operator!r}"
-        way_out = "name it, as MODULE:OPERATOR or operator="
+        hint = "name it, as MODULE:OPERATOR or operator="
         if not self.pickled:
-            raise SnapshotError(f"{what} could not be recorded: {way_out}")
+            raise SnapshotError(f"{what} could not be recorded: {hint}")
         try:
             made = unpickled(self.pickled)
         except Exception as error:
             raise SnapshotError(
-                f"{what} cannot be made from the record ({type(error).__name__}: {error}): "
-                f"{way_out}"
+                f"{what} cannot be made from the record ({type(error).__name__}: {error}): {hint}"
             ) from error
         if not isinstance(made, Operator):
-            raise SnapshotError(f"{what} is a {type(made).__name__} in the record: {way_out}")
+            raise SnapshotError(f"{what} is a {type(made).__name__} in the record: {hint}")
         return made
 
 

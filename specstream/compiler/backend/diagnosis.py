@@ -71,19 +71,19 @@ def translate(error: Exception, program: Program) -> CompileError:
     ours = re.findall(r"specstream: (.*)", text)
     if ours:
         separator = "; " if "; " in ours[0] else ": "
-        problem, _, way_out = ours[0].rpartition(separator)
+        problem, _, hint = ours[0].rpartition(separator)
         if not problem:
-            problem, way_out = ours[0], _SEEN_BY
+            problem, hint = ours[0], _SEEN_BY
     else:
-        problem, way_out = _innermost(text)
+        problem, hint = _innermost(text)
     if problem.startswith("the operator returns"):
         filename, line = _returning(program) or (filename, line)
     if "not of the event alone" in problem:
         asked = problem.partition(" of a string")[0]
-        problem, way_out = _of_a_name(program, filename, line, asked) or (problem, way_out)
+        problem, hint = _of_a_name(program, filename, line, asked) or (problem, hint)
     if "int here and float elsewhere" in problem or "float here and int elsewhere" in problem:
-        way_out = _of_a_default(program, filename, line) or way_out
-    return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
+        hint = _of_a_default(program, filename, line) or hint
+    return CompileError(program.operator, filename, line, own_name(problem), own_name(hint))
 
 
 def _of_a_default(program: Program, filename: str, line: int) -> str | None:

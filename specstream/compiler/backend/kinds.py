@@ -48,7 +48,7 @@ _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
     "bool": ("bool",),
     "str": ("string", "int64"),
 }
-_WAYS_OUT = {
+_HINTS = {
     ("float64", "int"): "write int(x)",
     ("uint64", "int"): "write np.int64(x)",
     ("uint64", "str"): "write str(x)",
@@ -81,24 +81,24 @@ def check_kind(
     if is_text and keeps_strings and (declared or kind) == "int":
         return
     if kind == "str" and keeps_strings and not is_text:
-        way_out = "keep it in a field of numbers, or write str(x), of the event alone"
+        hint = "keep it in a field of numbers, or write str(x), of the event alone"
         if value == types.none:
-            way_out = 'write "" for no string'
-        raise refuse(f"{what} is declared str and gets {found or value}; {way_out}")
+            hint = 'write "" for no string'
+        raise refuse(f"{what} is declared str and gets {found or value}; {hint}")
     if found not in _ACCEPTED[kind]:
-        way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
+        hint = _HINTS.get((found or "", kind), "store one number at a time")
         if is_text:
-            way_out = "keep it in a field, or emit it into a column that is declared str"
+            hint = "keep it in a field, or emit it into a column that is declared str"
         if isinstance(value, types.NoneType):
             found = "None"
-            way_out = "give it a number; None is what a function without return gives, like emit"
+            hint = "give it a number; None is what a function without return gives, like emit"
         elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
-            way_out = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
+            hint = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
         elif str(value).startswith("specstream.record("):
-            found, way_out = "a record", "take one of its fields, like x.price"
+            found, hint = "a record", "take one of its fields, like x.price"
         elif str(value).startswith("specstream.state_"):
-            way_out = "take one element of it, or make a list of it, list(x)"
-        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}; {way_out}")
+            hint = "take one element of it, or make a list of it, list(x)"
+        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}; {hint}")
 
 
 def convert(

@@ -105,7 +105,7 @@ class Run(Instructions):
 
     def store_told(self, kinds: tuple[str, ...], words: list[Value]) -> None:
         """Puts down what the text of an exception is made of."""
-        row = self.member_address("told", ir.ArrayType(I64, lib.SS_TOLD))
+        row = self.member_address("told", ir.ArrayType(I64, lib.SS_ERROR_WORDS))
         for at, word in enumerate([I64(packed_kinds(kinds)), *words]):
             self.builder.store(word, self.builder.gep(row, [I64(0), I64(at)], inbounds=True))
 

@@ -73,12 +73,12 @@ class _OneTypePerName(AnalysisPass):
             return
         what = "a value" if name.startswith(("$", "__ss_")) else name
         one, other = (_SHOWN.get(kind or "", kind) for kind in (scalars[1], scalars[0]))
-        way_out = "make it one type on every path, with int(x) or float(x)"
+        hint = "make it one type on every path, with int(x) or float(x)"
         if {one, other} == {"int", "float"}:
-            way_out = "write 0.0 for 0, and float(x) for an int x, so that it is a float everywhere"
+            hint = "write 0.0 for 0, and float(x) for an int x, so that it is a float everywhere"
         raise numba.core.errors.TypingError(
             f"specstream: {what} is {one or source} here and {other or target} elsewhere: "
-            f"{way_out}\n at {loc.filename} ({loc.line})"
+            f"{hint}\n at {loc.filename} ({loc.line})"
         )
 
 

@@ -34,11 +34,11 @@ __all__ = [
     "EmitType",
     "EventType",
     "MovedStateType",
-    "PlaceType",
     "RecordType",
     "RecordsType",
     "RowsIterator",
     "RunType",
+    "SlotType",
     "StateType",
     "Variant",
     "ViewType",
@@ -243,7 +243,7 @@ class RecordType(_OfRecords):
     what = "record"
 
 
-class PlaceType(_OfRecords):
+class SlotType(_OfRecords):
     """A record of the state of which a field is read or written at once, and no name is given
     away: where it is."""
 
@@ -322,9 +322,9 @@ class _ViewModel(models.StructModel):
         super().__init__(manager, view, members)
 
 
-@register_model(PlaceType)
+@register_model(SlotType)
 class _PlaceModel(models.StructModel):
-    def __init__(self, manager: object, place: PlaceType) -> None:
+    def __init__(self, manager: object, place: SlotType) -> None:
         super().__init__(manager, place, [("run", types.voidptr), ("word", types.int64)])
 
 

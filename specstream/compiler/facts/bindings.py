@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler.facts.elements import captured
-from specstream.compiler.facts.found import Binding
+from specstream.compiler.facts.element_facts import captured
+from specstream.compiler.facts.fact import Binding
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.standard_library import PREFIX
 

@@ -1,7 +1,7 @@
 """Calls of one helper with ints here and floats there: each kind of call has a version of its own.
 
 A nested function is copied in the tree, behind itself; a function of a module is compiled once
-more (:class:`specstream.compiler.facts.joining_calls.Known`).
+more (:class:`specstream.compiler.facts.promotion_calls.Known`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import copy
 import types
 
 from specstream.compiler.facts.check import Check
-from specstream.compiler.facts.joining import Joining
-from specstream.compiler.facts.joining_calls import Kinds
+from specstream.compiler.facts.literal_promotion import LiteralPromotion
 from specstream.compiler.facts.number_kinds import clash, joined
+from specstream.compiler.facts.promotion_calls import Kinds
 from specstream.compiler.frontend.scopes import version_name
 
 __all__ = ["tell_calls_apart"]
 
 
-def tell_calls_apart(joining: Joining, check: Check) -> bool:
+def tell_calls_apart(joining: LiteralPromotion, check: Check) -> bool:
     """Gives calls their versions; whether the tree has other functions than before, so that what is
     known of it has to be found again."""
     calls = [
@@ -59,7 +59,7 @@ def _sort_in(versions: list[tuple[Kinds, list[ast.Call]]], given: Kinds, call: a
 
 def _copy_for(
     calls: list[ast.Call],
-    joining: Joining,
+    joining: LiteralPromotion,
     check: Check,
     name: str,
     definition: ast.FunctionDef | ast.Lambda,
@@ -106,7 +106,7 @@ def _place(tree: ast.AST, definition: ast.AST) -> tuple[list[ast.stmt], int]:
 
 
 def _version_of_helper(
-    joining: Joining, call: ast.Call, callee: ast.Name, value: types.FunctionType
+    joining: LiteralPromotion, call: ast.Call, callee: ast.Name, value: types.FunctionType
 ) -> None:
     tree = joining.parsed(value)
     if tree is None:

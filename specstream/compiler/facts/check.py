@@ -28,10 +28,10 @@ from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.frontend.refused_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.language import frozen, numbers, standard_library
+from specstream.compiler.language.hints import names_it_has, of_class, of_library, of_numpy
 from specstream.compiler.language.methods import CHANGING
 from specstream.compiler.language.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.language.standard_library import PREFIX
-from specstream.compiler.language.ways_out import names_it_has, of_class, of_library, of_numpy
 from specstream.compiler.library import frozen_types
 from specstream.compiler.library.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.library.numpy_functions import NUMPY, OF_ARRAYS
@@ -123,8 +123,8 @@ class Check:
         self.raising: set[ast.AST] = set()
         self.caught: set[str] = set()  # names of exceptions
 
-    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
-        self.analysis.refuse(self.source, node, problem, way_out)
+    def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
+        self.analysis.refuse(self.source, node, problem, hint)
 
     def find_locals(self) -> frozenset[str]:
         tree = self.source.tree
@@ -384,8 +384,8 @@ class Check:
     def frozen(self, node: ast.AST, value: Any, what: str) -> Any:
         """A copy of what a module holds."""
 
-        def refuse(problem: str, way_out: str) -> NoReturn:
-            self.refuse(node, f"{what}: {problem}", way_out)
+        def refuse(problem: str, hint: str) -> NoReturn:
+            self.refuse(node, f"{what}: {problem}", hint)
 
         found = frozen_types.conformed(frozen.freeze(value, refuse), refuse)
         self.analysis.strings += frozen.strings_in(found)

@@ -1,6 +1,6 @@
 """Calls, of an event: whether compiled code has them, and what they give if Python makes them.
 
-One of the three files of rules behind :mod:`specstream.compiler.facts.event_alone`.
+One of the three files of rules behind :mod:`specstream.compiler.facts.binding_times`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from specstream.compiler.facts.event_expressions import (
     has_string,
     is_scalar,
 )
-from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Found
-from specstream.compiler.facts.keeping import keeps
+from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.list_use import groups_found
 from specstream.compiler.facts.own_values import (
     OWN_CLASSES,
@@ -44,6 +43,7 @@ from specstream.compiler.facts.own_values import (
     own_type,
 )
 from specstream.compiler.facts.shown_parameters import shown_in
+from specstream.compiler.facts.side_effects import keeps
 from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.language.frozen import Frozen
@@ -69,12 +69,12 @@ _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 class Calls(Expressions):
     """What is known of calls."""
 
-    def of_Call(self, node: ast.Call) -> Found:
+    def of_Call(self, node: ast.Call) -> Fact:
         parts = [self.of_argument(node, one) for one in (*node.args, *node.keywords)]
         callee = node.func
         if isinstance(callee, ast.Attribute) and self.is_event(callee.value):
             is_test = callee.attr == "is_null"
-            return Found(EVENT, BOOL, BOOL) if is_test else Found(STATE, ANY, ANY)
+            return Fact(EVENT, BOOL, BOOL) if is_test else Fact(STATE, ANY, ANY)
         value = self.constant(callee)
         is_method = isinstance(callee, ast.Attribute) and self.of(callee.value).type != ANY
         if value is format and len(node.args) == 2 and is_of_time(node.args[1]):
@@ -84,10 +84,10 @@ class Calls(Expressions):
         if isinstance(callee, ast.Lambda):  # called where it is written
             self.of(callee)
         if not isinstance(callee, ast.Attribute):
-            return Found(STATE, ANY, ANY, bound_in(parts))
+            return Fact(STATE, ANY, ANY, bound_in(parts))
         owner = self.of(callee.value)
         if owner.depends == STATE and owner.type == ANY:
-            return Found(STATE, ANY, ANY, owner.bound)
+            return Fact(STATE, ANY, ANY, owner.bound)
         self.ask(callee)
         self.meet([callee.value, *node.args])
         if callee.attr == "format" and is_of_time(callee.value):
@@ -113,7 +113,7 @@ class Calls(Expressions):
         """The types of what a call gives by position; of None, functions raise."""
         return [of.required(self.type_here(one)) for one in node.args]
 
-    def of_argument(self, node: ast.Call, given: Any) -> Found:
+    def of_argument(self, node: ast.Call, given: Any) -> Fact:
         """What is known of an argument; a function that is to be called inside is no value."""
         is_key = isinstance(given, ast.keyword) and given.arg == "key"
         is_first = bool(node.args) and given is node.args[0]
@@ -122,12 +122,12 @@ class Calls(Expressions):
             function = self.constant(value)
             is_written = isinstance(function, type | types.BuiltinFunctionType | types.FunctionType)
             if is_written and not _is_of_a_library_of_strings(function):
-                return Found(CONSTANT, ANY, ANY)
+                return Fact(CONSTANT, ANY, ANY)
         return self.of(value)
 
-    def called(self, node: ast.Call, value: Any, parts: list[Found]) -> Found:
+    def called(self, node: ast.Call, value: Any, parts: list[Fact]) -> Fact:
         """A call of a global."""
-        here = Found(STATE, ANY, ANY, bound_in(parts))
+        here = Fact(STATE, ANY, ANY, bound_in(parts))
         depends = max((part.depends for part in parts), default=CONSTANT)
         mark = pure_mark(value)
         if mark is not None:
@@ -178,7 +178,7 @@ class Calls(Expressions):
         is_digits = is_digits and (len(parts) > 1 or not of.is_column(parts[0].type))
         return replace(found, is_wide=is_digits or value == int.from_bytes)
 
-    def give_own(self, node: ast.Call, function: Any, parts: list[Found]) -> bool:
+    def give_own(self, node: ast.Call, function: Any, parts: list[Fact]) -> bool:
         """Gives a function dates, times and decimals as Python's own, if it makes use of that."""
         written = [*node.args, *(one.value for one in node.keywords)]
         if not isinstance(function, types.FunctionType) or any(
@@ -243,7 +243,7 @@ class Calls(Expressions):
             found, self.found = self.found, {}
             inside = frozenset({len(self.bound)})
             typed = {
-                name: Found(EVENT, one, None, inside)
+                name: Fact(EVENT, one, None, inside)
                 for name, one in zip(names, given, strict=False)
             }
             self.bound.append(typed)
@@ -264,13 +264,13 @@ class Calls(Expressions):
     def constant_of(self, node: ast.expr) -> Any:
         return node.value if isinstance(node, ast.Constant) else self.constant(node)
 
-    def truth_of_call(self, node: ast.Call, part: Found) -> Found:
+    def truth_of_call(self, node: ast.Call, part: Fact) -> Fact:
         compiles = part.compiled is not None and is_scalar(part.compiled)
         return self.joined([part], BOOL, compiles)
 
-    def helper(self, node: ast.Call, function: types.FunctionType, parts: list[Found]) -> Found:
-        """A call of a plain function: compiled along if it can be, and else lifted as it is."""
-        here = Found(STATE, ANY, ANY, bound_in(parts))
+    def helper(self, node: ast.Call, function: types.FunctionType, parts: list[Fact]) -> Fact:
+        """A call of a plain function: compiled along if it can be, and else staged as it is."""
+        here = Fact(STATE, ANY, ANY, bound_in(parts))
         if update_name(function) is not None or not parts:
             return here
         if max(part.depends for part in parts) == STATE:
@@ -296,7 +296,7 @@ class Calls(Expressions):
         }
         return self.joined(parts, self.returns.of_bound(function, types_given), False)
 
-    def is_shown(self, source: FunctionSource, given: dict[str, Found]) -> bool:
+    def is_shown(self, source: FunctionSource, given: dict[str, Fact]) -> bool:
         """Whether it makes a text of a date, time or decimal, which is left to Python."""
         names = {name for name, one in given.items() if is_of_column(of.required(one.type))}
         return bool(names) and bool(names & shown_in(source.tree, source.original, self.parse))

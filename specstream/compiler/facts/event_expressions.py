@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.elements import Elements
-from specstream.compiler.facts.found import CONSTANT, Found, Results
+from specstream.compiler.facts.element_facts import Elements
+from specstream.compiler.facts.fact import CONSTANT, Fact, Results
 from specstream.compiler.facts.own_values import OwnValues
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
@@ -27,27 +27,27 @@ LETTERS = (STR, of.BYTES)
 
 
 class Expressions(OwnValues, Elements, ABC):
-    """What is known of expressions; see ``EventAlone`` of ``event_alone``."""
+    """What is known of expressions; see ``BindingTimes`` of ``event_alone``."""
 
     events: frozenset[str]
-    found: dict[ast.expr, Found]
+    found: dict[ast.expr, Fact]
     returns: Results
 
     @abstractmethod
-    def truth(self, node: ast.expr) -> Found:
+    def truth(self, node: ast.expr) -> Fact:
         """What is known of an expression of which only the truth matters."""
 
     @abstractmethod
-    def of_constant(self, value: Any) -> Found:
+    def of_constant(self, value: Any) -> Fact:
         """What is known of a global."""
 
     def is_event(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.events
 
     @staticmethod
-    def joined(parts: list[Found], given: Type, compiles: bool) -> Found:
+    def joined(parts: list[Fact], given: Type, compiles: bool) -> Fact:
         """What is made of parts and gives a type."""
-        return Found(
+        return Fact(
             max((part.depends for part in parts), default=CONSTANT),
             given,
             of.required(given) if compiles else None,
@@ -64,21 +64,21 @@ class Expressions(OwnValues, Elements, ABC):
         return of.element(given)
 
     @staticmethod
-    def is_number(found: Found) -> bool:
+    def is_number(found: Fact) -> bool:
         """Compiled code has a number of it, or what only it knows."""
         return found.compiled is not None and (
             of.is_number(found.compiled) or found.compiled == ANY
         )
 
     @staticmethod
-    def held(found: Found) -> Found:
+    def held(found: Fact) -> Fact:
         """What compiled code has of a list or dict: other types than scalars are its own."""
         if found.compiled is None or (is_scalar(found.compiled) and found.type == found.compiled):
             return found
         return replace(found, compiled=found.compiled if found.compiled.name == "tuple" else ANY)
 
 
-def bound_in(parts: list[Found]) -> frozenset[int]:
+def bound_in(parts: list[Fact]) -> frozenset[int]:
     return frozenset[int]().union(*(part.bound for part in parts))
 
 

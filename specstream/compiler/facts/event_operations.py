@@ -1,6 +1,6 @@
 """Operators, displays, elements and comprehensions of an event: their types, and what compiles.
 
-One of the three files of rules behind :mod:`specstream.compiler.facts.event_alone`.
+One of the three files of rules behind :mod:`specstream.compiler.facts.binding_times`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specstream.compiler.facts.event_expressions import (
     is_scalar,
     makes_container,
 )
-from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Found
+from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.own_values import is_of_time
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
@@ -49,7 +49,7 @@ def _moved(op: ast.operator, left: Type, right: Type) -> Type | None:
 class Operations(Expressions):
     """What is known of operations."""
 
-    def of_BoolOp(self, node: ast.BoolOp) -> Found:
+    def of_BoolOp(self, node: ast.BoolOp) -> Fact:
         parts = [self.of(value) for value in node.values]
         compiled = {part.compiled for part in parts}
         same = len(compiled) == 1 and is_scalar(parts[0].compiled)
@@ -58,7 +58,7 @@ class Operations(Expressions):
         given = of.chosen(node.op, [self.type_here(value) for value in node.values])
         return self.joined(parts, given, same or mixed)
 
-    def of_IfExp(self, node: ast.IfExp) -> Found:
+    def of_IfExp(self, node: ast.IfExp) -> Fact:
         test, body, orelse = self.truth(node.test), self.of(node.body), self.of(node.orelse)
         self.meet([node.body, node.orelse], are_alike=True)
         given = of.join((self.type_here(node.body), self.type_here(node.orelse)))
@@ -68,7 +68,7 @@ class Operations(Expressions):
             found = replace(found, compiled=body.compiled)
         return found
 
-    def of_UnaryOp(self, node: ast.UnaryOp) -> Found:
+    def of_UnaryOp(self, node: ast.UnaryOp) -> Fact:
         if isinstance(node.op, ast.Not):
             return self.truth(node)
         operand = self.of(node.operand)
@@ -76,12 +76,12 @@ class Operations(Expressions):
         given = of.computed(INT, given) if given in (INT, BOOL) else given
         return self.joined([operand], given, self.is_number(operand))
 
-    def of_BinOp(self, node: ast.BinOp) -> Found:
+    def of_BinOp(self, node: ast.BinOp) -> Fact:
         left, right = self.of(node.left), self.of(node.right)
         kinds = (left.compiled, right.compiled)
         if isinstance(node.op, _BITS) and STR in kinds and set(kinds) <= {STR, INT, BOOL, ANY}:
             # The bits of a string are those of its code, which Python's strings have not got.
-            return Found(STATE, INT, INT, left.bound | right.bound)
+            return Fact(STATE, INT, INT, left.bound | right.bound)
         self.meet([node.left, node.right])
         if isinstance(node.op, ast.Mod) and left.type == STR:
             self.fill_in(node.right)
@@ -97,7 +97,7 @@ class Operations(Expressions):
         if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
             given = INT
         if STR in kinds and given == ANY:
-            return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
+            return Fact(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
         compiles = self.is_number(left) and self.is_number(right)
         is_wide = given == INT and (left.is_wide or right.is_wide)
         if is_wide and max(left.depends, right.depends) < STATE:
@@ -115,13 +115,13 @@ class Operations(Expressions):
         return found
 
     @staticmethod
-    def is_text_and_unknown(*operands: Found) -> bool:
+    def is_text_and_unknown(*operands: Fact) -> bool:
         """Whether one is a string, and the other what only Python knows."""
         unknown = [one for one in operands if one.type == ANY and one.compiled is None]
         are_known = max(one.depends for one in operands) < STATE
         return are_known and len(unknown) == 1 and STR in [one.type for one in operands]
 
-    def of_Compare(self, node: ast.Compare) -> Found:
+    def of_Compare(self, node: ast.Compare) -> Fact:
         nodes = [node.left, *node.comparators]
         operands = [self.of(one) for one in nodes]
         self.meet(nodes)
@@ -135,7 +135,7 @@ class Operations(Expressions):
         )
         return self.joined(operands, BOOL, compiles)
 
-    def compares(self, op: ast.cmpop, left: Found, right: Found, container: ast.expr) -> bool:
+    def compares(self, op: ast.cmpop, left: Fact, right: Fact, container: ast.expr) -> bool:
         """Whether compiled code has the comparison, or is to say that it has not."""
         written: Any = container.value if isinstance(container, ast.Constant) else ...
         is_singleton = written is None or isinstance(written, bool)
@@ -156,11 +156,11 @@ class Operations(Expressions):
             return False
         return all(map(is_compared, kinds))
 
-    def of_JoinedStr(self, node: ast.JoinedStr) -> Found:
+    def of_JoinedStr(self, node: ast.JoinedStr) -> Fact:
         parts = [self.of(value) for value in node.values]
         return self.joined(parts, STR, False)
 
-    def of_FormattedValue(self, node: ast.FormattedValue) -> Found:
+    def of_FormattedValue(self, node: ast.FormattedValue) -> Fact:
         parts = [self.of(node.value)]
         if is_of_time(node.format_spec) and parts[0].depends < STATE:
             self.make_own(node.value)
@@ -168,18 +168,18 @@ class Operations(Expressions):
             parts.append(self.of(node.format_spec))
         return self.joined(parts, STR, False)
 
-    def of_Tuple(self, node: ast.Tuple) -> Found:
+    def of_Tuple(self, node: ast.Tuple) -> Fact:
         if any(isinstance(one, ast.Starred) for one in node.elts):
             return self.display(node, ANY)
         return self.display(node, of.tuple_of(*(self.of(one).type for one in node.elts)))
 
-    def of_List(self, node: ast.List) -> Found:
+    def of_List(self, node: ast.List) -> Fact:
         self.meet(node.elts, are_alike=True)
         return self.display(node, of.list_of(of.join(self.type_here(one) for one in node.elts)))
 
     of_Set = of_List
 
-    def display(self, node: ast.Tuple | ast.List | ast.Set, given: Type) -> Found:
+    def display(self, node: ast.Tuple | ast.List | ast.Set, given: Type) -> Fact:
         parts = [self.of(one) for one in node.elts]
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
@@ -188,7 +188,7 @@ class Operations(Expressions):
             return replace(found, compiled=of.tuple_of(*compiled))
         return replace(found, compiled=ANY) if compiles else found
 
-    def of_Dict(self, node: ast.Dict) -> Found:
+    def of_Dict(self, node: ast.Dict) -> Fact:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
         written = [one for one in node.keys if one is not None]
         self.meet(node.values)
@@ -199,20 +199,20 @@ class Operations(Expressions):
         found = self.joined(parts, of.dict_of(values, keys), compiles)
         return replace(found, compiled=ANY) if compiles else found
 
-    def of_NamedExpr(self, node: ast.NamedExpr) -> Found:
+    def of_NamedExpr(self, node: ast.NamedExpr) -> Fact:
         value = self.of(node.value)
         if ast.NamedExpr in REFUSED and value.depends == EVENT:
-            return replace(value, compiled=None, is_lifted=False)
-        return replace(value, is_lifted=False)
+            return replace(value, compiled=None, is_staged=False)
+        return replace(value, is_staged=False)
 
     # ---- elements ----
 
-    def of_Subscript(self, node: ast.Subscript) -> Found:
+    def of_Subscript(self, node: ast.Subscript) -> Fact:
         owner, index = self.of(node.value), self.of(node.slice)
         parts = [owner, index]
         is_view = owner.depends == STATE and owner.type == ANY
         if is_view or self.is_event(node.value):
-            return Found(STATE, ANY, ANY, owner.bound | index.bound)
+            return Fact(STATE, ANY, ANY, owner.bound | index.bound)
         whole = of.required(owner.type)
         if whole.name == "dict":
             self.meet([node.value, node.slice])
@@ -241,29 +241,29 @@ class Operations(Expressions):
         )
         return self.held(self.joined(parts, given, compiles))
 
-    def of_Slice(self, node: ast.Slice) -> Found:
+    def of_Slice(self, node: ast.Slice) -> Fact:
         parts = [self.of(one) for one in (node.lower, node.upper, node.step) if one is not None]
         return self.joined(parts, ANY, all(part.compiled for part in parts))
 
-    def of_Starred(self, node: ast.Starred) -> Found:
-        """By itself it is no value, and never lifted."""
+    def of_Starred(self, node: ast.Starred) -> Fact:
+        """By itself it is no value, and never staged."""
         value = self.of(node.value)
         compiles = value.compiled is not None and value.compiled not in LETTERS
-        return replace(value, type=ANY, compiled=ANY if compiles else None, is_lifted=False)
+        return replace(value, type=ANY, compiled=ANY if compiles else None, is_staged=False)
 
     # ---- what binds names of its own ----
 
-    def of_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Found:
+    def of_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Fact:
         parts, given = self.comprehended(node.generators, [node.elt])
         return self.comprehension(node, parts, of.list_of(given[0]))
 
     of_ListComp = of_SetComp = of_GeneratorExp
 
-    def of_DictComp(self, node: ast.DictComp) -> Found:
+    def of_DictComp(self, node: ast.DictComp) -> Fact:
         parts, given = self.comprehended(node.generators, [node.key, node.value])
         return self.comprehension(node, parts, of.dict_of(given[1], given[0]))
 
-    def comprehension(self, node: ast.expr, parts: list[Found], given: Type) -> Found:
+    def comprehension(self, node: ast.expr, parts: list[Fact], given: Type) -> Fact:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
         compiled = ANY if compiles else None
@@ -275,7 +275,7 @@ class Operations(Expressions):
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
-    ) -> tuple[list[Found], list[Type]]:
+    ) -> tuple[list[Fact], list[Type]]:
         parts = []
         self.bound.append({})
         for one in generators:
@@ -292,7 +292,7 @@ class Operations(Expressions):
             for name, given in self.targets(one.target, element):
                 compiled = given if is_known or given in (STR, INT, FLOAT, BOOL) else None
                 inside = iterated.bound | {len(self.bound) - 1}
-                self.bound[-1][name] = Found(iterated.depends, given, compiled, inside)
+                self.bound[-1][name] = Fact(iterated.depends, given, compiled, inside)
             parts += [self.truth(test) for test in one.ifs]
         found = [self.of(result) for result in results]
         self.bound.pop()
@@ -310,11 +310,11 @@ class Operations(Expressions):
                     ANY if is_star else self.item(given, at, len(target.elts)),
                 )
 
-    def of_Lambda(self, node: ast.Lambda) -> Found:
+    def of_Lambda(self, node: ast.Lambda) -> Fact:
         names = [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
         inside = frozenset({len(self.bound)})
-        self.bound.append({name: Found(CONSTANT, ANY, ANY, inside) for name in names})
+        self.bound.append({name: Fact(CONSTANT, ANY, ANY, inside) for name in names})
         body = self.of(node.body)
         self.bound.pop()
         compiled = None if ast.Lambda in REFUSED or body.compiled is None else ANY
-        return Found(body.depends, ANY, compiled, body.bound - inside)
+        return Fact(body.depends, ANY, compiled, body.bound - inside)

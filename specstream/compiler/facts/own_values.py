@@ -22,7 +22,7 @@ import pyarrow as pa
 from specstream.columns.instants import when
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.bindings import MISSING
-from specstream.compiler.facts.found import EVENT, STATE, Binding, Found
+from specstream.compiler.facts.fact import EVENT, STATE, Binding, Fact
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 
@@ -172,7 +172,7 @@ class OwnValues(ABC):
     """
 
     bindings: dict[str, Binding]
-    found: dict[ast.expr, Found]
+    found: dict[ast.expr, Fact]
 
     def __init__(self) -> None:
         self.own: set[ast.expr] = set()
@@ -180,7 +180,7 @@ class OwnValues(ABC):
         super().__init__()
 
     @abstractmethod
-    def of(self, node: ast.expr) -> Found:
+    def of(self, node: ast.expr) -> Fact:
         """What is known of an expression."""
 
     @abstractmethod
@@ -280,17 +280,17 @@ class OwnValues(ABC):
         if units[0] == units[1]:
             return
         texts = [ast.unparse(part) for part in (left, right)]
-        way_out = f"make times of both, ss.when({texts[0]}) and ss.when({texts[1]})"
+        hint = f"make times of both, ss.when({texts[0]}) and ss.when({texts[1]})"
         if any(pa.types.is_decimal(given.counts.arrow) for given in (one, other)):
-            way_out = (
+            hint = (
                 "make Decimals of both, like event.x + decimal.Decimal(0), or declare both with as "
                 "many digits"
             )
         elif are_differences:
-            way_out = "make durations of both, like ss.when(event.x) - ss.when(event.y)"
+            hint = "make durations of both, like ss.when(event.x) - ss.when(event.y)"
         self.never[node] = (
             f"{texts[0]} is a number of {units[0]}, and {texts[1]} one of {units[1]}",
-            way_out,
+            hint,
         )
 
     def check_compared(

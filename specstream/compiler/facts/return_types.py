@@ -6,7 +6,7 @@ with types in place of values: one after the other, both branches of a condition
 nothing changes. A name has the type of what it was given last; where ways meet, that of both.
 
 A type that is wrong all the same, because a list was changed by somebody else, say, does no harm:
-what does not fit its column raises there. Unlike :mod:`specstream.compiler.facts.event_alone`,
+what does not fit its column raises there. Unlike :mod:`specstream.compiler.facts.binding_times`,
 which asks of an expression whether it can be compiled, this one only asks for types, of code that
 never is.
 """
@@ -23,10 +23,10 @@ from typing import Any
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_times import BindingTimes
 from specstream.compiler.facts.bindings import MISSING, declared_type
 from specstream.compiler.facts.check import is_constant
-from specstream.compiler.facts.event_alone import EventAlone
-from specstream.compiler.facts.found import CONSTANT, EVENT, Found, Results
+from specstream.compiler.facts.fact import CONSTANT, EVENT, Fact, Results
 from specstream.compiler.facts.own_values import OWN_CLASSES, own_type
 from specstream.compiler.facts.value_types import ANY, NEVER, NONE, Type
 from specstream.compiler.frontend.analysis import FunctionSource
@@ -65,8 +65,8 @@ class Returns(Results):
         self._own: dict[Any, tuple[bool, tuple[str, str] | None]] = {}
 
     def bound(
-        self, function: types.FunctionType, parts: list[Found], names: list[str | None]
-    ) -> dict[str, Found] | None:
+        self, function: types.FunctionType, parts: list[Fact], names: list[str | None]
+    ) -> dict[str, Fact] | None:
         positional = parts[: len(parts) - len(names)]
         by_name = dict(zip(names, parts[len(positional) :], strict=True))
         signature = inspect.signature(function)
@@ -79,28 +79,28 @@ class Returns(Results):
             value = given.arguments.get(name)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 of_all = of.list_of(of.join(one.type for one in value or ()))
-                found[name] = Found(EVENT, of_all, ANY, _INSIDE)
+                found[name] = Fact(EVENT, of_all, ANY, _INSIDE)
             elif parameter.kind is parameter.VAR_KEYWORD:
-                found[name] = Found(EVENT, of.dict_of(ANY, of.STR), ANY, _INSIDE)
+                found[name] = Fact(EVENT, of.dict_of(ANY, of.STR), ANY, _INSIDE)
             elif value is not None:
-                found[name] = replace(value, depends=EVENT, bound=_INSIDE, is_lifted=False)
+                found[name] = replace(value, depends=EVENT, bound=_INSIDE, is_staged=False)
             else:
                 default = library.constant(parameter.default)
                 is_simple = is_constant(parameter.default)
-                found[name] = Found(CONSTANT, default, default if is_simple else None, _INSIDE)
+                found[name] = Fact(CONSTANT, default, default if is_simple else None, _INSIDE)
         return found
 
-    def compiles(self, source: FunctionSource, given: dict[str, Found], of_numbers: bool) -> bool:
+    def compiles(self, source: FunctionSource, given: dict[str, Fact], of_numbers: bool) -> bool:
         key = source.original, _key({name: one.type for name, one in given.items()})
         if key not in self._compiles:
             self._compiles[key] = True  # one that calls itself is judged by its other parts
-            body = EventAlone(source, self.schema, frozenset(), given, self.parse, self)
+            body = BindingTimes(source, self.schema, frozenset(), given, self.parse, self)
             compiles, makes_objects = body.compiles()
             self._compiles[key] = compiles or (of_numbers and not makes_objects)
         return self._compiles[key]
 
     def uses_own(
-        self, function: types.FunctionType, given: dict[str, Found]
+        self, function: types.FunctionType, given: dict[str, Fact]
     ) -> tuple[bool, tuple[str, str] | None]:
         key = function, _key({name: one.type for name, one in given.items()})
         if key in self._own:
@@ -115,7 +115,7 @@ class Returns(Results):
             isinstance(cls, type) and issubclass(cls, OWN_CLASSES)
             for cls in (hints.get(name) for name in given)
         )
-        as_numbers = EventAlone(source, self.schema, frozenset(), given, self.parse, self)
+        as_numbers = BindingTimes(source, self.schema, frozenset(), given, self.parse, self)
         as_numbers.compiles()
         is_own = said or bool(as_numbers.own)
         never = as_numbers.never
@@ -124,7 +124,9 @@ class Returns(Results):
                 name: replace(one, type=own_type(one.type), compiled=None)
                 for name, one in given.items()
             }
-            never = EventAlone(source, self.schema, frozenset(), values, self.parse, self).refused()
+            never = BindingTimes(
+                source, self.schema, frozenset(), values, self.parse, self
+            ).refused()
         problem = next(iter(never.values()), None)
         if problem is not None:
             problem = f"{function.__name__}: {problem[0]}", problem[1]
@@ -182,7 +184,7 @@ class Returns(Results):
         return of.of_value(held) if held is not None and is_constant(held) else ANY
 
 
-class _Body(EventAlone):
+class _Body(BindingTimes):
     """One function, with types for its parameters.
 
     Attributes:
@@ -208,11 +210,11 @@ class _Body(EventAlone):
 
     # ---- expressions ----
 
-    def lifted(self, node: ast.expr, found: Found) -> Found:
+    def staged(self, node: ast.expr, found: Fact) -> Fact:
         """All of it is Python's."""
         return found
 
-    def of(self, node: ast.expr) -> Found:
+    def of(self, node: ast.expr) -> Fact:
         """What is known of an expression; nothing yet, if nothing is known yet of a part."""
         found = super().of(node)
         if found.type != ANY:
@@ -224,10 +226,10 @@ class _Body(EventAlone):
         is_open = any(one and one.type == NEVER for one in known)
         return replace(found, type=NEVER) if is_open else found
 
-    def of_local(self, name: str) -> Found:
-        return Found(EVENT, self.types.get(name, NEVER), None, _INSIDE)
+    def of_local(self, name: str) -> Fact:
+        return Fact(EVENT, self.types.get(name, NEVER), None, _INSIDE)
 
-    def of_IfExp(self, node: ast.IfExp) -> Found:
+    def of_IfExp(self, node: ast.IfExp) -> Fact:
         before = dict(self.types)
         parts = [self.of(node.test)]
         for part, holds in ((node.body, True), (node.orelse, False)):
@@ -237,7 +239,7 @@ class _Body(EventAlone):
         self.types = before
         return self.joined(parts, of.join(part.type for part in parts[1:]), False)
 
-    def of_BoolOp(self, node: ast.BoolOp) -> Found:
+    def of_BoolOp(self, node: ast.BoolOp) -> Fact:
         before = dict(self.types)
         parts = []
         for value in node.values:
@@ -246,12 +248,12 @@ class _Body(EventAlone):
         self.types = before
         return self.joined(parts, of.chosen(node.op, [one.type for one in parts]), False)
 
-    def of_Call(self, node: ast.Call) -> Found:
+    def of_Call(self, node: ast.Call) -> Fact:
         inner = self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
         if inner is None:
             return super().of_Call(node)
         given = [self.of(one).type for one in node.args]
-        return Found(EVENT, self.of_inner(inner, given), None, _INSIDE)
+        return Fact(EVENT, self.of_inner(inner, given), None, _INSIDE)
 
     def given_by(self, function: ast.expr, given: list[Type]) -> Type:
         inner = self.functions.get(function.id) if isinstance(function, ast.Name) else None

@@ -2,7 +2,7 @@
 
 Of such a column compiled code needs no codes of other texts, so that a batch is read without them
 (:mod:`specstream.columns.unentered`). Looked at are the functions as they are compiled, when what
-Python computes of the event alone has been lifted out of them. A column's value is followed into
+Python computes of the event alone has been staged out of them. A column's value is followed into
 local names, into branches of expressions and into parameters of helpers; wherever it ends there may
 be a comparison with literals, a test of its truth or of None, and what an exception is made of.
 Anything else, also what is only not known here, needs the code.

@@ -119,8 +119,8 @@ class Analysis(ABC):
     def compiled(self, original: types.FunctionType) -> Any:
         """The native form of a function that others call."""
 
-    def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+    def refuse(self, source: FunctionSource, node: ast.AST, problem: str, hint: str) -> NoReturn:
         """Raises CompileError for a place in the source."""
         line = getattr(node, "lineno", source.tree.lineno)
-        problem, way_out = own_name(problem), own_name(way_out)
-        raise CompileError(self.operator, source.filename, line, problem, way_out)
+        problem, hint = own_name(problem), own_name(hint)
+        raise CompileError(self.operator, source.filename, line, problem, hint)

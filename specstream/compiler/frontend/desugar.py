@@ -20,7 +20,7 @@ import operator
 from collections.abc import Callable, Iterable, Sized
 from typing import Any, NoReturn
 
-from specstream.compiler.frontend.collections_spelling import LocalCollections
+from specstream.compiler.frontend.desugar_collections import LocalCollections
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.language import standard_library

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from specstream.compiler.frontend.exceptions import named_value
 from specstream.compiler.frontend.signatures import parameters_of
-from specstream.compiler.language.ways_out import names_it_has
+from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Column, Schema
 
 __all__ = ["ASKED", "Events", "column_of", "flatten", "flattened"]

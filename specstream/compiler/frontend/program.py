@@ -17,7 +17,7 @@ from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 
-__all__ = ["Beside", "CompiledOperation", "LookUp", "Program", "Written"]
+__all__ = ["CompiledOperation", "InterpretedVertices", "LookUp", "Program", "Written"]
 
 LookUp = tuple[str, tuple[str, ...]]
 """A field that is looked up for every event, and the columns that its key is made of."""
@@ -51,7 +51,7 @@ class Written:
     def _look_up(self, name: str) -> Any:
         return self.names.get(name, getattr(builtins, name, None))
 
-    def _refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+    def _refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
         raise AssertionError(f"{problem}, in what is compiled: {self.filename}:{self.line}")
 
 
@@ -74,7 +74,7 @@ class CompiledOperation:
     oracle: Callable[..., Any]
 
 
-class Beside(Protocol):
+class InterpretedVertices(Protocol):
     """The vertices that Python runs as they are written, for the oracle, which has the others."""
 
     def begin(self, strings: Any, seed: int) -> None:
@@ -123,8 +123,8 @@ class Program:
         is_interpreted: whether Python runs it as it is written; ``oracle`` is then the function
             itself, ``native`` too.
         calls_python: of a pipeline: whether Python runs some of its vertices as they are written.
-        beside: then what has those in the oracle, see :class:`Beside`: of the words of a state, or
-            of what they have sent before.
+        beside: then what has those in the oracle, see :class:`InterpretedVertices`: of the words of
+            a state, or of what they have sent before.
         on_timer: that program, of an operator that has timers.
         event: of an ``on_timer``: the columns that a timer has beside its key.
     """
@@ -149,7 +149,7 @@ class Program:
     is_on_timer: bool = False
     is_interpreted: bool = False
     calls_python: bool = False
-    beside: Callable[[Any, Any], Beside] | None = None
+    beside: Callable[[Any, Any], InterpretedVertices] | None = None
     on_timer: Program | None = None
     event: Schema = field(default_factory=lambda: Schema((), ()))
 

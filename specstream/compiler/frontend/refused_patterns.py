@@ -28,11 +28,11 @@ def refused_pattern(case: ast.match_case, subject: ast.expr) -> tuple[ast.AST, s
 def _of_dict(pattern: ast.MatchMapping, subject: str) -> tuple[str, str]:
     key = ast.unparse(pattern.keys[0]) if pattern.keys else "key"
     of = subject if subject.replace(".", "").isidentifier() else "d"
-    way_out = f"ask the dict itself: if {key} in {of}: value = {of}[{key}], or {of}.get({key})"
+    hint = f"ask the dict itself: if {key} in {of}: value = {of}[{key}], or {of}.get({key})"
     if pattern.rest is not None:
         tests = " and ".join(f"k != {ast.unparse(one)}" for one in pattern.keys)
-        way_out += f"; for **{pattern.rest}, {{k: v for k, v in {of}.items() if {tests or True}}}"
-    return f"{ast.unparse(pattern)} is a pattern of a dict, which cannot be compiled", way_out
+        hint += f"; for **{pattern.rest}, {{k: v for k, v in {of}.items() if {tests or True}}}"
+    return f"{ast.unparse(pattern)} is a pattern of a dict, which cannot be compiled", hint
 
 
 def _of_class(pattern: ast.MatchClass, case: ast.match_case, subject: str) -> tuple[str, str]:

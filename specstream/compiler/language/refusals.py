@@ -9,9 +9,9 @@ from __future__ import annotations
 from numba.core import types
 from numba.core.errors import TypingError
 
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.methods import method_of, methods_of, names_where
 from specstream.compiler.language.text import refusal
-from specstream.compiler.language.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = [

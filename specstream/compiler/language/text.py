@@ -4,7 +4,7 @@ What an operator has of a string is a code of its content (:mod:`specstream.colu
 code tells which string it is; of its order and its letters it tells nothing. So strings have a type
 of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
 and that a code cannot do. What depends on the event alone never gets here: Python computes it
-before (:mod:`specstream.compiler.staging.lifting`). Python's strings have no bit operations: those
+before (:mod:`specstream.compiler.staging.staging`). Python's strings have no bit operations: those
 take the code, for hashes."""
 
 # Numba's internals are only partly typed.
@@ -148,14 +148,14 @@ def tell_texts(error: BaseException) -> None:
         error.args = tuple(map(python_string, error.args))
 
 
-def refuse(problem: str, way_out: str) -> NoReturn:
+def refuse(problem: str, hint: str) -> NoReturn:
     """Refuses while the oracle runs what compiling would have refused."""
     frame = sys._getframe(1)
     while is_own(frame.f_code.co_filename):
         assert frame.f_back is not None
         frame = frame.f_back
     code = frame.f_code
-    raise CompileError(code.co_name, code.co_filename, frame.f_lineno, problem, way_out)
+    raise CompileError(code.co_name, code.co_filename, frame.f_lineno, problem, hint)
 
 
 def _refusing(what: str) -> Callable[..., Any]:
@@ -246,8 +246,8 @@ def _is_refused(function: Any, what: str) -> None:
     @overload(function)
     def refusing(text: Any) -> Any:
         if isinstance(text, TextType):
-            problem, way_out = refusal(what)
-            raise TypingError(f"specstream: {problem}; {way_out}")
+            problem, hint = refusal(what)
+            raise TypingError(f"specstream: {problem}; {hint}")
 
 
 def write_truth(builder: Any, code: Any) -> Any:

@@ -33,12 +33,12 @@ def _draw(name: str, takes: tuple[str, ...], result: types.Type, write: Any) -> 
         event, *given = args
         if not isinstance(event, EventType):
             return None
-        way_out = f"write event.{name}({', '.join(takes)})"
+        hint = f"write event.{name}({', '.join(takes)})"
         if len(given) != len(takes):
-            raise refuse(f"{name} takes {len(takes)} integers, and gets {len(given)}: {way_out}")
+            raise refuse(f"{name} takes {len(takes)} integers, and gets {len(given)}: {hint}")
         for one in given:
             if scalar_kind(one) not in ("int64", "bool"):
-                raise refuse(f"{name} takes integers, and gets {types.unliteral(one)}: {way_out}")
+                raise refuse(f"{name} takes integers, and gets {types.unliteral(one)}: {hint}")
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
             run, *key = draw_key(context, builder, event, values[0], values[-1])

@@ -23,9 +23,9 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.types import (
     EventType,
 )
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
-from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library.event_lists import list_type, write_list
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind

@@ -178,7 +178,7 @@ class _Refused(Exception):
 def can_freeze(value: Any) -> bool:
     """Whether compiled code can have a container."""
 
-    def refuse_it(problem: str, way_out: str) -> Any:
+    def refuse_it(problem: str, hint: str) -> Any:
         raise _Refused(problem)
 
     try:
@@ -226,7 +226,7 @@ class FrozenValue:
 _kept: dict[str, tuple[FrozenValue, Any]] = {}
 
 
-def _never(problem: str, way_out: str) -> Any:
+def _never(problem: str, hint: str) -> Any:
     raise AssertionError(problem)
 
 

@@ -165,12 +165,12 @@ def takes(of: ListType, given: types.Type) -> types.Type:
     if found is None:
         raise refuse(
             f"a list of {of.element} gets {value}: keep values of one type in a list"
-            + _way_out(of.element, value)
+            + _hint(of.element, value)
         )
     return found
 
 
-def _way_out(element: types.Type, given: types.Type) -> str:
+def _hint(element: types.Type, given: types.Type) -> str:
     kinds = scalar_kind(element), scalar_kind(given)
     if kinds == ("int64", "float64"):
         return ", and begin it with floats, such as [0.0] * n"

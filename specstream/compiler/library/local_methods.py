@@ -99,8 +99,8 @@ def adding(
                 return None
             record = record_of(args[0], name)
             if not record.takes(len(args) - 1 - added):
-                way_out = f"write {form}" if form else "see Python's"
-                raise refuse(f"{name} takes {record.counts} value(s) here: {way_out}")
+                hint = f"write {form}" if form else "see Python's"
+                raise refuse(f"{name} takes {record.counts} value(s) here: {hint}")
             return rule(*args)
 
         method(name).rule(checked if absent is None else looking_for(1, absent)(checked))

@@ -128,10 +128,10 @@ def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | No
         return None
     if not isinstance(of, ListField):
         name, kind = f"state.{of.field.name}", of.container.kind.replace("_", " ")
-        way_out = f"{name}.push(x) in a loop"
+        hint = f"{name}.push(x) in a loop"
         if isinstance(of, DequeField):
-            way_out = f"{name}.extend(list({name}) * (n - 1)), where n is 1 or more"
-        raise refuse(f"*= does not go with a {kind} of the state, {name}; write {way_out}")
+            hint = f"{name}.extend(list({name}) * (n - 1)), where n is 1 or more"
+        raise refuse(f"*= does not go with a {kind} of the state, {name}; write {hint}")
     return _REPEAT_IN_PLACE(context, args)
 
 

@@ -33,8 +33,8 @@ from specstream.compiler.backend.types import (
     StateType,
     ViewType,
 )
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import is_boosted, refuse, without_literals
-from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library.locking import LocksType
 from specstream.compiler.library.views import make_view
 from specstream.declarations.containers import ContainerKind

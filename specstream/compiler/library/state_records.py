@@ -47,14 +47,14 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.backend.types import (
-    PlaceType,
     RecordsType,
     RecordType,
     RunType,
+    SlotType,
     StateType,
 )
+from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
-from specstream.compiler.language.ways_out import names_it_has
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.state_fields import RECORD_FIELD, SET_FIELD, field_of, run_and_word
@@ -88,7 +88,7 @@ class Records(Run):
     """Writes instructions about records of one class; ``pointer`` is the run's."""
 
     def __init__(
-        self, context: Any, builder: Any, of: RecordType | PlaceType | RecordsType, pointer: Value
+        self, context: Any, builder: Any, of: RecordType | SlotType | RecordsType, pointer: Value
     ) -> None:
         super().__init__(context, builder, pointer)
         self.of = of
@@ -244,7 +244,7 @@ def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> R
 
 
 def _told(given: types.Type) -> str:
-    if isinstance(given, RecordType | PlaceType):
+    if isinstance(given, RecordType | SlotType):
         return f"a record {given.class_name}"
     if given == types.none:
         return "None"
@@ -314,7 +314,7 @@ def _new(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return of, (run, cls, names, *map(types.unliteral, values)), code
 
 
-def _check_field(of: RecordType | PlaceType, at: int, value: types.Type) -> None:
+def _check_field(of: RecordType | SlotType, at: int, value: types.Type) -> None:
     part, name = of.shape.parts[at], of.shape.names[at]
     what = f"field {name!r} of {of.class_name}"
     check_kind(present(value), part.number, what, part.name, keeps_strings=True)
@@ -329,7 +329,7 @@ def _converted(records: Records, at: int, given: types.Type, value: Value) -> Va
 # ---- fields ----
 
 
-def _field_number(of: RecordType | PlaceType, name: str) -> int:
+def _field_number(of: RecordType | SlotType, name: str) -> int:
     if name in of.shape.names:
         return of.shape.names.index(name)
     cls = of.shape.record
@@ -355,7 +355,7 @@ class _RecordAttribute(_Attribute):
 
 @infer_getattr
 class _PlaceAttribute(_Attribute):
-    key = PlaceType
+    key = SlotType
 
 
 @lower_getattr_generic(RecordType)
@@ -364,8 +364,8 @@ def _record_getattr(context: Any, builder: Any, of: RecordType, value: Value, na
     return records.get(value, _field_number(of, name))
 
 
-@lower_getattr_generic(PlaceType)
-def _place_getattr(context: Any, builder: Any, of: PlaceType, value: Value, name: str) -> Value:
+@lower_getattr_generic(SlotType)
+def _place_getattr(context: Any, builder: Any, of: SlotType, value: Value, name: str) -> Value:
     place = cgutils.create_struct_proxy(of)(context, builder, value=value)
     return Records(context, builder, of, place.run).load_at(place.word, _field_number(of, name))
 
@@ -376,14 +376,14 @@ def _set_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of, name = args
     if isinstance(of, StateType):
         return _set_scalar(value, of, name)
-    if not isinstance(of, RecordType | PlaceType):
+    if not isinstance(of, RecordType | SlotType):
         return None
     assert isinstance(name, types.StringLiteral)
     at = _field_number(of, name.literal_value)
     _check_field(of, at, value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        if isinstance(of, PlaceType):
+        if isinstance(of, SlotType):
             place = cgutils.create_struct_proxy(of)(context, builder, value=args[1])
             records = Records(context, builder, of, place.run)
             records.store_at(place.word, at, _converted(records, at, sig.args[0], args[0]))
@@ -514,7 +514,7 @@ PLACES: list[Callable[[Any, Sequence[types.Type]], Meaning | None]] = []
 """What gives the place of an item, by what has it."""
 
 
-def make_place(context: Any, builder: Any, of: PlaceType, run: Value, word: Value) -> Value:
+def make_place(context: Any, builder: Any, of: SlotType, run: Value, word: Value) -> Value:
     """The place of a record."""
     made = cgutils.create_struct_proxy(of)(context, builder)
     made.run = run
@@ -531,7 +531,7 @@ def _place_of_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, index = args
     if not isinstance(of, RecordsType) or not isinstance(_remaining(of, index), RecordType):
         return _plain_item(context, args)
-    result, index = PlaceType(of.shape, of.variant), types.unliteral(index)
+    result, index = SlotType(of.shape, of.variant), types.unliteral(index)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         view, first, *_ = _selected(context, builder, of, args[0], index, args[1])
@@ -563,7 +563,7 @@ def _place_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return context_attribute(context, of, name)
     field = field_of(of, name.literal_value)
     assert field.record is not None
-    result = PlaceType(field.record, of.variant)
+    result = SlotType(field.record, of.variant)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return make_place(

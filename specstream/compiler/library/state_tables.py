@@ -29,9 +29,9 @@ from specstream.compiler.backend.pipeline import compiled
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.types import (
     ContainerType,
-    PlaceType,
     RecordType,
     RunType,
+    SlotType,
     StateType,
     is_alone,
     shape_type,
@@ -496,7 +496,7 @@ def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, key = args
     if not isinstance(of, StateDictType) or not isinstance(of.value_type, RecordType):
         return None
-    result = PlaceType(of.value_type.shape, of.variant)
+    result = SlotType(of.value_type.shape, of.variant)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         table = StateTable(context, builder, of, args[0])

@@ -27,7 +27,7 @@ from specstream.compiler.language.error_classes import CLASSES
 from specstream.compiler.library import locking
 from specstream.compiler.library.formatting import formatted
 from specstream.compiler.lowering.rewrite_parts import NativeParts
-from specstream.compiler.lowering.turns import MOST_TURNS, Turns
+from specstream.compiler.lowering.trip_counts import MOST_TRIPS, TripCounts
 from specstream.compiler.objects.forms import CaughtName
 from specstream.compiler.oracle.rewrite import targets_in
 
@@ -48,13 +48,13 @@ class LeavingRewriter(NativeParts):
 
     held: list[Callable[[], Statements] | None]
     caught: list[tuple[str | None, str]]
-    turns: Turns
+    turns: TripCounts
 
     def leave_nothing(self) -> None:
         """At the beginning of a function."""
         self.held = []
         self.caught = []
-        self.turns = Turns(
+        self.turns = TripCounts(
             lambda name: None if name in self.check.locals else self.check.resolved.get(name)
         )
 
@@ -118,7 +118,7 @@ class LeavingRewriter(NativeParts):
         within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))
         before = self.turns.together, self.turns.within
-        polls = turns is None or self.turns.together * turns > MOST_TURNS
+        polls = turns is None or self.turns.together * turns > MOST_TRIPS
         self.turns.together = 1 if polls or turns is None else self.turns.together * turns
         self.turns.within = {**self.turns.within, **within}
         looped = self.for_each(node, polling.poll_for if polls else None)

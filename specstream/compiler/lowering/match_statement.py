@@ -70,9 +70,9 @@ def _is_sequence(typing_context: Any, args: Sequence[types.Type]) -> Meaning | N
     if isinstance(value, ContainerType):
         held = f"state.{value.field.name}"
         has_places = isinstance(value, ListField | DequeField)
-        way_out = f"write match list({held}):" if has_places else "go through it in a loop"
+        hint = f"write match list({held}):" if has_places else "go through it in a loop"
         raise refuse(
-            f"a pattern of {count} parts meets {held}, which is a container of the state: {way_out}"
+            f"a pattern of {count} parts meets {held}, which is a container of the state: {hint}"
         )
     if not isinstance(value, types.BaseTuple):
         raise refuse(

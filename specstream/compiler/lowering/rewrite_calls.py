@@ -34,10 +34,10 @@ from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, parameters_of_function
 from specstream.compiler.language import numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
+from specstream.compiler.language.hints import is_of_a_library, of_library
 from specstream.compiler.language.methods import CHANGING
 from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.language.text import refusal
-from specstream.compiler.language.ways_out import is_of_a_library, of_library
 from specstream.compiler.library import (
     array_methods,
     boosting,

@@ -401,7 +401,7 @@ def _one(operand: Any) -> Any:
     return ones.get(operand._storage.number, True)
 
 
-def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
+def _stage(name: str, operation: Callable[[Any, Any], Any]) -> None:
     def method(self: View, other: Any) -> Any:
         return View.each(operation, self, other)
 
@@ -417,10 +417,10 @@ for _name, _node in (
     *(("mod", ast.Mod), ("lshift", ast.LShift), ("rshift", ast.RShift)),
     *(("xor", ast.BitXor), ("and", ast.BitAnd), ("or", ast.BitOr)),
 ):
-    _lift(_name, OF_BOOLS[_node])
+    _stage(_name, OF_BOOLS[_node])
 for _name in ("truediv", "lt", "le", "gt", "ge"):
-    _lift(_name, getattr(operator, _name))
-_lift("pow", numbers.power)
+    _stage(_name, getattr(operator, _name))
+_stage("pow", numbers.power)
 for _name, _of_one in (
     ("neg", numbers.negate),
     ("pos", operator.pos),

@@ -18,7 +18,7 @@ from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
 from specstream.columns.told_errors import record_of
 from specstream.compiler.frontend.error_texts import as_told
-from specstream.compiler.frontend.program import Beside, CompiledOperation, Program
+from specstream.compiler.frontend.program import CompiledOperation, InterpretedVertices, Program
 from specstream.compiler.language.numbers import Int64, Uint64
 from specstream.compiler.language.refusals import TIMER_NAMES
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
@@ -66,7 +66,7 @@ class OracleState:
         journal: Journal,
         operations: Iterable[CompiledOperation],
         find: Find | None,
-        beside: Beside | None,
+        beside: InterpretedVertices | None,
     ) -> None:
         views: dict[str, Any] = {}
         scalars = {}

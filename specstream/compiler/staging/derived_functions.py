@@ -17,7 +17,7 @@ from specstream.columns.own_values import own_value
 from specstream.compiler.facts.bindings import MISSING, as_now, look_up
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.language.standard_library import by_argument
-from specstream.compiler.staging.lifted_loops import NAMES
+from specstream.compiler.staging.staged_loops import NAMES
 
 __all__ = ["Made", "Unpack"]
 

@@ -10,8 +10,8 @@ import ast
 import types
 
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.event_alone import EVENT
-from specstream.compiler.facts.found import Binding
+from specstream.compiler.facts.binding_times import EVENT
+from specstream.compiler.facts.fact import Binding
 from specstream.compiler.facts.own_values import is_of_column, named_of
 from specstream.compiler.facts.shown_parameters import (
     arguments_of,
@@ -20,9 +20,9 @@ from specstream.compiler.facts.shown_parameters import (
     source_tree,
 )
 from specstream.compiler.facts.value_types import Type
-from specstream.compiler.staging.lifted_loops import at_place as _at
-from specstream.compiler.staging.lifted_values import Shape
-from specstream.compiler.staging.lifting_refusals import LiftingRefusals
+from specstream.compiler.staging.staged_loops import at_place as _at
+from specstream.compiler.staging.staged_values import Shape
+from specstream.compiler.staging.staging_refusals import StagingRefusals
 
 __all__ = ["TOLD", "OwnTexts"]
 
@@ -31,7 +31,7 @@ TOLD = Shape((), is_tuple=False, is_seen=False)
 """What an exception is made of, which no column has."""
 
 
-class OwnTexts(LiftingRefusals):
+class OwnTexts(StagingRefusals):
     """The texts of one function."""
 
     def with_own_shown(self, form: ast.JoinedStr) -> ast.JoinedStr:
@@ -76,7 +76,7 @@ class OwnTexts(LiftingRefusals):
 
     def own_said(self, node: ast.expr) -> ast.expr:
         """A date, time or decimal that an exception is made of."""
-        if self.lifting.analysis.catches:
+        if self.staging.analysis.catches:
             text = ast.unparse(node)
             self.refuse(
                 node,
@@ -151,7 +151,7 @@ class OwnTexts(LiftingRefusals):
         columns = {name: self.column_in(one, set()) for name, one in given.items()}
         if not any(columns.values()):
             return
-        shown = shown_in(tree, function, self.lifting.parse)
+        shown = shown_in(tree, function, self.staging.parse)
         for name, column in columns.items():
             if column is not None and name in shown:
                 text = ast.unparse(given[name])
@@ -167,7 +167,7 @@ class OwnTexts(LiftingRefusals):
         names it goes."""
         function = self.alone.constant(node.func)
         if isinstance(function, types.FunctionType):
-            return source_tree(function, self.lifting.parse), function
+            return source_tree(function, self.staging.parse), function
         inside = [
             one
             for one in ast.walk(self.source.tree)

@@ -14,7 +14,7 @@ from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant, time_per_event
 from specstream.tuning.forecast.costs import Costs, measured_costs
 from specstream.tuning.forecast.events import Event
-from specstream.tuning.forecast.held import share_held
+from specstream.tuning.forecast.lock_samples import share_held
 from specstream.tuning.forecast.machine import Outcome, replay
 from specstream.tuning.forecast.recording import record, under_eager
 from specstream.tuning.forecast.trace import Trace

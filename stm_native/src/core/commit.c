@@ -239,7 +239,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
      * not commit the dropped run, or run the chunk a second time. (`rerunning` is relaxed: it is but a
      * hint for the horizon.) */
     ss_set_status(transaction, number, SS_IN_PLACE);
-    atomic_store_explicit(&engine->rerunning, engine->was_rerun ? SS_AGAIN : SS_ONCE,
+    atomic_store_explicit(&engine->rerunning, engine->was_rerun ? SS_RERUN_AGAIN : SS_RERUN_ONCE,
                           memory_order_relaxed);
     engine->was_rerun = true;
     if (reason == SS_ABORT_CONFLICT)
@@ -248,6 +248,6 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     if (engine->cuts_heads)
         ss_set_range(engine, transaction, number); /* timed as a whole, though its run may have stopped before */
     bool done = engine->kind->run_in_place(worker, transaction, number);
-    atomic_store_explicit(&engine->rerunning, SS_NOT, memory_order_relaxed);
+    atomic_store_explicit(&engine->rerunning, SS_RERUN_NONE, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;
 }

@@ -24,9 +24,9 @@ struct ss_timers;
 struct ss_worker;
 
 enum ss_rerunning {
-    SS_NOT = 0,
-    SS_ONCE = 1, /* the head runs again */
-    SS_AGAIN = 2 /* as the one before it did */
+    SS_RERUN_NONE = 0,
+    SS_RERUN_ONCE = 1, /* the head runs again */
+    SS_RERUN_AGAIN = 2 /* as the one before it did */
 };
 
 /* A word that is predicted. */

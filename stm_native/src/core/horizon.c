@@ -22,7 +22,7 @@ int64_t ss_reach(const struct ss_engine *engine)
     int64_t others = (int64_t)engine->config.threads - 1;
     /* Relaxed, both: hints; seen late, one transaction starts too far ahead. */
     int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
-    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_AGAIN ||
+    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_RERUN_AGAIN ||
         others >= reach)
         return reach;
     return others > 0 ? others : 1;
@@ -47,7 +47,7 @@ bool ss_lengthen(struct ss_engine *engine, int64_t run_nanoseconds)
     /* Relaxed: a hint, and of two that starve one lengthens it. */
     int64_t reach = atomic_load_explicit(&engine->reach, memory_order_relaxed);
     if (reach >= longest || run_nanoseconds < engine->long_nanoseconds ||
-        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_NOT)
+        atomic_load_explicit(&engine->rerunning, memory_order_relaxed) != SS_RERUN_NONE)
         return false;
     atomic_compare_exchange_strong_explicit(&engine->reach, &reach,
                                             reach < longest - reach ? 2 * reach : longest,

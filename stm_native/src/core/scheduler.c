@@ -458,14 +458,14 @@ void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *
 }
 
 /* Who runs something in place wakes nobody for short events, and who sleeps would miss hundreds of them: the
- * first nap is short, and each that was in vain is followed by one twice as long. */
-enum { FIRST_NAP = 62500, LONGEST_NAP = 1000000 }; /* nanoseconds */
+ * first backoff is short, and each that was in vain is followed by one twice as long. */
+enum { FIRST_BACKOFF = 62500, LONGEST_BACKOFF = 1000000 }; /* nanoseconds */
 
 static void run(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
-    int64_t nap = FIRST_NAP;
+    int64_t backoff = FIRST_BACKOFF;
     /* Acquire: who sees the end of the job sees what it has left. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         if (head_can_advance(engine) && ss_try_turn(engine)) {
@@ -481,11 +481,11 @@ static void run(struct ss_worker *worker)
             ss_call_for_help(worker);
             ss_run_speculatively(worker, number);
         } else if (!lengthens(worker)) {
-            ss_await_work(worker, has_work, nap);
-            nap = nap < LONGEST_NAP ? 2 * nap : nap;
+            ss_await_work(worker, has_work, backoff);
+            backoff = backoff < LONGEST_BACKOFF ? 2 * backoff : backoff;
             continue;
         }
-        nap = FIRST_NAP;
+        backoff = FIRST_BACKOFF;
     }
 }
 

@@ -91,8 +91,8 @@ void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds)
         /* Each time anew: a run that was about to begin has taken the flag down. */
         for (uint64_t i = 0; i < engine->config.threads; i++)
             __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
-        struct timespec nap = {0, 20000};
-        nanosleep(&nap, NULL);
+        struct timespec backoff = {0, 20000};
+        nanosleep(&backoff, NULL);
     }
 }
 

@@ -16,7 +16,7 @@
  * the order of its holders, and who has just acquired the turn sees what the one before has stored.
  * That is why a reader looks once more when it has it, and gives it back if it is not its time. Who
  * looks without the turn may see an old value: it then tries for a turn that it does not get or does
- * not keep, or waits for one more nap. */
+ * not keep, or waits for one more backoff. */
 #include "core/turn.h"
 
 #include <assert.h>
@@ -99,8 +99,8 @@ void ss_lend_turn(struct ss_engine *engine)
     uint32_t free;
     do {
         while (ss_reader_comes_first(engine)) {
-            struct timespec nap = {0, 20000};
-            nanosleep(&nap, NULL);
+            struct timespec backoff = {0, 20000};
+            nanosleep(&backoff, NULL);
         }
         free = 0;
     } while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
@@ -157,8 +157,8 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *he
             ss_wake(engine);
             return false;
         }
-        struct timespec nap = {0, 5000};
-        nanosleep(&nap, NULL);
+        struct timespec backoff = {0, 5000};
+        nanosleep(&backoff, NULL);
     }
 }
 

@@ -8,7 +8,7 @@ __all__ = ["Attempts"]
 
 
 class Attempts(Drawing):
-    def ways_out(self) -> list[str]:
+    def hints(self) -> list[str]:
         ways = [
             "raise ValueError(f'state {state.n} event {event.key}')",
             "raise KeyError(event.key)",
@@ -70,5 +70,5 @@ class Attempts(Drawing):
                 self.statement(indent + 1, nesting - 1)
             if self.chance(0.2):
                 self.put(indent + 1, f"if {self.bool_(1)}:")
-                self.put(indent + 2, self.pick(*self.ways_out()))
+                self.put(indent + 2, self.pick(*self.hints()))
                 self.block(indent + 1, self.rng.randint(0, 1), 0)

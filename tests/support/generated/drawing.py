@@ -144,7 +144,7 @@ class Drawing(ABC):
         """One statement; blocks in it are nested so deeply."""
 
     @abstractmethod
-    def ways_out(self) -> list[str]:
+    def hints(self) -> list[str]:
         """What leaves the present statement."""
 
     @abstractmethod

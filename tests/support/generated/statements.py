@@ -150,7 +150,7 @@ class Statements(Drawing):
             self.loop_statement(indent, nesting)
         else:
             self.put(indent, f"if {self.bool_(1)}:")
-            self.put(indent + 1, self.pick(*self.ways_out()))
+            self.put(indent + 1, self.pick(*self.hints()))
 
     def said(self) -> str:
         """A string to emit, made outside of what the state holds as well."""

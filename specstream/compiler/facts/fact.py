@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from specstream.compiler.facts.value_types import Type
 from specstream.compiler.frontend.analysis import FunctionSource
 
-__all__ = ["CONSTANT", "EVENT", "STATE", "Binding", "Found", "Results"]
+__all__ = ["CONSTANT", "EVENT", "STATE", "Binding", "Fact", "Results"]
 
 CONSTANT, EVENT, STATE = range(3)
 """What an expression depends on: nothing that changes, the event alone, or more than that."""
 
 
 @dataclass(frozen=True)
-class Found:
+class Fact:
     """What is known of an expression.
 
     Attributes:
@@ -26,7 +26,7 @@ class Found:
         compiled: what it is for compiled code, where that can compute it; None: it cannot.
         bound: which comprehensions and lambdas around it, from the outermost on, have variables
             that it uses.
-        is_lifted: Python computes it before.
+        is_staged: Python computes it before.
         is_wide: it is an int that may well not fit 64 bits, like that of a digest, so that what is
             computed of it is Python's as well: ``int(digest, 16) % 16``.
     """
@@ -35,7 +35,7 @@ class Found:
     type: Type
     compiled: Type | None = None
     bound: frozenset[int] = frozenset()
-    is_lifted: bool = False
+    is_staged: bool = False
     is_wide: bool = False
 
     @property
@@ -69,19 +69,19 @@ class Results(ABC):
 
     @abstractmethod
     def bound(
-        self, function: types.FunctionType, parts: list[Found], names: list[str | None]
-    ) -> dict[str, Found] | None:
+        self, function: types.FunctionType, parts: list[Fact], names: list[str | None]
+    ) -> dict[str, Fact] | None:
         """What the parameters are, of a call with these parts, the last ones by their names; None:
         there can be no such call."""
 
     @abstractmethod
-    def compiles(self, source: FunctionSource, given: dict[str, Found], of_numbers: bool) -> bool:
+    def compiles(self, source: FunctionSource, given: dict[str, Fact], of_numbers: bool) -> bool:
         """Whether a function is compiled along, or refused by whoever tries; what takes only
         numbers is, unless it makes of them what only Python has."""
 
     @abstractmethod
     def uses_own(
-        self, function: types.FunctionType, given: dict[str, Found]
+        self, function: types.FunctionType, given: dict[str, Fact]
     ) -> tuple[bool, tuple[str, str] | None]:
         """Whether a function takes dates, times and decimals for Python's own values; and what it
         does with them that has no answer."""

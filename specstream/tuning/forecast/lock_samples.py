@@ -26,7 +26,7 @@ from specstream.operator.operator import Operator
 __all__ = ["share_held"]
 
 # Enough for a share that is right to some hundredths.
-LOOKS = 500
+SAMPLES = 500
 # Nanoseconds from one to the next, about.
 BETWEEN = 200_000
 # However short the events are, and at most, in seconds.
@@ -35,7 +35,7 @@ MOST_SECONDS = 10.0
 LONGER = 4
 
 
-class _Looks:
+class _Sampler:
     """A thread that looks whether the lock is held.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Looks:
         """Looks while something runs, as often as it takes for enough of them."""
         self._thread.start()
         began = time.monotonic()
-        while len(self.waits) < LOOKS and time.monotonic() - began < MOST_SECONDS:
+        while len(self.waits) < SAMPLES and time.monotonic() - began < MOST_SECONDS:
             run()
         self._is_over = True
         self._thread.join()
@@ -85,7 +85,7 @@ def share_held(
         batch: the events.
         order: the columns of the order key, as of :meth:`specstream.Engine.process`.
     """
-    idle, busy = _Looks(), _Looks()
+    idle, busy = _Sampler(), _Sampler()
     idle.during(lambda: time.sleep(0.01))  # the lock is free: what a look costs by itself
     with Engine(operator, threads=1, horizon=0) as engine:
         engine.process(warm_up, **order)

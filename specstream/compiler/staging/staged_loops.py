@@ -2,7 +2,7 @@
 
 ``for word in event.text.split(): if word.isdigit(): ...`` becomes a loop over a hidden list of
 tuples: the word, what compiled code raises in place of the test, and the test. So the smallest
-expressions of an element are lifted as those of an event are, and an exception is raised where the
+expressions of an element are staged as those of an event are, and an exception is raised where the
 operator gets to it: at that element, with what the elements before have done.
 """
 
@@ -31,14 +31,14 @@ class Loop:
         target: of the loop, as it was written.
         elements: types of what an element has in it.
         made: what Python's functions of it are made of.
-        lifted: what Python makes of an element, and what that is.
+        staged: what Python makes of an element, and what that is.
     """
 
     number: int
     target: ast.expr
     elements: tuple[Type, ...]
     made: Any
-    lifted: list[tuple[ast.expr, Scalar | Part]] = field(default_factory=list)
+    staged: list[tuple[ast.expr, Scalar | Part]] = field(default_factory=list)
     known: dict[tuple[str, Scalar | Part], int] = field(default_factory=dict)
 
     def read(self, body: ast.expr, given: Scalar | Part) -> ItemRead:
@@ -50,8 +50,8 @@ class Loop:
         """
         key = ast.dump(body), given
         if key not in self.known:
-            self.known[key] = len(self.lifted)
-            self.lifted.append((body, given))
+            self.known[key] = len(self.staged)
+            self.staged.append((body, given))
         status, value = self.names(self.known[key])
         return ItemRead.of(
             ast.Name(status, ast.Load()),
@@ -60,7 +60,7 @@ class Loop:
         )
 
     def names(self, at: int) -> list[str]:
-        """What hold the status and the value of something lifted."""
+        """What hold the status and the value of something staged."""
         name = f"__ss_item_{-self.number}_{at}"
         return [f"{name}_raised", name]
 
@@ -81,10 +81,10 @@ class Loop:
 
     def new_target(self) -> ast.expr:
         """The target of the loop over the hidden list."""
-        if not self.lifted:
+        if not self.staged:
             return self.target
         parts = self.targets if self.is_flat else list(map(_store, self.whole))
-        for at in range(len(self.lifted)):
+        for at in range(len(self.staged)):
             parts += map(_store, self.names(at))
         return ast.Tuple(parts, ast.Store())
 
@@ -92,14 +92,14 @@ class Loop:
         """The column of the hidden list."""
         kinds: list[Any] = [one.name for one in self.elements]
         first = len(kinds)
-        kinds += [given for _, given in self.lifted]
-        is_tuple = bool(self.lifted) or isinstance(self.target, ast.Tuple) or first > 1
+        kinds += [given for _, given in self.staged]
+        is_tuple = bool(self.staged) or isinstance(self.target, ast.Tuple) or first > 1
         raising = frozenset(range(first, len(kinds)))
         return Part("list", items=tuple(kinds), is_tuple=is_tuple, raising=raising)
 
     def body(self, iterated: ast.expr) -> ast.expr:
         """The expression that makes the list for Python."""
-        if not self.lifted:
+        if not self.staged:
             return ast.Call(ast.Name("__ss_list", ast.Load()), [iterated], [])
         parts: list[ast.expr] = [_load(one) for one in self.targets]
         if not self.is_flat:
@@ -111,7 +111,7 @@ class Loop:
         nothing = ast.arguments([], [], None, [], [], None, [])
         parts += [
             ast.Call(ast.Name("__ss_outcome", ast.Load()), [ast.Lambda(nothing, body)], [])
-            for body, _ in self.lifted
+            for body, _ in self.staged
         ]
         loop = ast.comprehension(self.target, iterated, [], 0)
         return ast.ListComp(ast.Tuple(parts, ast.Load()), [loop])

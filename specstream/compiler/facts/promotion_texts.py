@@ -14,7 +14,7 @@ from specstream.compiler.facts.number_kinds import EITHER, WIDE, holds_either
 from specstream.compiler.objects.forms import EmittedForm
 
 if TYPE_CHECKING:
-    from specstream.compiler.facts.joining import Joining
+    from specstream.compiler.facts.literal_promotion import LiteralPromotion
 
 __all__ = ["check_either"]
 
@@ -28,7 +28,7 @@ _TEXTS = ("str", "repr", "ascii", "format")
 _EXACT = ("int", "round", "floor", "ceil", "trunc", "int64", "uint64", "divmod")
 
 
-def check_either(joining: Joining, refuse: Refuse) -> None:
+def check_either(joining: LiteralPromotion, refuse: Refuse) -> None:
     """Refuses what would show it."""
     for node in ast.walk(joining.tree):
         for value in _shown(node):
@@ -83,7 +83,7 @@ def _tells(shown: ast.FormattedValue) -> bool:
         return True
 
 
-def _exactly(node: ast.AST, joining: Joining) -> list[ast.expr]:
+def _exactly(node: ast.AST, joining: LiteralPromotion) -> list[ast.expr]:
     """Values of which all digits count."""
     match node:
         case ast.BinOp(op=ast.Mod() | ast.FloorDiv()):

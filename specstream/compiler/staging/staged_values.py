@@ -1,8 +1,8 @@
-"""Derived values of what is lifted out of a function: one for each expression, with what guards it.
+"""Derived values of what is staged out of a function: one for each expression, with what guards it.
 
 Here an expression of the operator becomes one for Python, over columns of the event and other
 derived values: local names are what they were assigned, a call of a function marked as pure is a
-value of its own. See :mod:`specstream.compiler.staging.lifting`.
+value of its own. See :mod:`specstream.compiler.staging.staging`.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_times import STATE, BindingTimes
 from specstream.compiler.facts.bindings import look_up
-from specstream.compiler.facts.event_alone import STATE, EventAlone
 from specstream.compiler.facts.list_use import list_part
 from specstream.compiler.facts.return_types import Returns
 from specstream.compiler.facts.value_types import BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.staging.derived_functions import Made, Unpack
-from specstream.compiler.staging.lifted_lists import Guard, ListLifting
-from specstream.compiler.staging.lifted_loops import at_place as _at
-from specstream.compiler.staging.lifted_loops import taken_apart
+from specstream.compiler.staging.staged_lists import Guard, ListStaging
+from specstream.compiler.staging.staged_loops import at_place as _at
+from specstream.compiler.staging.staged_loops import taken_apart
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
 from specstream.declarations.state import Layout
 
-__all__ = ["Lifted", "LiftedValues", "Shape"]
+__all__ = ["Shape", "Staged", "StagedValues"]
 
 
-class Lifted:
-    """What is lifted out of an operator's functions.
+class Staged:
+    """What is staged out of an operator's functions.
 
     Args:
         analysis: of the operator.
@@ -80,21 +80,21 @@ class Shape:
     is_seen: bool
 
 
-class LiftedValues(ListLifting):
+class StagedValues(ListStaging):
     """The derived values of one function."""
 
-    def __init__(self, lifting: Lifted, source: FunctionSource, events: frozenset[str]) -> None:
-        self.lifting = lifting
+    def __init__(self, staging: Staged, source: FunctionSource, events: frozenset[str]) -> None:
+        self.staging = staging
         self.source = source
         self.event = min(events, default="")
-        self.alone = EventAlone(
-            source, lifting.analysis.event, events, {}, lifting.parse, lifting.returns
+        self.alone = BindingTimes(
+            source, staging.analysis.event, events, {}, staging.parse, staging.returns
         )
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
         self.dropped: dict[str, Type] = {}
         self.wide: dict[str, tuple[Any, ast.expr, list[Guard]]] = {}
-        self.used: set[str] = set()  # local names that stand in something lifted
+        self.used: set[str] = set()  # local names that stand in something staged
         self.of_name: dict[str, int] = {}
         self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
@@ -105,8 +105,8 @@ class LiftedValues(ListLifting):
             if isinstance(node, ast.ExceptHandler) and node.name
         }
 
-    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
-        self.lifting.analysis.refuse(self.source, node, problem, way_out)
+    def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn:
+        self.staging.analysis.refuse(self.source, node, problem, hint)
 
     def check(self, number: int) -> ast.expr:
         """What raises where a derived value did."""
@@ -114,7 +114,7 @@ class LiftedValues(ListLifting):
 
     # ---- derived values ----
 
-    def lifted(self, node: ast.expr, given: Type, unpack: Unpack = (0, None)) -> ast.expr:
+    def staged(self, node: ast.expr, given: Type, unpack: Unpack = (0, None)) -> ast.expr:
         """The reads of hidden columns that stand for an expression."""
         number = self.seen(node, given, unpack)
         event = ast.Name(self.event, ast.Load())
@@ -150,7 +150,7 @@ class LiftedValues(ListLifting):
         return self.function(node, body, made, shape, self.guarding(node, made), unpack)
 
     def uses_arena(self) -> None:
-        self.lifting.analysis.uses_arena = True
+        self.staging.analysis.uses_arena = True
 
     def nothing_made(self) -> Made:
         return Made(self.source)
@@ -185,7 +185,7 @@ class LiftedValues(ListLifting):
             is_seen=shape.is_seen,
             function=function,
         )
-        return self.lifting.add(derived, (key, shape))
+        return self.staging.add(derived, (key, shape))
 
     def guarding(self, node: ast.expr, made: Made) -> list[ast.expr]:
         """The conditions that go along with an expression, each under those before it."""
@@ -224,7 +224,7 @@ class LiftedValues(ListLifting):
         found = self.alone.found.get(node)
         if found is None or found.depends == STATE or found.is_bound:
             return False
-        if found.is_lifted or isinstance(node, ast.Constant):
+        if found.is_staged or isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.BoolOp | ast.IfExp | ast.Compare) or (
             isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
@@ -254,7 +254,7 @@ class LiftedValues(ListLifting):
     def item(self, whole: int, at: int) -> int:
         """The derived value that is an element of another."""
         derived = Derived(f"[{at}]", (whole,), is_seen=False, function=operator.itemgetter(at))
-        return self.lifting.add(derived, ("item", whole, at))
+        return self.staging.add(derived, ("item", whole, at))
 
     # ---- the same expression for Python ----
 
@@ -336,15 +336,15 @@ class LiftedValues(ListLifting):
         if not self.alone.is_read_once(node.id):
             if self.alone.is_used_up(value):
                 what = "an iterator, which is used up by whoever goes through it,"
-                way_out = (
+                hint = (
                     f"make a list of it where it is made, {node.id} = list(...), and take the "
                     "items from that; or go through it in a function marked @ss.pure"
                 )
             else:
                 what = f"a {of.described(self.alone.of(node).type)}, which a function changes,"
-                way_out = "do all of it in a function marked @ss.pure, and return what is needed"
+                hint = "do all of it in a function marked @ss.pure, and return what is needed"
             self.refuse(
-                node, f"{node.id!r} is {what} and is read in several places or in a loop", way_out
+                node, f"{node.id!r} is {what} and is read in several places or in a loop", hint
             )
         self.local(node.id)
         inside: ast.expr = self.python(value, made)
@@ -381,7 +381,7 @@ class LiftedValues(ListLifting):
         constant = self.alone.constant(node.func)
         root = next(one for one in ast.walk(node.func) if isinstance(one, ast.Name))
         self.names[root.id] = look_up(self.source.original, root.id)
-        return self.lifting.add(derived, ("call", id(constant), inputs, names))
+        return self.staging.add(derived, ("call", id(constant), inputs, names))
 
 
 def _by_keyword(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:

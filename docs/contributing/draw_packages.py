@@ -1,7 +1,7 @@
 """Draws rooms.svg, and fills in what files.md lists of rooms and files.
 
-    python docs/contributing/draw_rooms.py            writes both
-    python docs/contributing/draw_rooms.py --check    says what is not as it would be written
+    python docs/contributing/draw_packages.py            writes both
+    python docs/contributing/draw_packages.py --check    says what is not as it would be written
 
 The order of the rooms is the layer contract of pyproject.toml, the way of a batch a paragraph of
 architecture.md, and what a file is about its own first sentence. So picture and lists follow from

@@ -2,7 +2,7 @@
 
 A loop over ``event.text.split()`` gives each word to its name. What depends on the event and on
 that name alone has one value for each element, and Python computes it with the list
-(:mod:`specstream.compiler.staging.lifted_lists`). That holds as long as nobody changes the list,
+(:mod:`specstream.compiler.staging.staged_lists`). That holds as long as nobody changes the list,
 and where the name is read inside of the loop only. What a pattern captures is an element as well.
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Binding, Found
+from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Binding, Fact
 from specstream.compiler.facts.list_use import (
     changed_names,
     changes,
@@ -42,7 +42,7 @@ _ITERATORS = (iter, map, filter, zip, reversed, enumerate, re.finditer, csv.read
 
 
 class Elements(ABC):
-    """What is known of elements; see :class:`~specstream.compiler.facts.event_alone.EventAlone`.
+    """Elements, as seen by :class:`~specstream.compiler.facts.binding_times.BindingTimes`.
 
     Attributes:
         loops: the loops and comprehensions that go through such lists, by a number that says of an
@@ -52,7 +52,7 @@ class Elements(ABC):
     source: FunctionSource
     parse: Callable[[types.FunctionType], FunctionSource]
     bindings: dict[str, Binding]
-    bound: list[dict[str, Found]]
+    bound: list[dict[str, Fact]]
 
     def __init__(self) -> None:
         self.loops: dict[int, ast.For | ast.comprehension] = {}
@@ -68,14 +68,14 @@ class Elements(ABC):
                 self._repeated[node] = inside
 
     @abstractmethod
-    def of(self, node: ast.expr) -> Found:
+    def of(self, node: ast.expr) -> Fact:
         """What is known of an expression."""
 
     @abstractmethod
     def constant(self, node: ast.expr) -> Any:
         """The value of a global, or of an attribute of one; MISSING: it is no such."""
 
-    def innermost(self, found: Found) -> int:
+    def innermost(self, found: Fact) -> int:
         """The loop whose element it depends on."""
         return next(one for one in sorted(found.bound) if found.bound <= self.around(one))
 
@@ -86,7 +86,7 @@ class Elements(ABC):
             self._around[number] = frozenset({number}) | outer
         return self._around[number]
 
-    def is_of_element(self, found: Found) -> bool:
+    def is_of_element(self, found: Fact) -> bool:
         """Whether it depends on the event and on an element of a list of it; or of a list in it."""
         if found.depends != EVENT or not found.bound or not found.bound <= self.loops.keys():
             return False
@@ -271,26 +271,26 @@ class Elements(ABC):
         self.loops[number] = loop
         return number
 
-    def element(self, binding: Binding) -> Found:
+    def element(self, binding: Binding) -> Fact:
         """What is known of the name that a loop gives the elements to."""
         loop = binding.loop
         assert loop is not None
         names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
         items = self.goes_through(loop)
         if items is None or not all(self.stays_in(name, loop) for name in names):
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         return self.of_target(loop, items, binding.at)
 
     def of_target(
         self, loop: ast.For | ast.comprehension, items: tuple[Type, ...], at: Any
-    ) -> Found:
+    ) -> Fact:
         bound = self.around(self.number_of(loop))
         if at is None:
             given = items[0] if len(items) == 1 else of.tuple_of(*items)
-            return Found(EVENT, given, given, bound)
+            return Fact(EVENT, given, given, bound)
         if at[1] != len(items):
-            return Found(STATE, ANY, ANY)
-        return Found(EVENT, items[at[0]], items[at[0]], bound)
+            return Fact(STATE, ANY, ANY)
+        return Fact(EVENT, items[at[0]], items[at[0]], bound)
 
     def stays_in(self, name: str, loop: ast.For | ast.comprehension) -> bool:
         """Whether a name is read inside of a loop only."""

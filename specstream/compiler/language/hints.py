@@ -174,11 +174,11 @@ def of_library(value: Any) -> tuple[str, str] | None:
     root, name = str(module).split(".")[0], getattr(value, "__name__", type(value).__name__)
     root = {"_heapq": "heapq", "_bisect": "bisect", "_functools": "functools"}.get(root, root)
     root = {"_collections": "collections", "_operator": "operator"}.get(root, root)
-    way_out = _WAYS.get(f"{root}.{name}") or _WAYS_OF_ROOTS.get(root)
-    if not callable(value) or (way_out is None and not is_of_a_library(value)):
+    hint = _WAYS.get(f"{root}.{name}") or _WAYS_OF_ROOTS.get(root)
+    if not callable(value) or (hint is None and not is_of_a_library(value)):
         return None
     whose = "a builtin" if root == "builtins" else f"of the library {root!r}"
-    return f"is {whose}, and is not compiled", way_out or _OF_THE_EVENT
+    return f"is {whose}, and is not compiled", hint or _OF_THE_EVENT
 
 
 def is_of_a_library(value: Any) -> bool:

@@ -1,12 +1,12 @@
-"""Lifts what depends on the event alone and cannot be compiled out of an operator's functions.
+"""Stages what depends on the event alone and cannot be compiled out of an operator's functions.
 
 ``event.key.startswith("EU")`` becomes ``event.__ss_derived_0``, a column that nobody else sees, and
 a function of the event's columns that Python calls for each distinct key before the operator runs
 (:mod:`specstream.columns.derived`). That happens to the syntax tree, before anything else is done
 with it, so that the oracle and compiled code read the same column.
 
-Lifted is the smallest expression that cannot be compiled and that gives what a column can hold
-(:mod:`specstream.compiler.facts.event_alone`). Conditions around it that depend on nothing else
+Staged is the smallest expression that cannot be compiled and that gives what a column can hold
+(:mod:`specstream.compiler.facts.binding_times`). Conditions around it that depend on nothing else
 than it does itself go along, so that nothing is computed, and no exception is made, where the
 operator never gets. They only save work: an exception is raised where the operator gets to it.
 """
@@ -23,16 +23,16 @@ from specstream.compiler.facts.bindings import look_up
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.loop_names import tell_apart
 from specstream.compiler.frontend.steps import name_steps
-from specstream.compiler.staging.lifted_values import Lifted
-from specstream.compiler.staging.stage import LiftedFunction
+from specstream.compiler.staging.staged_function import StagedFunction
+from specstream.compiler.staging.staged_values import Staged
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.state import Layout
 
-__all__ = ["Lifting"]
+__all__ = ["Staging"]
 
 
-class Lifting(Lifted):
-    """Goes through an operator's functions; what it finds is in :class:`Lifted`.
+class Staging(Staged):
+    """Goes through an operator's functions; what it finds is in :class:`Staged`.
 
     Attributes:
         events: of each function, the parameters that are the event.
@@ -82,8 +82,8 @@ class Lifting(Lifted):
             self.events[function] = frozenset(found)
         return self.events[function]
 
-    def lift(self, source: FunctionSource) -> dict[str, Any]:
-        """Lifts what there is in a function, and changes its tree; gives the names it uses."""
+    def stage(self, source: FunctionSource) -> dict[str, Any]:
+        """Stages what there is in a function, and changes its tree; gives the names it uses."""
         events = self.events.get(source.original, frozenset())
         stored = {
             node.id
@@ -98,7 +98,7 @@ class Lifting(Lifted):
         tell_apart(source.tree)
         if events:
             name_steps(source.tree, events)
-        return LiftedFunction(self, source, events).lift()
+        return StagedFunction(self, source, events).stage()
 
 
 def _collect(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import specstream as ss
 from specstream.compiler.lowering.control_flow import LeavingRewriter
-from specstream.compiler.lowering.turns import Turns
+from specstream.compiler.lowering.trip_counts import TripCounts
 
 CONSTANTS: dict[str, Any] = {
     "range": range,
@@ -23,13 +23,13 @@ CONSTANTS: dict[str, Any] = {
 }
 
 
-def turns_of(loop: str) -> int | None:
+def trips_of(loop: str) -> int | None:
     expression = ast.parse(loop, mode="eval").body
-    return Turns(CONSTANTS.get).of(expression)
+    return TripCounts(CONSTANTS.get).of(expression)
 
 
 @pytest.mark.parametrize(
-    ("loop", "turns"),
+    ("loop", "trips"),
     [
         ("range(7)", 7),
         ("range(FIVE)", 5),
@@ -50,8 +50,8 @@ def turns_of(loop: str) -> int | None:
         ("zip(PAIRS, state.values)", None),
     ],
 )
-def test_turns_of_a_loop(loop: str, turns: int | None) -> None:
-    assert turns_of(loop) == turns
+def test_trips_of_a_loop(loop: str, trips: int | None) -> None:
+    assert trips_of(loop) == trips
 
 
 numbers = st.integers(-4, 6)
@@ -70,9 +70,9 @@ def test_inner_loops_turn_no_more_often_than_is_thought(
     assert isinstance(loop, ast.For)
     within = loop.body[0]
     assert isinstance(within, ast.For)
-    turns = Turns(CONSTANTS.get)
-    turns.within = turns.variables(loop)
-    most = turns.of(within.iter)
+    trips = TripCounts(CONSTANTS.get)
+    trips.within = trips.variables(loop)
+    most = trips.of(within.iter)
     assert most is not None
     for i in range(low, high, int(step)):
         start, stop, by = (eval(part, {"i": i}) for part in inner)
@@ -84,7 +84,7 @@ def test_a_variable_that_the_loop_sets_is_not_bounded(body: str) -> None:
     for text in (f"for i in range(3):\n  {body}", f"for i in range(3): pass\nelse:\n  {body}"):
         loop = ast.parse(text).body[0]
         assert isinstance(loop, ast.For)
-        assert Turns(CONSTANTS.get).variables(loop) == {}
+        assert TripCounts(CONSTANTS.get).variables(loop) == {}
 
 
 class Words(ss.State):

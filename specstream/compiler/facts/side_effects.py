@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 from specstream.compiler.facts.bindings import bindings_of, look_up
 from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.language.hints import is_of_a_library
 from specstream.compiler.language.methods import CHANGING
-from specstream.compiler.language.ways_out import is_of_a_library
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["keeps"]

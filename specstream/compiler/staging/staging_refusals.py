@@ -10,17 +10,17 @@ import types
 from typing import NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_times import EVENT, STATE
 from specstream.compiler.facts.bindings import look_up
-from specstream.compiler.facts.event_alone import EVENT, STATE
 from specstream.compiler.facts.own_values import as_number
 from specstream.compiler.facts.value_types import ANY, STR, Type
-from specstream.compiler.language.ways_out import OF_CACHED
-from specstream.compiler.staging.lifted_values import LiftedValues
+from specstream.compiler.language.hints import OF_CACHED
+from specstream.compiler.staging.staged_values import StagedValues
 
-__all__ = ["LiftingRefusals"]
+__all__ = ["StagingRefusals"]
 
 
-class LiftingRefusals(LiftedValues):
+class StagingRefusals(StagedValues):
     """Refuses expressions of one function, if it is certain that none can compute them.
 
     Attributes:
@@ -130,8 +130,8 @@ class LiftingRefusals(LiftedValues):
                 waiting.append(binding.value)
             function = self.alone.constant(part.func) if isinstance(part, ast.Call) else None
             is_plain = isinstance(function, types.FunctionType)
-            if is_plain and function in self.lifting.returns.reasons:
-                filename, line, culprit = self.lifting.returns.reasons[function]
+            if is_plain and function in self.staging.returns.reasons:
+                filename, line, culprit = self.staging.returns.reasons[function]
                 where = "" if filename == self.source.filename else f" of {filename}"
                 arguments = ", ".join(inspect.signature(function).parameters)
                 self.refuse(

@@ -1,7 +1,7 @@
-"""One function, gone through: reads of hidden columns take the place of what is lifted.
+"""One function, gone through: reads of hidden columns take the place of what is staged.
 
 Statements change in place. Of expressions copies are made, because what is known of an expression
-(:mod:`specstream.compiler.facts.event_alone`) is known of the nodes that it was written as.
+(:mod:`specstream.compiler.facts.binding_times`) is known of the nodes that it was written as.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_times import EVENT, STATE
 from specstream.compiler.facts.bindings import declared_type
-from specstream.compiler.facts.event_alone import EVENT, STATE
-from specstream.compiler.facts.found import Found
+from specstream.compiler.facts.fact import Fact
 from specstream.compiler.facts.lengths import Lengths, positions
 from specstream.compiler.facts.list_use import is_list
 from specstream.compiler.facts.own_values import as_number
@@ -26,17 +26,17 @@ from specstream.compiler.frontend.exceptions import change_arguments, is_caught
 from specstream.compiler.frontend.joined_strings import as_joined
 from specstream.compiler.frontend.scopes import COMPREHENSIONS
 from specstream.compiler.objects.forms import EmittedForm, form_of
-from specstream.compiler.staging.lifted_lists import Guard
-from specstream.compiler.staging.lifted_loops import at_place as _at
 from specstream.compiler.staging.own_texts import TOLD, OwnTexts
+from specstream.compiler.staging.staged_lists import Guard
+from specstream.compiler.staging.staged_loops import at_place as _at
 
-__all__ = ["LiftedFunction"]
+__all__ = ["StagedFunction"]
 
 
-class LiftedFunction(OwnTexts):
-    """Lifts out of one function."""
+class StagedFunction(OwnTexts):
+    """Stages out of one function."""
 
-    def lift(self) -> dict[str, Any]:
+    def stage(self) -> dict[str, Any]:
         tree = self.source.tree
         original = copy.deepcopy(tree)
         self.only_emitted = self.names_only_emitted(tree)
@@ -68,7 +68,7 @@ class LiftedFunction(OwnTexts):
                 "it",
                 f"assign it in a statement of its own before: {node.id} = ...",
             )
-        way_out = (
+        hint = (
             "take out of it what is needed, by what depends on the event alone: "
             f"first = {node.id}[0]"
         )
@@ -76,7 +76,7 @@ class LiftedFunction(OwnTexts):
             node,
             f"{node.id!r} is a {of.described(given)}, which only Python has, and stands where "
             "compiled code needs it",
-            as_number(given) or way_out,
+            as_number(given) or hint,
         )
 
     # ---- statements ----
@@ -159,7 +159,7 @@ class LiftedFunction(OwnTexts):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        # Its parameters are nobody's but its own: only what names nothing of it is lifted.
+        # Its parameters are nobody's but its own: only what names nothing of it is staged.
         guards, self.guards = self.guards, []
         node.body = self.block(node.body)
         self.guards = guards
@@ -183,7 +183,7 @@ class LiftedFunction(OwnTexts):
             self.says = False
             return self.own_said(node)
         form = as_joined(node, self.is_str, self.is_text)
-        if self.lifting.analysis.catches:
+        if self.staging.analysis.catches:
             node = self.formatted(node)
         elif form is not None and any(map(self.is_own, form.values)):
             node = form
@@ -222,12 +222,12 @@ class LiftedFunction(OwnTexts):
         parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
         return any(self.alone.of(part).compiled is None for part in parts)
 
-    def is_told(self, found: Found) -> bool:
+    def is_told(self, found: Fact) -> bool:
         """Whether what an exception is made of is left to Python, when the event has failed: it is
         of the event alone, and nobody else needs it."""
         is_alone = found.depends == EVENT and not found.is_bound
-        is_compiled = found.compiled is not None and not found.is_lifted
-        return is_alone and not is_compiled and not self.lifting.analysis.catches
+        is_compiled = found.compiled is not None and not found.is_staged
+        return is_alone and not is_compiled and not self.staging.analysis.catches
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         kept = self.kept_form(node)
@@ -260,7 +260,7 @@ class LiftedFunction(OwnTexts):
     def assigned(
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], annotation: Any
     ) -> ast.stmt:
-        """An assignment, compiled, lifted or dropped.
+        """An assignment, compiled, staged or dropped.
 
         One function, long as it is: what becomes of an assignment is one question after the other,
         and which one is asked first matters.
@@ -272,7 +272,7 @@ class LiftedFunction(OwnTexts):
         for one in ast.walk(ast.Tuple(targets)):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.guards_of[one.id] = list(self.guards)
-        is_ours = found.compiled is not None and not found.is_lifted
+        is_ours = found.compiled is not None and not found.is_staged
         if found.is_bound and not is_ours:
             return self.of_element(node, targets, found)
         is_one = not isinstance(target, ast.Tuple | ast.List)
@@ -280,7 +280,7 @@ class LiftedFunction(OwnTexts):
             node.value = self.expression(node.value)
             for part in targets:
                 self.visit_parts(part)
-            if isinstance(node, ast.AnnAssign) and found.is_lifted:
+            if isinstance(node, ast.AnnAssign) and found.is_staged:
                 return ast.copy_location(ast.Assign([target], node.value), node)
             return node
         declared = None if annotation is None else of.annotated(annotation)
@@ -308,7 +308,7 @@ class LiftedFunction(OwnTexts):
                 targets = [target]
                 node.targets = targets  # type: ignore[union-attr]
             number = self.seen(node.value, given, unpack)
-            node.value = self.lifted(node.value, given, unpack)
+            node.value = self.staged(node.value, given, unpack)
             for part in targets:
                 self.visit_parts(part)
                 if isinstance(part, ast.Name) and part.id in self.alone.bindings:
@@ -327,7 +327,7 @@ class LiftedFunction(OwnTexts):
             for one in held
         )
         if is_list(given) and self.alone.kind_of(node.value) == "list" and not is_known:
-            node.value = self.lifted(node.value, given)
+            node.value = self.staged(node.value, given)
             for part in targets:
                 self.visit_parts(part)
             if isinstance(node, ast.AnnAssign):
@@ -400,7 +400,7 @@ class LiftedFunction(OwnTexts):
     # ---- expressions ----
 
     def expression(self, node: ast.expr) -> ast.expr:
-        """An expression, with reads of hidden columns in place of what is lifted."""
+        """An expression, with reads of hidden columns in place of what is staged."""
         self.alone.of(node)
         return self.rewritten(node)
 
@@ -419,10 +419,10 @@ class LiftedFunction(OwnTexts):
         if self.says and found is not None and self.is_told(found):
             self.drop_assigned(node)
             return _at(self.check(self.derive(node, TOLD)), node)
-        if found is not None and found.is_lifted:
+        if found is not None and found.is_staged:
             self.drop_assigned(node)
             given = BOOL if node in self.alone.truths else found.type
-            return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
+            return self.item_read(node, given) if found.is_bound else self.staged(node, given)
         if found is not None and self.is_hidden_list(node):
             return self.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (
@@ -468,14 +468,12 @@ class LiftedFunction(OwnTexts):
 
     def emitted(self, node: ast.Call) -> ast.expr:
         """A call of emit: formatted strings are given as their parts."""
-        columns = dict(self.lifting.analysis.emits)
+        columns = dict(self.staging.analysis.emits)
         names = list(columns)
         made = copy.copy(node)
-        made.args, made.keywords = (
-            list(_without_tuples(node.args)),
-            list(map(copy.copy, node.keywords)),
-        )
-        lengths = Lengths(self.source.tree, self.lifting.analysis.shapes)
+        made.args = self.with_texts_apart(node.args)
+        made.keywords = list(map(copy.copy, node.keywords))
+        lengths = Lengths(self.source.tree, self.staging.analysis.shapes)
         values = []
         for value, at in zip(made.args, positions(made, lengths, len(names)), strict=True):
             if isinstance(value, ast.Starred) or (at is not None and at >= len(names)):
@@ -487,14 +485,27 @@ class LiftedFunction(OwnTexts):
             keyword.value = self.emitted_value(keyword.arg or "", keyword.value)
         return made
 
+    def with_texts_apart(self, given: list[ast.expr]) -> list[ast.expr]:
+        """The arguments of emit; a tuple behind a star in which there is text, by its parts."""
+        apart = []
+        for one in given:
+            parts = list(_without_tuples([one]))
+            forms = (self.form_of(part) for part in parts if not isinstance(part, ast.Starred))
+            apart += parts if any(form is not None for form in forms) else [one]
+        return apart
+
+    def form_of(self, value: ast.expr) -> ast.JoinedStr | None:
+        """The formatted string that a value of emit is, also by its name; None: it is none."""
+        kept = self.kept_forms.get(value.id) if isinstance(value, ast.Name) else None
+        return self.as_form(value) if kept is None else _at(copy.deepcopy(kept), value)
+
     def emitted_value(self, name: str | None, value: ast.expr) -> ast.expr:
         """What a call of emit gives a column; None: which one, only a run knows."""
-        column = dict(self.lifting.analysis.emits).get(name or "")
+        column = dict(self.staging.analysis.emits).get(name or "")
         if column is not None:
             kind = Type(column.kind)
             self.expect(value, of.optional(kind) if column.nullable else kind)
-        kept = self.kept_forms.get(value.id) if isinstance(value, ast.Name) else None
-        form = self.as_form(value) if kept is None else _at(copy.deepcopy(kept), value)
+        form = self.form_of(value)
         if form is None:
             return self.rewritten(value)
         if name is None:
@@ -513,7 +524,7 @@ class LiftedFunction(OwnTexts):
         if found.depends == EVENT and is_open and of.is_column(wanted) and self.may_be(node):
             self.refuse_misspelt(node)
             compiled = of.required(wanted)
-            self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_lifted=True)
+            self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_staged=True)
 
     def may_be(self, node: ast.expr) -> bool:
         """Whether numbers and strings have the attributes that they are asked for."""
@@ -530,7 +541,7 @@ class LiftedFunction(OwnTexts):
         owner = target.value if isinstance(target, ast.Subscript) else target
         if not isinstance(owner, ast.Attribute) or not isinstance(owner.value, ast.Name):
             return
-        field = self.lifting.layout.field(owner.attr)
+        field = self.staging.layout.field(owner.attr)
         is_state = owner.value.id == next(iter(self.source.parameters), None)
         if field is not None and is_state and bool(field.shape) == (target is not owner):
             self.expect(value, Type(field.kind))
@@ -572,12 +583,12 @@ class LiftedFunction(OwnTexts):
         """Whether an expression gives a string, that of a field of the state included."""
         field = node.value if isinstance(node, ast.Subscript) else node
         if isinstance(field, ast.Attribute) and self.alone.of(field).depends == STATE:
-            return field.attr in self.lifting.analysis.text_fields
+            return field.attr in self.staging.analysis.text_fields
         return self.alone.of(node).type == STR
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
-        columns = dict(self.lifting.analysis.emits)
+        columns = dict(self.staging.analysis.emits)
         if name in columns and columns[name].kind != "str":
             self.refuse(
                 node,
@@ -585,14 +596,14 @@ class LiftedFunction(OwnTexts):
                 "emit it into a column that is declared str",
             )
         try:
-            texts = self.lifting.analysis.texts
+            texts = self.staging.analysis.texts
             form, parts = form_of(node, name, self.source.filename, self.caught, texts)
         except ValueError as error:
-            problem, _, way_out = str(error).partition(": ")
-            self.refuse(node, problem, way_out)
-        self.lifting.forms.append(form)
+            problem, _, hint = str(error).partition(": ")
+            self.refuse(node, problem, hint)
+        self.staging.forms.append(form)
         made = EmittedForm([self.rewritten(part) for part in parts], ast.Load())
-        made.number = len(self.lifting.forms) - 1
+        made.number = len(self.staging.forms) - 1
         made.shown = [one for one in node.values if isinstance(one, ast.FormattedValue)]
         placed: ast.expr = ast.copy_location(made, node)
         return placed
@@ -630,7 +641,7 @@ class LiftedFunction(OwnTexts):
         return node
 
     def drop_assigned(self, node: ast.expr) -> None:
-        """Names that are assigned within something lifted are gone."""
+        """Names that are assigned within something staged are gone."""
         for part in ast.walk(node):
             if isinstance(part, ast.NamedExpr):
                 self.dropped[part.target.id] = self.alone.of(part.value).type

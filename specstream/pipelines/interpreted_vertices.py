@@ -28,7 +28,7 @@ from specstream.interpreted.state import Elements, make_state
 from specstream.interpreted.values import Texts
 from specstream.interpreted.vertex_events import make_vertex_event
 
-__all__ = ["Beside", "Recorded"]
+__all__ = ["InterpretedVertices", "Recorded"]
 
 _SIGN = 2**63
 Rows = list[tuple[Any, ...]]
@@ -85,7 +85,7 @@ class _Timers:
     """The timers of an interpreted vertex, likewise: see
     :class:`specstream.compiler.objects.oracle_timers.StateTimers`."""
 
-    def __init__(self, memory: Memory, number: int, field: Field, of: Beside) -> None:
+    def __init__(self, memory: Memory, number: int, field: Field, of: InterpretedVertices) -> None:
         self._memory, self._number, self._field, self._of = memory, number, field, of
         words = memory.words
         self.fired = int(words[field.offset + lib.SS_HEADER_FIRED])
@@ -128,7 +128,7 @@ class _Timers:
         words[offset + lib.SS_HEADER_CLOCK] = clock - 2**64 if clock >= _SIGN else clock
 
 
-class Beside:
+class InterpretedVertices:
     """The interpreted vertices over the words of a state.
 
     Args:

@@ -7,9 +7,9 @@ compiled: columns, fields, literals, operators and functions. What is not seen t
 what it is, and where an int then meets a float, Numba's pass over types refuses it.
 
 Kinds are "int", "float", "bool" and "str"; of a list, array, dict or tuple, what it holds. They are
-those of compiled code, of the state as well: :mod:`specstream.compiler.facts.event_alone` asks for
-the types of what Python computes, which are more, and where not to know one is an answer. That is
-why there are two inferences over one tree.
+those of compiled code, of the state as well. :mod:`specstream.compiler.facts.binding_times` asks
+for the types of what Python computes, which are more, and where not to know one is an answer: so
+there are two inferences over one tree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import types
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeGuard
 
-from specstream.compiler.facts.joining_calls import Kinds, Known
 from specstream.compiler.facts.number_kinds import (
     LITERAL,
     Fields,
@@ -33,13 +32,14 @@ from specstream.compiler.facts.number_kinds import (
     kind_of,
     raised,
 )
+from specstream.compiler.facts.promotion_calls import Kinds, Known
 from specstream.compiler.facts.webs import Webs
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
 from specstream.errors import CompileError
 
-__all__ = ["Joining"]
+__all__ = ["LiteralPromotion"]
 
 
 _INTS: tuple[str, ...] = (
@@ -62,7 +62,7 @@ _TAKING_ONE = names_where(lambda one: one.gives_element and not one.has_key)
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
 
-class Joining:
+class LiteralPromotion:
     """Goes through one function, and makes floats of the literals that are meant to be some."""
 
     def __init__(
@@ -430,7 +430,7 @@ class Joining:
             self.known.version(function, given)
             names = {**function.__globals__, **_closed_over(function)}
             self.known.open.append(function)
-            inside = Joining(self.known, tree, names, given)
+            inside = LiteralPromotion(self.known, tree, names, given)
             self.known.returned[asked] = inside.run()
             parameters = _parameters(tree.args).items()
             self.known.held[asked] = {

@@ -1,8 +1,8 @@
 """Lists that Python makes of an event, where compiled code needs them.
 
-What only Python can compute is lifted as the smallest expression whose value a column can hold. If
+What only Python can compute is staged as the smallest expression whose value a column can hold. If
 that would be a number or string, but is needed together with what the state has, as in ``state.word
-in event.text.split()``, or is gone through, the list itself is lifted: as a hidden column of lists
+in event.text.split()``, or is gone through, the list itself is staged: as a hidden column of lists
 (:mod:`specstream.compiler.library.event_lists`). Sets are made by compiled code, of lists: so their
 elements have the order in which they came.
 """
@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 from specstream.compiler.backend.local_types import MOST_WORDS
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.event_alone import EventAlone
-from specstream.compiler.facts.found import EVENT, Found
+from specstream.compiler.facts.binding_times import BindingTimes
+from specstream.compiler.facts.fact import EVENT, Fact
 from specstream.compiler.facts.list_use import is_list, list_part
 from specstream.compiler.facts.value_types import BOOL, STR, Type
-from specstream.compiler.staging.lifted_loops import (
+from specstream.compiler.staging.staged_loops import (
     Loop,
     at_place,
     checked,
@@ -29,14 +29,14 @@ from specstream.compiler.staging.lifted_loops import (
 )
 from specstream.declarations.derived import Part, name_of
 
-__all__ = ["Guard", "ListLifting"]
+__all__ = ["Guard", "ListStaging"]
 
 Guard = tuple[ast.expr, bool]
 """A condition, and whether it holds where it guards."""
 
 
-class ListLifting(ast.NodeTransformer, ABC):
-    """What the lifting of a function does with lists.
+class ListStaging(ast.NodeTransformer, ABC):
+    """What the staging of a function does with lists.
 
     Attributes:
         alone: what its expressions depend on.
@@ -49,7 +49,7 @@ class ListLifting(ast.NodeTransformer, ABC):
             what they are.
     """
 
-    alone: EventAlone
+    alone: BindingTimes
     event: str
     guards: list[Guard]
     guards_of: dict[str, list[Guard]]
@@ -78,7 +78,7 @@ class ListLifting(ast.NodeTransformer, ABC):
     def guarding(self, node: ast.expr, made: Any) -> list[ast.expr]: ...
 
     @abstractmethod
-    def lifted(self, node: ast.expr, given: Type) -> ast.expr: ...
+    def staged(self, node: ast.expr, given: Type) -> ast.expr: ...
 
     @abstractmethod
     def drop_assigned(self, node: ast.expr) -> None: ...
@@ -87,7 +87,7 @@ class ListLifting(ast.NodeTransformer, ABC):
     def visit_parts(self, target: ast.expr) -> None: ...
 
     @abstractmethod
-    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn: ...
+    def refuse(self, node: ast.AST, problem: str, hint: str) -> NoReturn: ...
 
     @abstractmethod
     def nothing_made(self) -> Any:
@@ -126,7 +126,7 @@ class ListLifting(ast.NodeTransformer, ABC):
             guards, self.guards = self.guards, self.guards_of.get(name, [])
             targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
             targets = targets or node.targets  # type: ignore[union-attr]
-            read_of = self.item_read if found.is_bound else self.lifted
+            read_of = self.item_read if found.is_bound else self.staged
             value = read_of(node.value, given)
             kept[id(check)] = ast.copy_location(ast.Assign(targets, value), node)
             self.guards = guards
@@ -146,7 +146,7 @@ class ListLifting(ast.NodeTransformer, ABC):
         node.body = self.block(node.body)
         self.keep_lists(node, loop.number)
         node.target, node.iter = loop.new_target(), self.hidden_list(node.iter, loop, guards)
-        if loop.lifted and not loop.is_flat:
+        if loop.staged and not loop.is_flat:
             parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
             whole = ast.Assign([loop.target], ast.Tuple(parts, ast.Load()))
             node.body.insert(0, at_place(whole, node))
@@ -161,21 +161,21 @@ class ListLifting(ast.NodeTransformer, ABC):
         self.loops[number] = Loop(number, node.target, elements, made)
         return self.loops[number]
 
-    def outer(self, found: Found) -> Loop:
+    def outer(self, found: Fact) -> Loop:
         """The loop that gives the element of which something is."""
         return self.loops[self.alone.innermost(found)]
 
     def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
-        """The read of the list that a loop goes through; of a range that nothing is lifted of, the
+        """The read of the list that a loop goes through; of a range that nothing is staged of, the
         range."""
-        if not loop.lifted and self.alone.counts(iterated):
+        if not loop.staged and self.alone.counts(iterated):
             return self.expression(iterated)
         self.drop_assigned(iterated)
         body = loop.body(self.python(iterated, loop.made))
         if len(loop.part().words) > MOST_WORDS:
             self.refuse(
                 iterated,
-                f"{len(loop.lifted)} values of each element of {ast.unparse(iterated)} are needed "
+                f"{len(loop.staged)} values of each element of {ast.unparse(iterated)} are needed "
                 "that only Python has, which is too many",
                 "compute some of them in one function, marked @ss.pure",
             )
@@ -202,7 +202,7 @@ class ListLifting(ast.NodeTransformer, ABC):
                 setattr(made, name, self.rewritten(getattr(node, name)))
         read = self.hidden_list(first.iter, loop, guards)
         whole = []
-        if loop.lifted and not loop.is_flat:
+        if loop.staged and not loop.is_flat:
             parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
             pair = ast.Tuple([ast.Tuple(parts, ast.Load())], ast.Load())
             whole.append(ast.comprehension(loop.target, pair, ifs, 0))
@@ -249,10 +249,10 @@ class ListLifting(ast.NodeTransformer, ABC):
         if isinstance(node, ast.Name) and node.id in self.alone.bindings:
             return node
         found = self.alone.of(node)
-        return self.item_read(node, found.type) if found.is_bound else self.lifted(node, found.type)
+        return self.item_read(node, found.type) if found.is_bound else self.staged(node, found.type)
 
     def of_element(
-        self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], found: Found
+        self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], found: Fact
     ) -> ast.stmt:
         """An assignment of what Python makes of an element."""
         value = node.value
@@ -269,7 +269,7 @@ class ListLifting(ast.NodeTransformer, ABC):
             and self.alone.of_local(one.id).depends == EVENT
             for one in targets
         )
-        if found.is_lifted or not are_known:
+        if found.is_staged or not are_known:
             return self.rewritten_in(node, targets)
         check = at_place(ast.If(self.item_read(value, BOOL, None), [ast.Pass()], []), node)
         for one in targets:
@@ -288,7 +288,7 @@ class ListLifting(ast.NodeTransformer, ABC):
             self.visit_parts(part)
         return node
 
-    def unpacked(self, value: ast.expr, targets: list[ast.expr], found: Found) -> ast.stmt | None:
+    def unpacked(self, value: ast.expr, targets: list[ast.expr], found: Fact) -> ast.stmt | None:
         """An assignment of an element's parts to names; None: there are others, too."""
         count = len(targets)
         stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]

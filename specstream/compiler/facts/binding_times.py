@@ -1,8 +1,8 @@
 """What an expression depends on, of what type it is, and whether it can be compiled.
 
 Of each expression of a function this finds whether it depends on the event and constants alone. If
-it does and cannot be compiled, and a column can hold what it gives, it is *lifted*: Python computes
-it before the operator runs (:mod:`specstream.compiler.staging.lifting`). What gives something else,
+it does and cannot be compiled, and a column can hold what it gives, it is *staged*: Python computes
+it before the operator runs (:mod:`specstream.compiler.staging.staging`). What gives something else,
 like the list of ``event.name.split("-")``, makes what stands around it such an expression:
 ``event.name.split("-")[0]``.
 
@@ -14,10 +14,10 @@ it.
 The rules for each kind of expression are in :mod:`specstream.compiler.facts.event_operations` and
 :mod:`specstream.compiler.facts.event_calls`, those for names here.
 
-This and :mod:`specstream.compiler.facts.joining` both infer types over one tree, and are two
-because they ask two questions. Here a type is Python's, of what is computed before the operator
-runs, and not to know it is an answer: the expression is left alone. There kinds are compiled
-code's, of the state as well; a name has all its assignments at once, and literals are changed by
+This and :mod:`specstream.compiler.facts.literal_promotion` both infer types over one tree. They are
+two because they ask two questions. Here a type is Python's, of what is computed before the operator
+runs, and not to know it is an answer: the expression is left alone. There kinds are those of
+compiled code, of the state as well; a name has all its assignments at once, and literals change by
 what is found.
 """
 
@@ -45,7 +45,7 @@ from specstream.compiler.facts.event_expressions import (
     makes_container,
 )
 from specstream.compiler.facts.event_operations import Operations
-from specstream.compiler.facts.found import CONSTANT, EVENT, STATE, Found, Results
+from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results
 from specstream.compiler.facts.own_values import counts, is_counted
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.compiler.frontend.analysis import FunctionSource
@@ -56,8 +56,8 @@ __all__ = [
     "CONSTANT",
     "EVENT",
     "STATE",
-    "EventAlone",
-    "Found",
+    "BindingTimes",
+    "Fact",
 ]
 
 
@@ -66,7 +66,7 @@ __all__ = [
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 
 
-class EventAlone(Operations, Calls):
+class BindingTimes(Operations, Calls):
     """The expressions of one function.
 
     Args:
@@ -79,7 +79,7 @@ class EventAlone(Operations, Calls):
 
     Attributes:
         found: what is known of each expression that was asked about.
-        truths: expressions of which only the truth is lifted.
+        truths: expressions of which only the truth is staged.
         bindings: the names that are assigned in one place.
         places: all that names are assigned.
     """
@@ -89,7 +89,7 @@ class EventAlone(Operations, Calls):
         source: FunctionSource,
         schema: Schema,
         events: frozenset[str],
-        parameters: dict[str, Found],
+        parameters: dict[str, Fact],
         parse: Callable[[types.FunctionType], FunctionSource],
         returns: Results,
     ) -> None:
@@ -99,24 +99,24 @@ class EventAlone(Operations, Calls):
         self.events = events
         self.parameters = parameters
         self.parse = parse
-        self.found: dict[ast.expr, Found] = {}
+        self.found: dict[ast.expr, Fact] = {}
         self.truths: set[ast.expr] = set()
         self.locals, self.bindings, self.places = bindings_of(source.tree)
-        self.bound: list[dict[str, Found]] = []
+        self.bound: list[dict[str, Fact]] = []
         self.open: set[str] = set()
         self.constants: dict[int, tuple[Any, bool, Type]] = {}
         super().__init__()
 
-    def of(self, node: ast.expr) -> Found:
+    def of(self, node: ast.expr) -> Fact:
         """What is known of an expression."""
         known = self.found.get(node)
         if known is None:
             rule = getattr(self, f"of_{type(node).__name__}", self.of_other)
-            known = self.found[node] = self.lifted(node, rule(node))
+            known = self.found[node] = self.staged(node, rule(node))
         return known
 
-    def lifted(self, node: ast.expr, found: Found) -> Found:
-        """The same, lifted where it has to be and can be."""
+    def staged(self, node: ast.expr, found: Fact) -> Fact:
+        """The same, staged where it has to be and can be."""
         if found.compiled is not None or found.depends == STATE:
             return found
         is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
@@ -124,17 +124,17 @@ class EventAlone(Operations, Calls):
             return found
         of_element = self.is_of_element(found) and of.is_scalar(found.type)
         if of_element or (not found.is_bound and of.is_column(found.type)):
-            return replace(found, compiled=found.type, is_lifted=True)
+            return replace(found, compiled=found.type, is_staged=True)
         return found
 
-    def truth(self, node: ast.expr) -> Found:
+    def truth(self, node: ast.expr) -> Fact:
         """What is known of an expression of which only the truth matters."""
         if isinstance(node, ast.BoolOp):
             parts = [self.truth(value) for value in node.values]
             known = self.joined(parts, BOOL, all(part.compiled for part in parts))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             operand = self.truth(node.operand)
-            known = replace(operand, type=BOOL, is_lifted=False)
+            known = replace(operand, type=BOOL, is_staged=False)
             known = replace(known, compiled=BOOL if operand.compiled else None)
         else:
             known = self.of(node)
@@ -142,24 +142,24 @@ class EventAlone(Operations, Calls):
                 return known
             if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
                 self.truths.add(node)
-                known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
+                known = replace(known, type=BOOL, compiled=BOOL, is_staged=True)
             else:
                 known = replace(known, type=BOOL)
-        known = self.found[node] = self.lifted(node, known)
+        known = self.found[node] = self.staged(node, known)
         return known
 
-    def of_other(self, node: ast.expr) -> Found:
-        """What is computed where it stands; parts of it may be lifted."""
+    def of_other(self, node: ast.expr) -> Fact:
+        """What is computed where it stands; parts of it may be staged."""
         parts = [self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-        return Found(STATE, ANY, ANY, bound_in(parts))
+        return Fact(STATE, ANY, ANY, bound_in(parts))
 
     # ---- names ----
 
-    def of_Constant(self, node: ast.Constant) -> Found:
+    def of_Constant(self, node: ast.Constant) -> Fact:
         given = of.of_value(node.value)
-        return Found(CONSTANT, given, given)
+        return Fact(CONSTANT, given, given)
 
-    def of_Name(self, node: ast.Name) -> Found:
+    def of_Name(self, node: ast.Name) -> Fact:
         for scope in reversed(self.bound):
             if node.id in scope:
                 return scope[node.id]
@@ -168,9 +168,9 @@ class EventAlone(Operations, Calls):
         if node.id in self.locals:
             return self.of_local(node.id)
         value = look_up(self.source.original, node.id)
-        return Found(STATE, ANY, ANY) if value is MISSING else self.of_constant(value)
+        return Fact(STATE, ANY, ANY) if value is MISSING else self.of_constant(value)
 
-    def of_constant(self, value: Any) -> Found:
+    def of_constant(self, value: Any) -> Fact:
         """What is known of a global."""
         if id(value) not in self.constants:
             is_frozen = is_container(value) and can_freeze(value)
@@ -179,14 +179,14 @@ class EventAlone(Operations, Calls):
         if is_frozen:
             # Compiled code reads it where it lies; of arrays only compiled code knows more.
             is_python = given != ANY or isinstance(value, type)
-            return Found(CONSTANT if is_python else STATE, given, ANY)
-        return Found(CONSTANT, given, given if is_constant(value) else None)
+            return Fact(CONSTANT if is_python else STATE, given, ANY)
+        return Fact(CONSTANT, given, given if is_constant(value) else None)
 
-    def of_local(self, name: str) -> Found:
+    def of_local(self, name: str) -> Fact:
         """What is known of a local name: that of the value which it is given, if there is one."""
         binding = self.bindings.get(name)
         if binding is None or name in self.open:
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         self.open.add(name)
         bound, self.bound = self.bound, []
         value = self.of(binding.value)
@@ -197,17 +197,17 @@ class EventAlone(Operations, Calls):
             return element
         self.open.remove(name)
         if value.depends == STATE:
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         is_whole = binding.at is None or binding.at[0] == binding.star
         if is_whole and of.required(value.type).name in ("list", "dict") and name in self.changed:
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         if isinstance(binding.value, ast.DictComp):
             first = binding.value.generators[0]
             if self.goes_through(first) is not None:
-                return Found(STATE, ANY, ANY)  # compiled code makes the dict
+                return Fact(STATE, ANY, ANY)  # compiled code makes the dict
         inside = value.bound & self.loops.keys()
         if not all(self.stays_in(name, self.loops[one]) for one in inside):
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given, compiled = declared or value.type, value.compiled
         if declared == value.type:
@@ -216,15 +216,15 @@ class EventAlone(Operations, Calls):
             given = self.item(given, *binding.at, binding.star)
             compiled = None if compiled is None else self.item(compiled, *binding.at)
         if compiled is not None and self.makes(binding.value, given):
-            return Found(STATE, ANY, ANY)  # statements change what it holds
+            return Fact(STATE, ANY, ANY)  # statements change what it holds
         if compiled is None and declared is not None and value.depends == EVENT:
             compiled = declared if of.is_column(declared) else None
         if binding.at is not None and compiled is None and of.is_column(given):
-            compiled = given  # the whole is lifted as a tuple of so many
+            compiled = given  # the whole is staged as a tuple of so many
         is_wide = value.is_wide and binding.at is None and declared is None
         if inside and (compiled is None or not of.is_scalar(compiled)):
             compiled = None
-        return Found(value.depends, given, compiled, inside, is_wide=is_wide)
+        return Fact(value.depends, given, compiled, inside, is_wide=is_wide)
 
     def makes(self, node: ast.expr, given: Type) -> bool:
         """Whether an expression makes a list, dict or set, in compiled code."""
@@ -246,7 +246,7 @@ class EventAlone(Operations, Calls):
             return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
         return MISSING
 
-    def of_Attribute(self, node: ast.Attribute) -> Found:
+    def of_Attribute(self, node: ast.Attribute) -> Fact:
         if self.is_event(node.value):
             return self.column(node.attr)
         value = self.constant(node)
@@ -254,7 +254,7 @@ class EventAlone(Operations, Calls):
             return self.of_constant(value)
         owner = self.of(node.value)
         if owner.depends == STATE:
-            return Found(STATE, ANY, ANY, owner.bound)
+            return Fact(STATE, ANY, ANY, owner.bound)
         self.ask(node)
         compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
         given = self.returns.attribute(self.type_here(node.value), node.attr)
@@ -262,14 +262,14 @@ class EventAlone(Operations, Calls):
         found = self.held(self.joined([owner], given, compiles))
         return replace(found, is_wide=given == INT and node.attr == "int")
 
-    def column(self, name: str) -> Found:
+    def column(self, name: str) -> Fact:
         if name == "timestamp":
-            return Found(EVENT, INT, INT)
+            return Fact(EVENT, INT, INT)
         if name not in self.schema.names:
-            return Found(STATE, ANY, ANY)
+            return Fact(STATE, ANY, ANY)
         column = self.schema.columns[self.schema.names.index(name)]
         given = counts(column) if is_counted(column) else _KINDS[column.kind]
-        return Found(EVENT, of.optional(given) if column.nullable else given, given)
+        return Fact(EVENT, of.optional(given) if column.nullable else given, given)
 
     def refused(self) -> dict[ast.expr, tuple[str, str]]:
         """What of a function of values of the event has no answer."""

@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["MOST_TURNS", "Interval", "Turns"]
+__all__ = ["MOST_TRIPS", "Interval", "TripCounts"]
 
 # Loops that turn at most so often, nested ones together, end soon enough by themselves: they do not
 # poll. A poll costs a short loop more than it looks, as hardly anything stays in a register across
 # the call that may be made there.
-MOST_TURNS = 256
+MOST_TRIPS = 256
 
 Interval = tuple[int, int]
 
 
-class Turns:
+class TripCounts:
     """The loops around a place that do not poll.
 
     Args:

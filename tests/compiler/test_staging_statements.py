@@ -1,4 +1,4 @@
-"""What is lifted out of statements: patterns, next(), objects of classes, digests, columns that say
+"""What is staged out of statements: patterns, next(), objects of classes, digests, columns that say
 a type. On every path the same, and what plain Python makes of it."""
 
 # Operators carry no types, as those of users do not.
