@@ -27,7 +27,9 @@ SECONDS ?= 60
 SAME_CODE_ARGS ?=
 SEED ?=
 INPUTS ?= 25000
-STRESS_PIPELINES = $(BIN)/python tests/support/stress_pipelines.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+# By their names, so that they find each other; -P: not the sources that lie in this folder.
+SUPPORT = PYTHONPATH=tests $(BIN)/python -P -m support
+STRESS_PIPELINES = $(SUPPORT).stress.pipelines --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # What `make help` shows; `make help-all` shows all that has a line of `##` above it.
 HELP := demo quick test lint bench-NAME docs wheel clean help-all
@@ -102,9 +104,9 @@ quick: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(QUICK)" tests $(PYTEST_ARGS)
 
 # It only saves time: Java's classes as they lie in memory.
-.pytest_cache/spark.jsa: tests/support/java_classes.py $(VENV)/installed-test
+.pytest_cache/spark.jsa: tests/support/spark/java_classes.py $(VENV)/installed-test
 	@mkdir -p $(@D)
-	$(WITH_JAVA) $(BIN)/python $<
+	$(WITH_JAVA) $(SUPPORT).spark.java_classes
 
 # Where threads meet, operators run as users' operators do, and so do the pipelines of
 # `make stress-pipelines`. What a construct of the language, an operator or a graph means does not
@@ -131,15 +133,15 @@ stress:
 ## random
 stress-closing: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python tests/support/closing_driver.py $(ROUNDS) $$(date +%s)
-	$(BIN)/python tests/support/interrupt_driver.py $(ROUNDS) $$(date +%s)
+	$(SUPPORT).engine.closing_driver $(ROUNDS) $$(date +%s)
+	$(SUPPORT).engine.interrupt_driver $(ROUNDS) $$(date +%s)
 
 ## a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes;
 ## STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT) $(STRESS_SPARK_ARGS)
+	$(WITH_JAVA) $(SUPPORT).stress.spark --count $(COUNT) $(STRESS_SPARK_ARGS)
 
 # The package once more, with the runtime under sanitizers and its assertions compiled in: where,
 # which ones, and other options.
@@ -156,7 +158,7 @@ comma := ,
 stress-files: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(call sanitized,address,address$(comma)undefined)
-	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
+	$(SUPPORT).stress.files --address $(VENV)/address --count $(INPUTS)
 
 # Of ThreadSanitizer's warning about fences see stm_native/tests/Makefile.
 ## random pipelines, plain and under two sanitizers, SECONDS=60 each; SEED=N to begin with
@@ -177,7 +179,7 @@ mutants:
 ## SAME_CODE_ARGS=--again writes it anew
 same-code: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	NUMBA_OPT=0 PYTHONPATH=.:tests:tests/support $(BIN)/python tests/support/same_code.py $(SAME_CODE_ARGS)
+	NUMBA_OPT=0 PYTHONPATH=.:tests $(BIN)/python -m support.compiler.same_code $(SAME_CODE_ARGS)
 
 ## the model of the scheduler's hand-over, by the model checker Spin
 model:

@@ -219,8 +219,8 @@ def test(one: Combination, python: Path, tests: list[str], log: Path) -> None:
         str(python), "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider",
         "-m", SPARK_MARKS if one.pyspark else MARKS, *tests,
     ]  # fmt: skip
-    # Programs that tests start find what lies beside them, which a safe path leaves out.
-    path = os.pathsep.join(str(ROOT / "tests" / folder) for folder in ("", "support"))
+    # Programs that tests start find what several of them share.
+    path = str(ROOT / "tests")
     status = run(command, log, NUMBA_OPT="0", PYTHONSAFEPATH="1", PYTHONPATH=path, CI="1")
     one.result = "passed" if status == 0 else "failed"
     one.said = last_line(log, r"\d+ (passed|failed|error)")

@@ -12,14 +12,14 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import contents
 import hypothesis
-import java_classes
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
-from state_store import ROCKSDB, STATE_STORE
+from support import contents
+from support.daily import share_of
+from support.spark import java_classes
+from support.spark.state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
@@ -278,7 +278,7 @@ def rocksdb(session: Any) -> Iterator[None]:
 def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server of NATS for all tests that do not stop it."""
     pytest.importorskip("nats")
-    from nats_server import NatsServer
+    from support.sources.nats_server import NatsServer
 
     server = NatsServer(tmp_path_factory.mktemp("nats"))
     yield server
@@ -289,7 +289,7 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def brokers() -> Any:
     """Brokers of Kafka, which live in this process."""
     pytest.importorskip("confluent_kafka")
-    from kafka_cluster import KafkaCluster
+    from support.sources.kafka_cluster import KafkaCluster
 
     return KafkaCluster()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
+from support import witness
 
 from bench import compile_time, hundred_lines
 

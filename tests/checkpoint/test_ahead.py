@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from fed import Fed
+from support import processes
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.sinks.memory import memory_sink
@@ -83,10 +83,10 @@ def drive(home: Path) -> None:
 
 def run(home: Path, crash: str | None) -> int:
     code = "import sys, test_ahead; from pathlib import Path; test_ahead.drive(Path(sys.argv[1]))"
-    environment = {key: value for key, value in os.environ.items() if key != "SPECSTREAM_CRASH"}
-    here = Path(__file__).parent
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, (here, here.parent / "support")))
-    environment["SPECSTREAM_CRASH_LOG"] = str(home / "crashes")
+    environment = processes.environment(
+        Path(__file__).parent, SPECSTREAM_CRASH_LOG=str(home / "crashes")
+    )
+    environment.pop("SPECSTREAM_CRASH", None)
     if crash is not None:
         environment["SPECSTREAM_CRASH"] = crash
     return subprocess.run(

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from fed import Fed
 from pyarrow import fs
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.checkpoint.format.file_format import (

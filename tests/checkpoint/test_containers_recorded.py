@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from held import Held, Spot, events, exactly, hold, values
+from support.operators.held import Held, Spot, events, exactly, hold, values
 
 import specstream as ss
 from specstream._native import lib

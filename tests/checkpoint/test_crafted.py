@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import crafted
 import numpy as np
 import pyarrow as pa
 import pytest
-import readers
+from support.checkpoint import crafted, readers
 
 import specstream as ss
 from specstream.checkpoint.run.checkpoint import Checkpoint

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from commands import invoke
-from fed import Fed
 from pyarrow import fs
+from support.checkpoint.fed import Fed
+from support.commands import invoke
 
 import specstream as ss
 from specstream.checkpoint.format.spark_log import SparkLog

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from fed import Fed
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.sinks.parquet import parquet_sink

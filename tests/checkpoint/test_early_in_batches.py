@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from early_streams import KEY, WATERMARK, chain, events, forked, oracle, told_rows
-from fed import Fed
+from support.checkpoint.fed import Fed
+from support.early.streams import KEY, WATERMARK, chain, events, forked, oracle, told_rows
 
 import specstream as ss
 from specstream.checkpoint.format import failpoints

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from fed import Fed
-from timed import Expiring, Model, cuts, stream
+from support.checkpoint.fed import Fed
+from support.engine.timed import Expiring, Model, cuts, stream
 
 import specstream as ss
 from specstream.checkpoint.inspect.replay import replay

@@ -11,12 +11,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import failing_driver
 import pyarrow as pa
 import pytest
-from commands import invoke as run_command
-from failing_driver import life
-from fed import Fed
+from support.checkpoint import failing_driver
+from support.checkpoint.failing_driver import life
+from support.checkpoint.fed import Fed
+from support.commands import invoke as run_command
 
 import specstream as ss
 from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fed import Fed
 from pyarrow import fs
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.checkpoint.format import store as stores

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from fed import Fed
 from pyarrow import fs
+from support.checkpoint.fed import Fed
+from support.commands import invoke
 
 import specstream as ss
 from specstream.checkpoint.format.checkpoint_files import CheckpointFiles

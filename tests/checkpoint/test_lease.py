@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lease_driver import Driver, Host, batch, chain, contend, run_on, serve
-from object_store import object_store
 from pyarrow import fs
+from support.checkpoint.lease_driver import Driver, Host, batch, chain, contend, run_on, serve
+from support.checkpoint.object_store import object_store
 
 import specstream as ss
 from specstream.checkpoint.format import lease as leases

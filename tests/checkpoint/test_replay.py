@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import Result
-from commands import invoke as run_command
-from trades import rows_of
+from support.checkpoint.trades import rows_of
+from support.commands import invoke as run_command
 
 import specstream as ss
 from specstream.checkpoint.run import checkpoint as checkpoints

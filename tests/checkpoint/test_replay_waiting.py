@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from fed import Fed
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.checkpoint.inspect.committing import first_difference_of_waiting

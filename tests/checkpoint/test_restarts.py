@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
-from fed import Fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checkpoint.fed import Fed
+from support.daily import share_of
 
 import specstream as ss
 from specstream.checkpoint.format.file_format import CheckpointFile

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from arriving import drain, until
-from fed import Fed
+from support.checkpoint.fed import Fed
+from support.engine.arriving import drain, until
 
 import specstream as ss
 

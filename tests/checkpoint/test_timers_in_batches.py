@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import invoke
-from timed import Model, cuts, stream
+from support.commands import invoke
+from support.engine.timed import Model, cuts, stream
 
 import specstream as ss
 from specstream.checkpoint.inspect.replay import replay

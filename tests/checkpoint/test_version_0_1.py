@@ -22,14 +22,14 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import ledger
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from fed import Fed
-from trades import rows_of
+from support.checkpoint import ledger
+from support.checkpoint.fed import Fed
+from support.checkpoint.trades import rows_of
+from support.commands import invoke
 
 import specstream as ss
 from specstream.checkpoint.format.file_format import CheckpointFile

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
+from support.commands import invoke
 
 import specstream as ss
 from specstream.cli.target import load_operator

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
+from support.commands import invoke
 
 import specstream as ss
 

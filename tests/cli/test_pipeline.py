@@ -12,7 +12,7 @@ import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
+from support.commands import invoke
 
 from specstream.cli.target import load_operator
 

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import crash_driver
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from run_again import CHECKPOINT, parts, run, uninterrupted
+from support.commands import invoke
+from support.spark import crash_driver
+from support.spark.run_again import CHECKPOINT, parts, run, uninterrupted
 
 import specstream as ss
 from specstream.checkpoint.format.spark_log import SparkLog

@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import PATHS, Path, assert_identical, partial_of, run_engine, run_oracle
-from families import events, typed
 from hypothesis import given
 from hypothesis import strategies as st
-from journeys import run_journey
+from support.engine.journeys import run_journey
+from support.operators.families import events, typed
 
 import specstream as ss
 from specstream.columns.events import read_events

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import generated
 import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Path as ExecutionPath
 from conftest import assert_identical, run_oracle
+from support import generated
 
 import specstream as ss
 

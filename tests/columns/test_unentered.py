@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from unentered_columns import (
+from support.operators.unentered_columns import (
     ENTERED,
     FEES,
     HARMLESS,

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daily import share_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
 
 from specstream.compiler import cache
 

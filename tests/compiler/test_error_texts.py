@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
+from support import witness
 
 import specstream as ss
 from specstream.structures import boosted

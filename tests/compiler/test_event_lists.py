@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import PATHS, assert_identical, run_engine, run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from list_fragments import EMITS, EVENT, FRAGMENTS, HELPERS, MINE
+from support import witness
+from support.compiler.list_fragments import EMITS, EVENT, FRAGMENTS, HELPERS, MINE
 
 import specstream as ss
 from specstream.columns.derived import derived_columns

@@ -25,8 +25,8 @@ import numba
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
+from support import witness
 
 import specstream as ss
 from specstream.compiler import entries as variants

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import invalid
 import pyarrow as pa
 import pytest
 from conftest import run_engine, run_oracle
+from support.generated import invalid
 
 import specstream as ss
 

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mistakes
 import numba.core.errors
 import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
-from mistakes import MISTAKES
 from numba.core import ir, types
 from numba.core.errors import NumbaWarning
 from numba.core.typed_passes import NopythonTypeInference
+from support.compiler import mistakes
+from support.compiler.mistakes import MISTAKES
 from test_invalid import load
 
 import specstream as ss

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from library import agrees
+from support.operators.library import agrees
 
 import specstream as ss
 

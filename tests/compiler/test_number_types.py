@@ -14,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import generated
-import number_programs
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
+from support import generated, witness
+from support.generated import numbers as number_programs
 
 import specstream as ss
 

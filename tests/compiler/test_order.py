@@ -14,11 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import generated
 import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
+from support import generated
 
 import specstream as ss
 

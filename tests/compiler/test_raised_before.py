@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import witness
+from support import witness
 
 import specstream as ss
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
-from generated import objects
+from support import witness
+from support.generated import objects
 
 import specstream as ss
 from specstream.profiling.hot_words import HotPlace, hot_words

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import Path, assert_identical, run_oracle
+from support import witness
 
 import specstream as ss
 from specstream.columns.strings import string_code

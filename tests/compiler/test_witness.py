@@ -13,16 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import commuting
-import families
-import generated
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
-from families import FAMILY
+from support import generated, witness
+from support.operators import commuting, families
+from support.operators.families import FAMILY
 
 import specstream as ss
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from held import Held
+from support.operators.held import Held
 
 import specstream as ss
 from specstream.declarations.container_words import entries, replace, used_bytes

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Path, assert_identical, run_engine, run_oracle
-from families import Narrow, events, narrow_integers, narrow_others
+from support.operators.families import Narrow, events, narrow_integers, narrow_others
 
 import specstream as ss
 

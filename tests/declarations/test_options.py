@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from options import (
+from support.options import (
     ABSURD,
     ENTRIES,
     TABLE,

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from public import GROUPS, MODULES, names_of
+from support.public import GROUPS, MODULES, names_of
 
 import specstream as ss
 from bench.catalogue import page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from commands import invoke
+from support.commands import invoke
 
 WRITER = Path(__file__).parents[2] / "docs" / "contributing" / "write_commands.py"
 

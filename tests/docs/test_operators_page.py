@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-import contents
 import pyarrow as pa
 import pytest
-import witness
 from conftest import Result, assert_identical, run_oracle
-from mistakes import MISTAKES
+from support import contents, witness
+from support.compiler.mistakes import MISTAKES
 
 import specstream as ss
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from public import MODULES
+from support.public import MODULES
 
 import specstream as ss
 from specstream import predictors

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from public import MODULES, names_of
+from support.public import MODULES, names_of
 
 import specstream as ss
 from specstream import predictors

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import invoke
-from fed import Fed
+from support.checkpoint.fed import Fed
+from support.commands import invoke
 
 import specstream as ss
 from specstream.doctor import checkpoint, engine, installation, limits, machine, spark, trial

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import contents
 import pyarrow as pa
 import pytest
 from conftest import Result, assert_identical
-from daily import share_of
-from early_streams import chain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import contents
+from support.daily import share_of
+from support.early.streams import chain
 
 import specstream as ss
 from specstream.engine.early_results import EarlyAnswer

@@ -8,10 +8,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import asking
 import pyarrow as pa
 import pytest
-from early_world import SETTINGS, World, ours
+from support.early.world import SETTINGS, World, ours
+from support.operators import asking
 
 import specstream as ss
 

@@ -9,14 +9,14 @@ import random
 import time
 from typing import Any
 
-import families
 import numpy as np
 import pytest
-from arriving import PATIENCE, entities
-from daily import share_of
-from early_world import SETTINGS, World, ours, theirs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.early.world import SETTINGS, World, ours, theirs
+from support.engine.arriving import PATIENCE, entities
+from support.operators import families
 
 import specstream as ss
 

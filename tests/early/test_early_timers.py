@@ -8,13 +8,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import asking
 import pytest
 from conftest import partial_of
-from daily import share_of
-from early_world import SETTINGS, World, ours
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.early.world import SETTINGS, World, ours
+from support.operators import asking
 
 import specstream as ss
 from specstream.structures import boosted_set

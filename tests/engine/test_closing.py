@@ -5,28 +5,29 @@ from __future__ import annotations
 import contextlib
 import functools
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import partial_of
-from spinning import endless, spin_down, transfer
+from support import processes
+from support.engine.spinning import endless, spin_down, transfer
 
 import specstream as ss
 
 pytestmark = pytest.mark.slow
 
-DRIVER = Path(__file__).parents[1] / "support" / "closing_driver.py"
-
 
 def test_anybody_may_close_an_engine_in_the_middle_of_anything() -> None:
     """In a process of its own: what is looked for ends it, or hangs."""
     done = subprocess.run(
-        [sys.executable, str(DRIVER), "15", "1"], capture_output=True, text=True, timeout=240
+        processes.command("support.engine.closing_driver", 15, 1),
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("well\n"), done.stdout

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import contents
 import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
-from container_families import CONTAINERS
-from families import events
-from journeys import Piece, run_journey, run_submitted
+from support import contents
+from support.engine.journeys import Piece, run_journey, run_submitted
+from support.operators.container_families import CONTAINERS
+from support.operators.families import events
 
 import specstream as ss
 

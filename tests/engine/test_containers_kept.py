@@ -13,14 +13,14 @@ import random
 from pathlib import Path
 from typing import Any
 
-import crafted
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import PATHS, assert_identical, run_oracle
-from held import Held, events, exactly, hold, values
-from journeys import run_journey
+from support.checkpoint import crafted
+from support.engine.journeys import run_journey
+from support.operators.held import Held, events, exactly, hold, values
 
 import specstream as ss
 

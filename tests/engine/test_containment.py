@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
 import platform
 import signal
 import subprocess
@@ -20,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Result, assert_identical
-from crashing import (
+from support import processes
+from support.engine.crashing import (
     FIRST_COLUMN,
     Sum,
     add,
@@ -253,7 +253,7 @@ def test_an_inverse_may_crash_in_the_thread_that_submits(
 ENABLE = "import faulthandler; faulthandler.enable()"
 MAKE = """
 import ctypes, os, signal, specstream as ss
-from crashing import add, crash_at, follow_null
+from support.engine.crashing import add, crash_at, follow_null
 engine = ss.Engine(add, threads=2, horizon=4, chunk=2)
 kept = [crash_at(engine, variant, 13, follow_null) for variant in ("plain", "transactional")]
 """
@@ -270,7 +270,7 @@ FATAL = "Fatal Python error: Segmentation fault"
 
 
 def run(*lines: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
+    environment = processes.environment()
     environment.pop("PYTHONFAULTHANDLER", None)
     return subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import spinning
+from support.engine import spinning
 
 import specstream as ss
 

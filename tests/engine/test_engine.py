@@ -20,14 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Result, assert_identical, partial_of, run_engine, run_oracle
-from families import events, one_word, raises_often, scattered
-from spinning import Counters, flip, flip_and_loop, spin_down, transfer
+from support import processes
+from support.engine.spinning import Counters, flip, flip_and_loop, spin_down, transfer
+from support.operators.families import events, one_word, raises_often, scattered
 
 import specstream as ss
 from specstream.predictors.predictor import Predictor
-
-SUPPORT = FilePath(__file__).parents[1] / "support"
-
 
 # ---- user errors ----
 
@@ -243,9 +241,8 @@ INTERRUPTED = """
     import numpy as np
     # Whoever started the tests in the background may have left the signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path.insert(0, {support!r})
     import specstream as ss
-    from spinning import {operator} as operator
+    from support.engine.spinning import {operator} as operator
 
     engine = ss.Engine(operator, threads=2, {options})
     table = {{"x": np.full(3_000_000, {x})}}
@@ -291,11 +288,13 @@ INTERRUPTED = """
 )
 def test_ctrl_c_ends_a_batch(operator: str, x: int, options: str, steps: int | None) -> None:
     """Also one whose own event never ends: that event is rolled back, where there is a log."""
-    program = textwrap.dedent(INTERRUPTED).format(
-        support=str(SUPPORT), operator=operator, x=x, options=options
-    )
+    program = textwrap.dedent(INTERRUPTED).format(operator=operator, x=x, options=options)
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        env=processes.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -440,7 +439,7 @@ def test_rewind_goes_back_to_the_mark() -> None:
 
 
 def test_a_snapshot_goes_on_where_it_was_taken() -> None:
-    from families import names
+    from support.operators.families import names
 
     table = events(500)
     with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5) as engine:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS
-from timed import Expiring, cuts, stream
-from timed import Model as Timed
+from support.engine.timed import Expiring, cuts, stream
+from support.engine.timed import Model as Timed
 
 import specstream as ss
 from specstream.declarations.durations import DAY, described_duration, duration_text, nanoseconds

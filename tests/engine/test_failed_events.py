@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interrupt_driver import OwnStep
+from support import witness
+from support.engine.interrupt_driver import OwnStep
 
 import specstream as ss
 from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states

@@ -7,20 +7,17 @@ import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
+from support import processes
 
 pytestmark = pytest.mark.slow
 
-SUPPORT = Path(__file__).parents[1] / "support"
-
 PROLOGUE = """
     import gc, os, sys, threading, time
-    sys.path.insert(0, {support!r})
     import numpy as np
     import specstream as ss
-    from spinning import Counters, spin_down
+    from support.engine.spinning import Counters, spin_down
 
     OPTIONS = {options}
     SHORT = {{"x": [50] * 300}}
@@ -83,12 +80,13 @@ SETTINGS = [
 def run(body: str, options: dict[str, object]) -> None:
     """Runs a program in a process of its own, with its children."""
     program = (
-        textwrap.dedent(PROLOGUE).format(support=str(SUPPORT), options=options)
+        textwrap.dedent(PROLOGUE).format(options=options)
         + textwrap.dedent(body)
         + textwrap.dedent(EPILOGUE)
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program],
+        env=processes.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from arriving import until
+from support.engine.arriving import until
 
 import specstream as ss
 from specstream.engine.early_results import EarlyAnswer

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS, Path, Result, assert_identical, run_engine, run_oracle
-from families import FAMILY, events, one_word, scattered
-from spinning import transfer
+from support.engine.spinning import transfer
+from support.operators.families import FAMILY, events, one_word, scattered
 
 import specstream as ss
 

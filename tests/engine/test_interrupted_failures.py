@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
-from interrupt_driver import OwnStep
+from support.engine.interrupt_driver import OwnStep
 
 import specstream as ss
 from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states

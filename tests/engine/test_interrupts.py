@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-import interrupt_driver
 import pytest
-from interrupt_driver import POLLS, Interrupted, NthStep, by_time
+from support import processes
+from support.engine import interrupt_driver
+from support.engine.interrupt_driver import POLLS, Interrupted, NthStep, by_time
 
 pytestmark = pytest.mark.slow
 
 OPTIONS: list[dict[str, Any]] = [{"horizon": 0}, {"horizon": 4, "chunk": 8, "keys": True}]
-DRIVER = Path(interrupt_driver.__file__)
 
 
 def each_step(
@@ -81,7 +79,11 @@ def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice
 def test_interrupts_that_come_again_and_again() -> None:
     """In a process of its own, whose main thread gets the signals."""
     done = subprocess.run(
-        [sys.executable, str(DRIVER), "40", "1"], capture_output=True, text=True, timeout=240
+        processes.command("support.engine.interrupt_driver", 40, 1),
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("well\n"), done.stdout

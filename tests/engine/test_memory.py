@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
-from families import events, names, scattered
+from support.operators.families import events, names, scattered
 
 import specstream as ss
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS, partial_of
-from timed import Model, cuts, stream
+from support.engine.timed import Model, cuts, stream
 
 import specstream as ss
 from specstream.structures import increment

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from spinning import spin
+from support.engine.spinning import spin
 
 import specstream as ss
 from specstream.predictors.predictor import LONGEST_HORIZON

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fed import Fed
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.checkpoint.inspect.replay import replay

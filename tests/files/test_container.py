@@ -6,8 +6,8 @@ import json
 import struct
 import zlib
 
-import crafted
 import pytest
+from support.checkpoint import crafted
 
 import specstream as ss
 from specstream.checkpoint.format.file_format import CHECKPOINT_FILE

@@ -10,12 +10,12 @@ import pickle
 import threading
 from typing import Any
 
-import contents
 import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS, Result, assert_identical, partial_of
 from operators_by_hand import everything, stream
+from support import contents
 
 import specstream as ss
 import specstream.testing

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spinning import Seen, spin
+from support.engine.spinning import Seen, spin
 
 import specstream as ss
 

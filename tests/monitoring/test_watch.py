@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 import pyarrow as pa
-from fed import Fed
+from support.checkpoint.fed import Fed
 
 import specstream as ss
 from specstream.monitoring.live import JsonLines

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import instrumented
 import pytest
 from numba.core.codegen import CPUCodeLibrary
+from support.stress import instrumented
 
 import specstream as ss
 

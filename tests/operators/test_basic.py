@@ -12,15 +12,15 @@ import pickle
 from decimal import Decimal
 from typing import Any
 
-import library
 import numpy as np
 import pandas as pd
-import phases
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.operators import library
+from support.pipelines import phases
 
 import specstream as ss
 from specstream.operators.basic import distinct, distinct_bloom, enrich, join, running_aggregate

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from ahead import run_ahead
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from library import agrees, checked
+from support.daily import share_of
+from support.engine.ahead import run_ahead
+from support.operators.library import agrees, checked
 
 import specstream as ss
 from specstream.operators.business import (

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.operators.whole_list import whole_list
 from test_operators import bits, model_neighbours
-from whole_list import whole_list
 
 import specstream as ss
 from specstream.operators import nearest_neighbours, top_k

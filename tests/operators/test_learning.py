@@ -7,10 +7,10 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-import library
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.operators import library
 
 import specstream as ss
 from specstream.operators.learning import (

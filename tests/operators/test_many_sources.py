@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import bits
-from dealt import dealt, of_sources
+from support.operators.dealt import dealt, of_sources
 from test_business import boards_by_sorting
 from test_learning import votes
 from test_operators import model_neighbours

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import hypothesis
-import library
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import strategies
+from support.daily import share_of
+from support.operators import library
 
 import specstream as ss
 from specstream.operators.signals import (

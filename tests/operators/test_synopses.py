@@ -11,13 +11,13 @@ import pickle
 from collections import Counter, defaultdict
 from typing import Any
 
-import library
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.operators import library
 
 import specstream as ss
 from specstream.operators.synopses import (

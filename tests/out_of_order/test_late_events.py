@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
-from arriving import drain, entities, places
+from support.engine.arriving import drain, entities, places
 
 import specstream as ss
 

@@ -13,12 +13,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from arriving import PATIENCE, SETTINGS, Count, Six, drain, entities, keyed, places, until
 from conftest import Result, assert_identical, run_oracle
-from daily import share_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from journeys import run_submitted
+from support.daily import share_of
+from support.engine.arriving import (
+    PATIENCE,
+    SETTINGS,
+    Count,
+    Six,
+    drain,
+    entities,
+    keyed,
+    places,
+    until,
+)
+from support.engine.journeys import run_submitted
 
 import specstream as ss
 

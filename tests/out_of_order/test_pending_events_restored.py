@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arriving import PATIENCE, SETTINGS, Six, drain, entities, places, until
 from conftest import partial_of
+from support.engine.arriving import PATIENCE, SETTINGS, Six, drain, entities, places, until
 
 import specstream as ss
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from arriving import PATIENCE, entities, places
+from support.engine.arriving import PATIENCE, entities, places
 
 import specstream as ss
 

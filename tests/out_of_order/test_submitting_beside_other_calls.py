@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from arriving import PATIENCE, SETTINGS, drain, entities, until
+from support.engine.arriving import PATIENCE, SETTINGS, drain, entities, until
 
 import specstream as ss
 

@@ -11,9 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from arriving import PATIENCE
-from fed import Fed
-from unentered_columns import HARMLESS, NULLABLE, changed, harmless, harmless_table
+from support.checkpoint.fed import Fed
+from support.engine.arriving import PATIENCE
+from support.operators.unentered_columns import (
+    HARMLESS,
+    NULLABLE,
+    changed,
+    harmless,
+    harmless_table,
+)
 
 import specstream as ss
 from specstream.checkpoint.inspect.committing import first_difference_of_waiting

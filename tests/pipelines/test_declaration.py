@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from vertices import SOURCE, always, both, failing
+from support.pipelines.vertices import SOURCE, always, both, failing
 
 import specstream as ss
 

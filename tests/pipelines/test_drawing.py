@@ -14,10 +14,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from graphs import random_pipeline
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from vertices import SOURCE, always, both, several
+from support.pipelines.graphs import random_pipeline
+from support.pipelines.vertices import SOURCE, always, both, several
 
 import specstream as ss
 from specstream.pipelines.arrangement import Arrangement, Box, Line, arranged

@@ -19,11 +19,11 @@ import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
-import stress_pipelines
 from conftest import partial_of
-from graphs import events_of, random_pipeline
 from hypothesis import strategies as st
-from phases import Phases, salts
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.phases import Phases, salts
+from support.stress import pipelines as stress_pipelines
 
 import specstream as ss
 

@@ -14,8 +14,17 @@ from typing import Any
 import prometheus_client
 import pyarrow as pa
 import pytest
-from graphs import events_of, random_pipeline
-from vertices import SOURCE, always, both, failing, never, passing, several, sometimes
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.vertices import (
+    SOURCE,
+    always,
+    both,
+    failing,
+    never,
+    passing,
+    several,
+    sometimes,
+)
 
 import specstream as ss
 from specstream.profiling.advice import advise

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from graphs import events_of, random_pipeline
-from phases import Phases, salts, source_number
-from timed import cuts
-from vertices import (
+from support.engine.timed import cuts
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.phases import Phases, salts, source_number
+from support.pipelines.vertices import (
     SOURCE,
     TIMED,
     VERTICES,

@@ -15,11 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from graphs import events_of, random_pipeline
-from phases import RAISED, Phases, salts
-from test_phases import SETTINGS, assert_same_state, rows, tables
-from vertices import (
+from support.commands import invoke
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.phases import RAISED, Phases, salts
+from support.pipelines.vertices import (
     SOURCE,
     TIMED_BY_TIME,
     VERTICES,
@@ -30,6 +29,7 @@ from vertices import (
     keyed,
     several,
 )
+from test_phases import SETTINGS, assert_same_state, rows, tables
 
 import specstream as ss
 

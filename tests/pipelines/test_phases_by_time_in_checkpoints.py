@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from fed import Fed
-from graphs import random_pipeline
+from support.checkpoint.fed import Fed
+from support.pipelines.graphs import random_pipeline
 from test_phases import rows
 from test_phases_by_time import DAY, failing_pipeline, meeting, timed, witnessed
 from test_pipelines_in_checkpoints import Kept

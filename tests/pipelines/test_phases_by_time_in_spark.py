@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from desk import assert_same_state, desk, tables, whole
+from support.commands import invoke
+from support.pipelines.desk import assert_same_state, desk, tables, whole
+from support.processes import TESTS
 
 import specstream as ss
 
@@ -20,7 +21,6 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
 
-SUPPORT = Path(__file__).parents[1] / "support"
 SINKS = ("trades", "mixed")
 FILES = 4
 
@@ -157,7 +157,7 @@ def test_the_command_needs_a_watermark(session: Any, oracle: Any, tmp_path: Path
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
     module = tmp_path / "by_time.py"
     module.write_text(
-        f"import sys\nsys.path.insert(0, {str(SUPPORT)!r})\nfrom desk import desk\n"
+        f"import sys\nsys.path.insert(0, {str(TESTS)!r})\nfrom support.pipelines.desk import desk\n"
         'p = desk(phases="time")\n'
     )
     command = ["run", f"{module}:p", "--input", given, "--order-by", "time"]

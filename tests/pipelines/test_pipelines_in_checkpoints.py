@@ -15,8 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from commands import invoke
-from desk import (
+from support.checkpoint.fed import Fed
+from support.commands import invoke
+from support.pipelines.desk import (
     BATCHES,
     Chain,
     assert_same_state,
@@ -29,16 +30,16 @@ from desk import (
     trade,
     whole,
 )
-from fed import Fed
-from graphs import events_of, random_pipeline
-from phases import Phases
-from vertices import SOURCE, VERTICES, always, failing, sometimes
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.phases import Phases
+from support.pipelines.vertices import SOURCE, VERTICES, always, failing, sometimes
+from support.processes import TESTS
 
 import specstream as ss
 from specstream.checkpoint.inspect.replay import Replay, replay
 from specstream.checkpoint.run import checkpoint as checkpoints
 
-SUPPORT = Path(__file__).parents[1] / "support"
+DESK = TESTS / "support" / "pipelines" / "desk.py"
 SINKS = ("trades", "mixed")
 
 
@@ -630,7 +631,7 @@ def test_a_graph_that_is_not_in_use_is_pickled_as_far_as_it_is_declared() -> Non
 
 
 def test_it_needs_no_module_of_its_operators(tmp_path: Path, oracle: Any) -> None:
-    (tmp_path / "elsewhere.py").write_text((SUPPORT / "desk.py").read_text())
+    (tmp_path / "elsewhere.py").write_text(DESK.read_text())
     (tmp_path / "empty").mkdir()
     dump = "import pickle, sys, elsewhere; pickle.dump(elsewhere.desk(), open(sys.argv[1], 'wb'))"
     pickled = str(tmp_path / "pickled")

@@ -15,8 +15,17 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from desk import BATCHES, assert_same_state, desk, expected, rows_of, tables, whole
+from support.commands import invoke
+from support.pipelines.desk import (
+    BATCHES,
+    assert_same_state,
+    desk,
+    expected,
+    rows_of,
+    tables,
+    whole,
+)
+from support.processes import TESTS
 
 import specstream as ss
 
@@ -25,7 +34,7 @@ pyspark = pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
-SUPPORT = Path(__file__).parents[1] / "support"
+DESK = TESTS / "support" / "pipelines" / "desk.py"
 SINKS = ("trades", "mixed")
 
 
@@ -312,7 +321,7 @@ def test_the_command_writes_a_directory_for_each_sink(session: Any, tmp_path: Pa
     events.mkdir()
     for batch_id in range(2):
         pq.write_table(whole(tables(batch_id)), events / f"{batch_id}.parquet")
-    command = ["run", f"{SUPPORT / 'desk.py'}:desk", "--input", events, "--order-by", "time"]
+    command = ["run", f"{DESK}:desk", "--input", events, "--order-by", "time"]
     result = invoke(*command, "--output", output, "--threads", 2)
     assert result.exit_code == 0, result.output
     wanted = expected(2).output

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from graphs import events_of
 from numba.core import event as numba_events
-from vertices import ROW, SOURCE
+from support.pipelines.graphs import events_of
+from support.pipelines.vertices import ROW, SOURCE
 
 import specstream as ss
 

@@ -9,12 +9,12 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
-import stress_pipelines
-from daily import share_of
-from graphs import events_of, random_pipeline
 from hypothesis import strategies as st
-from phases import Phases, salts
-from vertices import RAISING, VERTICES
+from support.daily import share_of
+from support.pipelines.graphs import events_of, random_pipeline
+from support.pipelines.phases import Phases, salts
+from support.pipelines.vertices import RAISING, VERTICES
+from support.stress import pipelines as stress_pipelines
 
 
 def test_they_have_everything() -> None:

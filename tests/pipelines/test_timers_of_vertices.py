@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from timed import stream
+from support.engine.timed import stream
 
 import specstream as ss
 from specstream.checkpoint.inspect.replay import replay

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import assert_identical, partial_of, run_engine, run_oracle
-from families import FAMILY, events, raises_often, scattered
+from support.operators.families import FAMILY, events, raises_often, scattered
 
 import specstream as ss
 from specstream.predictors.predictor import Measurement, Predictor, Setting

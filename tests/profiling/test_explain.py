@@ -14,14 +14,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import families
-import generated
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import invoke
 from conftest import assert_identical, elements, run_oracle
-from families import FAMILY
+from support import generated
+from support.commands import invoke
+from support.operators import families
+from support.operators.families import FAMILY
 
 import specstream as ss
 from specstream.declarations.state import Layout

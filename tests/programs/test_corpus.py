@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
 from corpus.case import CASES, Case
+from support import witness
 
 import specstream as ss
 

@@ -14,14 +14,13 @@ import re
 import warnings
 from pathlib import Path
 
-import generated
 import pyarrow as pa
 import pytest
-import witness
 from conftest import run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from random_streams import (
+from support import generated, witness
+from support.generated.streams import (
     OPTIONS,
     ROWS,
     Row,

@@ -7,14 +7,13 @@ import os
 import random
 from pathlib import Path
 
-import generated
 import pyarrow as pa
 import pytest
-import witness
 from conftest import assert_identical, run_engine, run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from random_streams import (
+from support import generated, witness
+from support.generated.streams import (
     OPTIONS,
     ROWS,
     Row,

@@ -9,17 +9,15 @@ import random
 from pathlib import Path
 from typing import Any
 
-import contents
-import generated
 import numpy as np
 import pyarrow as pa
 import pytest
-import witness
 from conftest import Result, assert_identical, partial_of, run_oracle
-from generated.timers import TimedWriter
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from journeys import Journey
+from support import contents, generated, witness
+from support.engine.journeys import Journey
+from support.generated.timers import TimedWriter
 
 import specstream as ss
 

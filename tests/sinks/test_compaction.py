@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
 from pyarrow import fs
+from support.commands import invoke
 
 import specstream as ss
 from specstream.checkpoint.format import failpoints

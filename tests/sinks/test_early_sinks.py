@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from early_streams import KEY, WATERMARK, chain, events, oracle, told_rows
-from fed import Fed
+from support.checkpoint.fed import Fed
+from support.early.streams import KEY, WATERMARK, chain, events, oracle, told_rows
 
 import specstream as ss
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer

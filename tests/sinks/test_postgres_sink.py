@@ -25,9 +25,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from fed import Fed
-from postgres import PASSWORD, Server, programs
-from postgres_driver import Query, Writer, sequential
+from support.checkpoint.fed import Fed
+from support.sinks.postgres import PASSWORD, Server, programs
+from support.sinks.postgres_driver import Query, Writer, sequential
 
 import specstream as ss
 from specstream.sinks.postgres_types import columns_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from options import Entry, look_at_absurd_values, look_at_bools, look_at_integers
+from support.options import Entry, look_at_absurd_values, look_at_bools, look_at_integers
 
 import specstream as ss
 

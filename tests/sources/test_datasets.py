@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as pds
 import pyarrow.parquet as pq
 import pytest
-from feeding_driver import chain, events, expected, rows_of
+from support.sources.feeding_driver import chain, events, expected, rows_of
 
 import specstream as ss
 

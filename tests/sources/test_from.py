@@ -14,15 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
-from feeding_driver import events, expected, rows_of
-from kafka_cluster import KafkaCluster
-from nats_server import NatsServer
+from support.commands import invoke
+from support.sources import feeding_driver
+from support.sources.feeding_driver import events, expected, rows_of
+from support.sources.kafka_cluster import KafkaCluster
+from support.sources.nats_server import NatsServer
 
 import specstream as ss
 from specstream.cli.from_source import source_of
 
-TARGET = str(Path(__file__).parents[1] / "support" / "feeding_driver.py") + ":chain"
+TARGET = f"{feeding_driver.__file__}:chain"
 
 
 def run(directory: Path, origin: object, *options: object) -> dict[str, Any]:

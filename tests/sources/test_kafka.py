@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from feeding_driver import Driver, events, expected, rows_of
-from kafka_cluster import KafkaCluster
-from running import Running
+from support.sources.feeding_driver import Driver, events, expected, rows_of
+from support.sources.kafka_cluster import KafkaCluster
+from support.sources.running import Running
 
 import specstream as ss
 

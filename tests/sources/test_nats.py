@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feeding_driver import Driver, events, expected, rows_of
-from nats_server import NatsServer
-from running import Running
+from support.sources.feeding_driver import Driver, events, expected, rows_of
+from support.sources.nats_server import NatsServer
+from support.sources.running import Running
 
 import specstream as ss
 from specstream.sources import jetstream

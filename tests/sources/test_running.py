@@ -14,8 +14,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from feeding_driver import chain, events, expected, rows_of
-from running import Running
+from support.sources.feeding_driver import chain, events, expected, rows_of
+from support.sources.running import Running
 
 import specstream as ss
 from specstream.checkpoint.run.batch import Batch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from feeding_driver import chain, events, expected
+from support.sources.feeding_driver import chain, events, expected
 
 import specstream as ss
 

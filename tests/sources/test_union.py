@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kafka_cluster import KafkaCluster
+from support.sources.kafka_cluster import KafkaCluster
 
 import specstream as ss
 

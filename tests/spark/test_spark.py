@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-import streamed
-from streamed import (
+from support.spark import streamed
+from support.spark.streamed import (
     FILES,
     ROWS,
     assert_same_as_oracle,

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-import streamed
-from fed import Fed
-from streamed import (
+from support.checkpoint.fed import Fed
+from support.spark import streamed
+from support.spark.streamed import (
     FILES,
     ROWS,
     assert_same_as_oracle,

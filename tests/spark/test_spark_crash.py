@@ -16,8 +16,8 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
-import crash_driver
-from crash_driver import begin, end
+from support.spark import crash_driver
+from support.spark.crash_driver import begin, end
 
 from specstream.checkpoint.format.failpoints import STEPS
 from specstream.checkpoint.run.event_time import EventTime

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import crash_driver
 import pyarrow as pa
 import pytest
+from support.spark import crash_driver
 
 import specstream as ss
 

@@ -21,8 +21,8 @@ from specstream.checkpoint.inspect.difference import first_difference, first_dif
 
 pytest.importorskip("pyspark")
 
-import crash_driver
-from stress_spark import cut_short, one_life
+from support.spark import crash_driver
+from support.stress.spark import cut_short, one_life
 
 FILES, ROWS, POISON, KILLS = 100, 1000, 10_000, 12
 # Random kills seldom fall where the rows are in their sink and the failed events are not.

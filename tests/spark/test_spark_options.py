@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from options import (
+from support.options import (
     Entry,
     look_at_absurd_values,
     look_at_bools,

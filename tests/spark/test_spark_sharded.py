@@ -5,7 +5,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sharded_chain import Chain, Other, TooHeavy, chain, make, mixed
-from state_store import ROCKSDB, STATE_STORE
+from support import processes
+from support.spark.sharded_chain import Chain, Other, TooHeavy, chain, make, mixed
+from support.spark.state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
@@ -32,7 +32,6 @@ from specstream.spark.sharded import _kept, _Shards  # noqa: E402
 pytestmark = pytest.mark.usefixtures("rocksdb")
 
 WAIT_SECONDS = 120
-SUPPORT = Path(__file__).parents[1] / "support"
 FILES, ROWS, SHARDS = 4, 60, 5
 
 
@@ -375,7 +374,7 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
     write(tmp_path / "files", *range(FILES))
     # A process of its own, because a process has one Spark at a time.
     found = subprocess.run(
-        [sys.executable, SUPPORT / "killing.py", str(tmp_path), str(SHARDS)],
+        processes.command("support.spark.killing", tmp_path, SHARDS), env=processes.environment(),
         capture_output=True, text=True, timeout=6 * WAIT_SECONDS,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]

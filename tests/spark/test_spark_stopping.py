@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import processes
 
 import specstream as ss
 
 pytest.importorskip("pyspark")
 
-import crash_driver
-from crash_driver import chain, end
 from pyspark.errors import StreamingQueryException
+from support.spark import crash_driver
+from support.spark.crash_driver import chain, end
 
 from specstream.checkpoint.format import failpoints
 
@@ -76,10 +76,10 @@ def begin(directory: Path, slow: int) -> subprocess.Popen[bytes]:
     """A driver process, leader of a group of its own, that waits in a batch for a signal."""
     for name in ("inside", "requested"):
         (directory / name).unlink(missing_ok=True)
-    driver = Path(__file__).parents[1] / "support" / "stopping_driver.py"
     with (directory / "errors").open("ab") as errors:
         return subprocess.Popen(
-            [sys.executable, driver, directory, str(slow)],
+            processes.command("support.spark.stopping_driver", directory, slow),
+            env=processes.environment(),
             start_new_session=True,
             stdout=errors,
             stderr=errors,

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from ahead import run_ahead
 from conftest import Path, Result, assert_identical, run_engine, run_oracle
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journeys import run_journey
+from support.daily import share_of
+from support.engine.ahead import run_ahead
+from support.engine.journeys import run_journey
 
 import specstream as ss
 from specstream.structures import (

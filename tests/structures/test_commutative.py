@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ahead import run_ahead
-from commuting import EVENT, Sums, events, rows, sums, work
 from conftest import Path, assert_identical, partial_of, run_engine, run_oracle
+from support.engine.ahead import run_ahead
+from support.operators.commuting import EVENT, Sums, events, rows, sums, work
 
 import specstream as ss
 from specstream.structures import add, maximum, minimum

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from ahead import run_ahead
 from conftest import Path, assert_identical, run_oracle
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
+from support.engine.ahead import run_ahead
 
 import specstream as ss
 from specstream.structures import (

@@ -40,11 +40,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from conftest import run_oracle
-from contents import contents
 
 import specstream as ss
 from specstream import structures
 from specstream.declarations.records import is_record, record_fields
+from support.contents import contents
 
 LOW, HIGH, TOP = -(2**63), 2**63 - 1, 2**64 - 1
 NAN = float("nan")

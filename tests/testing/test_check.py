@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import families
 import numpy as np
 import pyarrow as pa
 import pytest
-from families import FAMILY
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from support.operators import families
+from support.operators.families import FAMILY
 
 import specstream as ss
 from specstream.columns.events import read_events

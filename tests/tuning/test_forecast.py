@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.daily import share_of
 
 import specstream as ss
 from specstream.structures import add, increment, maximum

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import invoke
+from support.commands import invoke
 
 import specstream as ss
 from specstream.tuning.contest import Arena, Contestant, EngineContestant

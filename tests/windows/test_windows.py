@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from daily import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from library import agrees
+from support.daily import share_of
+from support.operators.library import agrees
 
 import specstream as ss
 from specstream import windows

@@ -3,7 +3,7 @@
 They were written at commit 1422d46, the last one of the day that version 0.1 is dated with, whose
 package was installed in an environment of its own (Python 3.11.7, Numba 0.68.1, PySpark 4.3.0):
 
-    PYTHONPATH=tests/support python tests/checkpoint/version_0_1/write_event_time.py
+    PYTHONPATH=tests python tests/checkpoint/version_0_1/write_event_time.py
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import ledger
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.checkpoint import ledger
 
 import specstream as ss
 

@@ -10,19 +10,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from generated.arithmetic import Arithmetic
-from generated.arrays import Arrays
-from generated.attempts import Attempts
-from generated.containers import Containers
-from generated.drawing import BOOL, FLOAT, INT, TEXT, Option
-from generated.header import HEADER
-from generated.kept import ROWS, TABLES, Kept
-from generated.loops import Loops
-from generated.nulls import Nulls
-from generated.records import RECORDS, Records
-from generated.statements import Statements
-from generated.syntax import Syntax
-from generated.values import Values
+from support.generated.arithmetic import Arithmetic
+from support.generated.arrays import Arrays
+from support.generated.attempts import Attempts
+from support.generated.containers import Containers
+from support.generated.drawing import BOOL, FLOAT, INT, TEXT, Option
+from support.generated.header import HEADER
+from support.generated.kept import ROWS, TABLES, Kept
+from support.generated.loops import Loops
+from support.generated.nulls import Nulls
+from support.generated.records import RECORDS, Records
+from support.generated.statements import Statements
+from support.generated.syntax import Syntax
+from support.generated.values import Values
 
 __all__ = ["HEADER", "Writer", "load"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generated.drawing import FLOAT, INT, Drawing, Kind, Option
+from support.generated.drawing import FLOAT, INT, Drawing, Kind, Option
 
 __all__ = ["Arrays"]
 

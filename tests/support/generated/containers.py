@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from generated.drawing import BOOL, FLOAT, INT, TEXT, Drawing, Kind, Option
+from support.generated.drawing import BOOL, FLOAT, INT, TEXT, Drawing, Kind, Option
 
 __all__ = ["Containers"]
 

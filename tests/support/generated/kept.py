@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from generated.containers import dict_of, has, list_of, set_of, tuple_of
-from generated.drawing import BOOL, FLOAT, INT, TEXT, Drawing, Kind, Option
+from support.generated.containers import dict_of, has, list_of, set_of, tuple_of
+from support.generated.drawing import BOOL, FLOAT, INT, TEXT, Drawing, Kind, Option
 
 __all__ = ["ROWS", "TABLES", "Kept"]
 

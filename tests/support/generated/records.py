@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generated.drawing import Drawing, Option
+from support.generated.drawing import Drawing, Option
 
 __all__ = ["RECORDS", "Records"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from generated.drawing import FLOAT, Drawing, Kind
+from support.generated.drawing import FLOAT, Drawing, Kind
 
 __all__ = ["Statements"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generated.drawing import Drawing
+from support.generated.drawing import Drawing
 
 __all__ = ["Syntax"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from generated import Writer
-from generated.containers import dict_of, set_of, tuple_of
-from generated.drawing import BOOL, FLOAT, INT, TEXT, Option
-from generated.kept import Field
+from support.generated import Writer
+from support.generated.containers import dict_of, set_of, tuple_of
+from support.generated.drawing import BOOL, FLOAT, INT, TEXT, Option
+from support.generated.kept import Field
 
 __all__ = ["TimedWriter"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from generated.drawing import Drawing, Option
+from support.generated.drawing import Drawing, Option
 
 __all__ = ["Values"]
 

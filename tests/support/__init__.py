@@ -1,0 +1,1 @@
+"""What several tests share; README.md says what lies where."""

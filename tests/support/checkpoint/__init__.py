@@ -1,0 +1,1 @@
+"""Streams with a checkpoint, and files of one that somebody has changed."""

@@ -1,0 +1,1 @@
+"""Programs for the compiler, and what it makes of all that there are."""

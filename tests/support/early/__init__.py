@@ -1,0 +1,1 @@
+"""Events out of order, and early results of them."""

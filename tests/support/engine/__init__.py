@@ -1,0 +1,1 @@
+"""What is done to engines: submitting, going back, interrupting, closing, crashing."""

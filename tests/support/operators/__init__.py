@@ -1,0 +1,1 @@
+"""Operators written by hand, and what an operator is tested by."""

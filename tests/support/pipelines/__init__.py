@@ -1,0 +1,1 @@
+"""Graphs of operators, drawn at random and by hand, and a third witness of theirs."""

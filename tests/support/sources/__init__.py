@@ -1,0 +1,1 @@
+"""Servers that events come from, and runs of them."""

@@ -1,0 +1,1 @@
+"""Streams in Spark, and processes that run them until they are killed."""

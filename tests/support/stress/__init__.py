@@ -1,0 +1,1 @@
+"""The programs of make stress-files, stress-pipelines and stress-spark."""
