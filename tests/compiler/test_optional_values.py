@@ -239,6 +239,26 @@ def behind_two(state, event, emit):
     emit(k * 10 + other)
 
 
+@agreeing
+def filled_in_the_midst(state, event, emit):
+    """The path of a trie: what is new is stored behind its assignment."""
+    k, x = 0, 0.0
+    for step in range(3):
+        found = state.ints.get(k)
+        pair = state.floats.get(event.k)
+        if pair is None:
+            pair = (event.x, 0.5)
+            state.floats[event.k] = pair
+            x += 0.25
+        following = None if found is None else found[1]
+        if following is None:
+            following = k + event.k + step
+            state.ints[k] = (step, following)
+        k = following
+        x += pair[0]
+    emit(x + k)
+
+
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
     operator = operator_of(function)

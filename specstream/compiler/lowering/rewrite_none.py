@@ -78,8 +78,12 @@ class MaybeNone(NativeParts):
 
     def filled_by(self, node: ast.If) -> str | None:
         """The name that is something else behind ``if x is None: x = 0``."""
-        tested, last = is_none_test(node.test), node.body[-1]
-        if not isinstance(tested, ast.Name) or not isinstance(last, ast.Assign):
+        tested = is_none_test(node.test)
+        if not isinstance(tested, ast.Name):
+            return None
+        storing = [one for one in node.body if tested.id in bound_names(one)]
+        last = storing[-1] if storing else None
+        if not isinstance(last, ast.Assign):
             return None
         is_negated = isinstance(node.test.ops[0], ast.IsNot | ast.NotEq)  # type: ignore[attr-defined]
         is_given = [one.id for one in last.targets if isinstance(one, ast.Name)] == [tested.id]
