@@ -28,8 +28,8 @@ def dict(
         value: int, float, bool, str, a tuple of these, or a class of :class:`Record`.
         capacity: so many entries are reserved; it grows all the same.
         limit: entries at most, by default 2**24; one more raises OverflowError.
-        expire_after: the first event whose time is so much or more after that of an entry's last
-            write removes the entry for good, also for older events that come later (a later batch
+        expire_after: the first event or firing of a timer whose time is so much or more after that
+            of an entry's last write removes the entry for good, also for older events that come later (a later batch
             without ``watermark=`` may have some). An int is in the unit of ``event.timestamp``; a
             duration such as ``"1 hour"``, or a ``timedelta``, is for order columns of timestamps
             and dates.
@@ -68,9 +68,9 @@ def set(
         key: as of :func:`dict`.
         capacity: so many keys are reserved; it grows all the same.
         limit: keys at most, by default 2**24; one more raises OverflowError.
-        expire_after: as of :func:`dict`: the first event whose time is so much or more after that
-            of a key's last ``add`` removes the key for good, also for older events that come later.
-            ``add`` is a write, of what is there as well.
+        expire_after: as of :func:`dict`: the first event or firing of a timer whose time is so much
+            or more after that of a key's last ``add`` removes the key for good, also for older
+            events that come later. ``add`` is a write, of what is there as well.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
