@@ -6,7 +6,7 @@ its field could hold only rounded, cut or turned into another type is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -21,6 +21,7 @@ from specstream.declarations.container_views import StateSet
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown, whole
+from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.plain_values import plain, plain_elements
 from specstream.declarations.records import Record, record_fields
 from specstream.declarations.state import Field, Layout
@@ -296,7 +297,7 @@ class FieldValues:
         try:
             # A set of Python's has no order that the next process would have as well.
             if of.kind == "priority_queue" or (
-                isinstance(value, AbstractSet) and not isinstance(value, StateSet)
+                isinstance(value, AbstractSet) and not isinstance(value, _IN_ORDER)
             ):
                 given = sorted(given)
         except TypeError as error:
@@ -454,6 +455,8 @@ class FieldValues:
         return None
 
 
+# The sets that are gone through in an order of their own.
+_IN_ORDER = (StateSet, OrderedSet, KeysView)
 _EXPECTED = {
     **dict.fromkeys(
         ("dict", "timers"),

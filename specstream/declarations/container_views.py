@@ -18,6 +18,7 @@ import numpy.typing as npt
 from specstream.declarations.codes import Texts, stored_code
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
+from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.plain_values import plain
 
 __all__ = [
@@ -154,11 +155,11 @@ class StateSet(Set[Any]):
 
     @classmethod
     def _from_iterable(cls, it: Any) -> Any:
-        return set(it)
+        return OrderedSet(it)
 
     def copy(self) -> set[Any]:
-        """A set with the elements at this instant."""
-        return set(self._entries.all())
+        """A set with the elements at this instant, in the same order."""
+        return OrderedSet(self._entries.all())
 
     def __contains__(self, key: object) -> bool:
         return bool(self._entries.get(key))
@@ -178,15 +179,15 @@ class StateSet(Set[Any]):
         return f"{{{elements}}}" if elements else "set()"
 
     def __reduce__(self) -> Any:
-        return set, (self.copy(),)
+        return OrderedSet, (list(self),)
 
 
 def python_of(of: Container, rows: Words, texts: Texts) -> Any:
-    """What a container holds as a dict, set, list or ``collections.deque`` of its own; a priority
-    queue as a list, the least first."""
+    """What a container holds as a dict, set, list or ``collections.deque`` of its own, in its
+    order; a priority queue as a list, the least first."""
     if of.is_keyed:
         entries = entries_of(of, rows, texts)
-        return set(entries) if of.kind == "set" else entries
+        return OrderedSet(entries) if of.kind == "set" else entries
     values = values_of(of.value, rows, texts)
     if of.kind == "deque":
         return collections.deque(values, of.maxlen)

@@ -210,7 +210,7 @@ class StateView:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields at one instant, copied: as NumPy arrays, but for a scalar field of strings, a
-        str, and for containers, which are Python's own.
+        str, and for containers, which are Python's own. A set iterates in the order of insertion.
         """
         if self._moving is not None and self._layout.containers:
             return StateView(self._layout, *self._moving.content()).to_dict()

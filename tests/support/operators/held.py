@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import specstream as ss
+from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.state import Field
 
 
@@ -109,7 +110,7 @@ def value(field: Field, dice: random.Random, most: int) -> Any:
     if of.kind == "dict":
         return {whole(of.key): whole(of.value) for _ in range(count)}
     if of.kind == "set":
-        return {whole(of.key) for _ in range(count)}
+        return OrderedSet(whole(of.key) for _ in range(count))
     elements = [whole(of.value) for _ in range(count)]
     if of.kind == "deque":
         return collections.deque(elements, of.maxlen)
@@ -129,5 +130,5 @@ def values(dice: random.Random, most: int = 40) -> dict[str, Any]:
 
 
 def exactly(given: Any) -> str:
-    """What was given, so that it compares by its bits and in its order, but for sets."""
-    return repr(sorted(map(repr, given))) if isinstance(given, set) else repr(given)
+    """What was given, so that it compares by its bits and in its order."""
+    return repr(given)
