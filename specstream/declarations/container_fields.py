@@ -29,10 +29,10 @@ def dict(
         capacity: so many entries are reserved; it grows all the same.
         limit: entries at most, by default 2**24; one more raises OverflowError.
         expire_after: the first event or firing of a timer whose time is so much or more after that
-            of an entry's last write removes the entry for good, also for older events that come later (a later batch
-            without ``watermark=`` may have some). An int is in the unit of ``event.timestamp``; a
-            duration such as ``"1 hour"``, or a ``timedelta``, is for order columns of timestamps
-            and dates.
+            of an entry's last write removes the entry for good, also for older events that come
+            later (a later batch without ``watermark=`` may have some). An int is in the unit of
+            ``event.timestamp``; a duration such as ``"1 hour"``, or a ``timedelta``, is for order
+            columns of timestamps and dates.
             ``d[k] = v``, ``update``, and a ``setdefault`` that inserts are writes; reading is none,
             nor is changing a field of a record in place.
 

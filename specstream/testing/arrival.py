@@ -28,7 +28,8 @@ class Arrival:
         order_by: column of their times.
         source: column of their sources; None: there is one.
         frontiers: of each source that this piece moves, the time below which no event of it comes
-            any more, as Arrow's scalar; None: it has ended.
+            any more, as Arrow's scalar; None: it has ended. The first piece has those of all
+            sources, so that each is waited for whose first event comes later.
     """
 
     table: pa.Table
@@ -114,6 +115,10 @@ def arrivals(
         here = range(start, min(start + rows, len(rank)))
         moved = dict.fromkeys(names[at] for at in here)
         frontiers = {name: times[to_come[name]] if name in to_come else None for name in moved}
+        if start == 0:
+            # First of all: those of the piece alone would let commit what belongs behind others.
+            silent = {name: times[at] for name, at in to_come.items() if name not in moved}
+            frontiers = silent | frontiers
         pieces.append(Arrival(late.slice(start, rows), order_by, source, frontiers))
         for at in here:
             known = to_come.get(names[at])

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support.operators import families
@@ -302,6 +302,36 @@ def test_arrivals_are_the_rows_and_their_frontiers_hold(
             else:
                 frontier[source] = to.as_py()
     assert ended == {source for _, source in keys}
+
+
+@ss.operator(event={"n": int}, emits={"n": int})
+def numbers(state: Any, event: Any, emit: Any) -> None:
+    emit(event.n)
+
+
+@given(
+    keys=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=30),
+    disorder=st.integers(0, 40),
+    rows=st.integers(1, 12),
+    seed=st.integers(0, 9),
+)
+@example(keys=[(1, 1), (2, 1), (1, 2)], disorder=0, rows=1, seed=0)
+@example(keys=[(1, 2), (2, 2), (1, 1)], disorder=0, rows=1, seed=0)
+@hypothesis_settings(max_examples=100, deadline=None)
+def test_arrivals_are_never_late_where_no_sources_are_declared(
+    keys: list[tuple[int, int]], disorder: int, rows: int, seed: int
+) -> None:
+    table = {
+        "t": pa.array([time for time, _ in keys], pa.int64()),
+        "s": pa.array([source for _, source in keys], pa.int64()),
+        "n": pa.array(range(len(keys)), pa.int64()),
+    }
+    order: dict[str, Any] = {"order_by": "t", "source": "s"}
+    with ss.Engine(numbers, threads=1, horizon=0) as engine:
+        for arrival in ss.testing.arrivals(table, **order, disorder=disorder, rows=rows, seed=seed):
+            arrival.submit_to(engine)
+        found = engine.poll(timeout=None)["n"].to_pylist()
+    assert found == sorted(range(len(keys)), key=lambda at: keys[at])
 
 
 def test_a_missing_column_is_named() -> None:
