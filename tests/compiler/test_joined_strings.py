@@ -80,6 +80,76 @@ def test_each_way_to_write_a_string_gives_what_python_gives() -> None:
             assert engine.process(table)["s"].to_pylist() == expected
 
 
+def tell(emit, number):
+    emit(str(number))
+    emit("a" + str(number) + "|%d" % number)
+    emit(s="{}-{}".format(number, number + 1))
+    text = "kept " + str(number)
+    emit(text)
+
+
+def tell_all(out, number, *, times=2):
+    def inner(place):
+        out(str(place + number))
+
+    for place in range(times):
+        inner(place)
+
+
+def checked(number):
+    if number > 3:
+        raise ValueError("beyond " + str(number))
+    return number
+
+
+def tell_checked(emit, number):
+    try:
+        checked(number)
+    except ValueError as error:
+        emit(str(error))
+
+
+class Timed(ss.State):
+    n = ss.scalar(int)
+    due = ss.timers(int)
+
+
+def tells_when_due(state, timer, emit):
+    try:
+        checked(timer.key + 3)
+    except ValueError as error:
+        emit(str(error))
+
+
+@ss.operator(state=Timed, event={"at": int, "x": int}, emits={"s": str}, on_timer=tells_when_due)
+def told_elsewhere(state, event, emit):
+    state.n += event.x
+    tell(emit, state.n)
+    tell(emit, event.x)
+    tell_all(emit, state.n)
+    tell_checked(emit, state.n)
+    state.due.set(event.x, event.at + 1)
+
+
+def test_functions_that_have_no_event_emit_them_as_well() -> None:
+    """Helpers that are given numbers and ``emit``, and what a timer runs."""
+    table = pa.table({"at": [1, 2, 9], "x": [1, 2, 4]})
+    expected: list[str] = []
+    number = before = 0
+    for x in (1, 2, 4):
+        expected += [f"beyond {before + 3}"] * (before > 0)  # of the timer that the last one set
+        number, before = number + x, x
+        for one in (number, x):
+            expected += [f"{one}", f"a{one}|{one}", f"{one}-{one + 1}", f"kept {one}"]
+        expected += [f"{number}", f"{number + 1}"]
+        expected += [f"beyond {number}"] * (number > 3)
+    sequential = told_elsewhere.run_sequential(table, order_by="at")
+    assert sequential.output["s"].to_pylist() == expected
+    for threads, horizon in ((1, 0), (2, 8)):
+        with ss.Engine(told_elsewhere, threads=threads, horizon=horizon) as engine:
+            assert engine.process(table, order_by="at")["s"].to_pylist() == expected
+
+
 FLAGS = st.text("-+ 0", max_size=2)
 WIDTHS = st.sampled_from(["", "1", "7"])
 

@@ -81,7 +81,8 @@ _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
     "open": "operators do no input or output",
     "input": "operators do no input or output",
-    "str": 'of the event alone it can; emit(f"{x}") gives text of the state to a column of str',
+    "str": 'here it is of what is known only when the event runs: emit(f"{x}"), and '
+    'emit(f"{name}{x}") for emit(name + str(x)), give text of that to a column of str',
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
     "hasattr": "name the field: what there is, is fixed by the declarations",
@@ -358,7 +359,8 @@ class Check:
             self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
-            self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
+            where = "stand here" if name == "str" else "be used in an operator"
+            self.refuse(node, f"{name}() cannot {where}", _FORBIDDEN_CALLS[name])
         elif is_container(value) and of_constant(value) is None:
             value = self.frozen(node, value, what)
             self.constants[name] = value

@@ -91,10 +91,6 @@ class Staging(Staged):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         events -= stored
-        if not events and not any(
-            isinstance(node, ast.JoinedStr) for node in ast.walk(source.tree)
-        ):
-            return {}
         tell_apart(source.tree)
         if events:
             name_steps(source.tree, events)

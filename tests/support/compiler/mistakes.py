@@ -661,7 +661,7 @@ MISTAKES = {
     ),
     "a text of a number of the state": Mistake(
         "text = str(state.total)  # <-\nstate.total = len(text)",
-        "str() cannot be used in an operator",
+        "str() cannot stand here",
         "gives text of the state to a column of str",
         "text = str(event.key)",
     ),
