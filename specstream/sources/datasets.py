@@ -7,9 +7,10 @@ were a table given to ``process()``.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as pds
@@ -17,10 +18,23 @@ import pyarrow.dataset as pds
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
 from specstream.declarations.options import refused
-from specstream.errors import ConfigurationError, InputError, SourceError
+from specstream.errors import ConfigurationError, InputError, SourceError, SpecstreamError
 from specstream.sources.source import Position, Rows, Source, Wanted
 
 __all__ = ["DatasetSource", "dataset"]
+
+
+class _Part(NamedTuple):
+    """Rows of one fragment, from its row ``first`` on."""
+
+    table: pa.Table
+    number: int
+    path: str
+    first: int
+
+    @property
+    def end(self) -> int:
+        return self.first + self.table.num_rows
 
 
 class DatasetSource(Source):
@@ -65,6 +79,7 @@ class DatasetSource(Source):
             self._check_names(self._schema_of(first), _path(first) or self.name)
         self._batches = self._rest()
         self._left: pa.Table | None = None
+        self._error: SpecstreamError | None = None
 
     def _go_to(self, position: Position) -> None:
         number, path = position["number"], position["path"]
@@ -164,28 +179,65 @@ class DatasetSource(Source):
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
         if self._stopped:
             return None
-        try:
-            if self._left is None:
-                self._left = next(self._batches, None)
-        except (OSError, pa.ArrowException) as error:
-            raise self._cannot_be_read(self._fragments[self._number], error) from error
-        if self._left is None:
+        parts: list[_Part] = []
+        missing = rows
+        # All is there, and nothing to wait for: how a file was cut into row groups is not seen.
+        while missing and self._fill(is_first=not parts) and self._goes_with(parts):
+            assert self._left is not None
+            path = _path(self._fragments[self._number])
+            first = self._done - self._left.num_rows
+            parts.append(_Part(self._left.slice(0, missing), self._number, path, first))
+            missing -= parts[-1].table.num_rows
+            rest = self._left.slice(parts[-1].table.num_rows)
+            self._left = rest if rest.num_rows else None
+        if not parts:
             return None
-        table = self._left.slice(0, rows)
-        rest = self._left.slice(rows)
-        self._left = rest if rest.num_rows else None
-        done = self._done - rest.num_rows
+        last = parts[-1]
+        position = {"number": last.number, "path": last.path, "rows": last.end}
+        table = pa.concat_tables([part.table for part in parts])
+        # More than one range of rows there is of the pieces of a table only.
+        ranges = [(parts[0].first, parts[0].path, 0)]
+        at = 0
+        for before, part in itertools.pairwise(parts):
+            at += before.table.num_rows
+            if part.number != before.number:
+                ranges.append((part.first, part.path, at))
+        return Rows(table, position, self._place(parts), lambda row: self._row(ranges, row))
+
+    def _fill(self, is_first: bool) -> bool:
+        """Whether there are rows; what is wrong with the next ones is told behind those before."""
+        if self._left is None and self._error is None:
+            try:
+                self._left = next(self._batches, None)
+            except (OSError, pa.ArrowException) as error:
+                self._error = self._cannot_be_read(self._fragments[self._number], error)
+                self._error.__cause__ = error
+            except SpecstreamError as error:
+                self._error = error
+        if self._error is not None and is_first:
+            raise self._error
+        return self._left is not None
+
+    def _goes_with(self, parts: list[_Part]) -> bool:
+        """Whether the next rows may be in a batch with others: those of one file, or of a table."""
+        if not parts:
+            return True
+        assert self._left is not None
         path = _path(self._fragments[self._number])
-        position = {"number": self._number, "path": path, "rows": done}
-        first = done - table.num_rows
-        which = f"rows {first} to {done - 1}"
-        where = f"file {path!r}" if path else self.name
-        return Rows(
-            table,
-            position,
-            f"{which} of {path or self.name}",
-            lambda row: f"row {first + row} of {where}",
+        is_same = self._number == parts[-1].number or not (path or parts[-1].path)
+        return is_same and self._left.schema == parts[-1].table.schema
+
+    def _place(self, parts: list[_Part]) -> str:
+        files = itertools.groupby(parts, key=lambda part: part.number)
+        ranges = [(of[0], of[-1]) for of in (list(group) for _, group in files)]
+        return "; ".join(
+            f"rows {first.first} to {last.end - 1} of {first.path or self.name}"
+            for first, last in ranges
         )
+
+    def _row(self, ranges: list[tuple[int, str, int]], row: int) -> str:
+        first, path, at = next(one for one in reversed(ranges) if one[2] <= row)
+        return f"row {first + row - at} of {f'file {path!r}' if path else self.name}"
 
     def _cannot_be_read(self, fragment: Any, error: Exception) -> SourceError:
         path = _path(fragment)
@@ -214,6 +266,9 @@ def dataset(of: Any, *, format: str = "parquet") -> DatasetSource:
     Files are read in the order of their paths, each from its first row to its last. They have a
     position, the file and its row: a run goes on there, and with what has come behind. Files that
     were read have to stay, and names of new ones to sort behind them.
+
+    A micro-batch has ``max_rows`` of a file, and what is left at its end; ``max_wait`` is for what
+    has yet to come, and all is there. How the file was cut into row groups makes no difference.
 
     Each file has its own columns and types, and is taken as :meth:`specstream.Engine.process` takes
     a table: an int32 in one and an int64 in the next are both an ``int``, and text is an error that

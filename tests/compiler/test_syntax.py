@@ -577,3 +577,46 @@ def test_what_is_refused_names_its_line_and_a_way_out(tmp_path: Path) -> None:
 def compiled(module: Any) -> None:
     declare = ss.operator(state=module.State, event={"i": int, "x": float}, emits={"k": int})
     ss.Engine(declare(module.process), horizon=0)
+
+
+def steps_down(value):
+    total = 0.0
+    while True:
+        if value < 2:
+            total += 0.5
+            return total
+        value -= 1
+        total += 1
+
+
+def returns_from_within(state, event, emit):
+    left, total, steps = abs(event.i), 0, (3, 5, 7)
+    best = None
+    emit(0, steps_down(left))
+    while True:
+        try:
+            if best is None or left > best:
+                best = left
+            for place in range(4):
+                if place == left:
+                    total += place
+                    break
+            while True:
+                total += 1
+                if total > 2:
+                    break
+            if left == 7:
+                raise ValueError("seven")
+            if left < 2:
+                total += steps[left]
+                state.n += total
+                emit(total + best, event.x)
+                return
+        finally:
+            left -= 1
+            total += 10
+
+
+def test_endless_loops_that_return_from_within() -> None:
+    """Behind them nothing can be reached; names change before the return and on the way round."""
+    agree(returns_from_within, raises=2)

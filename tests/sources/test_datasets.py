@@ -134,3 +134,35 @@ def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:
     write(tmp_path / "in", 1, 100, 10)
     with pytest.raises(ss.ConfigurationError, match=r"has ended .*001.parquet.*finish=False"):
         run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options)
+
+
+def test_row_groups_decide_nothing(tmp_path: Path) -> None:
+    batches: dict[int, list[int]] = {}
+    for size in (100, 7, 1):
+        (tmp_path / f"in{size}").mkdir()
+        for number in range(2):
+            part = pa.Table.from_pylist(events(90 * number, 90))
+            pq.write_table(part, tmp_path / f"in{size}/{number}.parquet", row_group_size=size)
+        rows = batches[size] = []
+
+        def stopping(table: pa.Table, batch_id: int, rows: list[int] = rows) -> None:
+            rows.append(table.num_rows)
+            if batch_id == 2 and len(rows) == 3:
+                raise KeyboardInterrupt
+
+        source = ss.sources.dataset(tmp_path / f"in{size}")
+        with ss.Engine(chain) as engine, pytest.raises(KeyboardInterrupt):
+            ss.sources.run(
+                engine, source, to=stopping, checkpoint=tmp_path / f"cp{size}", max_rows=40
+            )
+        # It goes on in the midst of the second file, where that ends, and of a row group.
+        with ss.Engine(chain) as engine:
+            ss.sources.run(
+                engine,
+                ss.sources.dataset(tmp_path / f"in{size}"),
+                to=stopping,
+                checkpoint=tmp_path / f"cp{size}",
+                max_rows=25,
+            )
+    assert batches[100][:3] == [40, 40, 10]
+    assert batches[7] == batches[100] and batches[1] == batches[100]

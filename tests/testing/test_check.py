@@ -305,7 +305,7 @@ def test_arrivals_are_the_rows_and_their_frontiers_hold(
 
 
 @ss.operator(event={"n": int}, emits={"n": int})
-def numbers(state: Any, event: Any, emit: Any) -> None:
+def numbers(event: Any, emit: Any) -> None:
     emit(event.n)
 
 

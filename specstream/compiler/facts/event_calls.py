@@ -208,6 +208,8 @@ class Calls(Expressions):
         if value is isinstance and len(node.args) == 2:
             self.ask_class(node)
         given = self.given_types(node)
+        if value in (min, max, sorted, filter) and given:
+            self.learn_key(node, given)
         if value in (min, max):
             given += [self.type_here(one.value) for one in node.keywords if one.arg == "default"]
             if len(node.args) == 1 and given[1:]:
@@ -218,6 +220,16 @@ class Calls(Expressions):
             return groups_found(self.constant_of(node.args[0]))
         found = library.function(value, given)
         return found if value in _CHOOSING else of.computed(found, *given)
+
+    def learn_key(self, node: ast.Call, given: list[Type]) -> None:
+        """What a lambda asks of elements that are chosen by it: of dates, what dates have."""
+        keys = [one.value for one in node.keywords if one.arg == "key"]
+        if self.constant(node.func) is filter:
+            keys, given = node.args[:1], given[1:]
+        item = of.element(given[0]) if len(given) == 1 else of.join(given)
+        for key in keys:
+            if isinstance(key, ast.Lambda):
+                self.given_by(key, [item])
 
     def ask_class(self, node: ast.Call) -> None:
         """``isinstance(event.day, datetime.date)``."""

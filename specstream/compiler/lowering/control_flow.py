@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from specstream.compiler.backend import polling
@@ -97,13 +97,16 @@ class LeavingRewriter(NativeParts):
         return [value, *given_back, node]
 
     def visit_While(self, node: ast.While) -> Any:
-        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
+        is_endless = (
+            isinstance(node.test, ast.Constant) and node.test.value and not _breaks(node.body)
+        )
         node.test = self.condition(node.test)
         together, self.turns.together = self.turns.together, 1
         loop = self.loop(node, polling.poll_while)
         self.turns.together = together
         if is_endless:
-            # Numba does not know which names live in a loop that nothing leads out of.
+            # Numba does not know which names live in a loop behind which nothing can be reached,
+            # even where it returns from within.
             node.test = self.core(polling.goes_on, self.run(), at=node)
             fault = ast.Raise(self.load("__ss_Fault", node), None)
             node.orelse = [ast.copy_location(fault, node)]
@@ -383,13 +386,12 @@ def _told_of(error: str) -> str:
     return f"__ss_told_{error.rpartition('_')[2]}"
 
 
-def _leaves(node: ast.AST, inner: bool = False) -> bool:
-    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
-            return True
-        if isinstance(child, ast.Break) and not inner:
-            return True
-        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
-            return True
-    return False
+def _breaks(nodes: Iterable[ast.AST]) -> bool:
+    """Whether one of the nodes in a loop is, or has in it, a break that leaves the loop."""
+    return any(
+        isinstance(one, ast.Break)
+        or _breaks(
+            one.orelse if isinstance(one, ast.For | ast.While) else ast.iter_child_nodes(one)
+        )
+        for one in nodes
+    )
