@@ -196,6 +196,9 @@ DAY in [event.day]
 DAY in {event.day, event.day}
 any(event.day == one for one in DAYS)
 sum(event.day > one for one in IN_ORDER)
+min((event.day, DAY), key=lambda day: day - datetime.timedelta(days=2)).year
+sorted([event.at + HOUR, event.at], key=lambda at: at - CUT)[0] == event.at
+min([event.paid, FREE], key=lambda paid: paid * 2 - Decimal(1)) == FREE
 min(event.day, DAY) == DAY
 max(event.day, DAY) == event.day
 sorted([event.day, DAY])[0] == DAY

@@ -165,4 +165,5 @@ def test_row_groups_decide_nothing(tmp_path: Path) -> None:
                 max_rows=25,
             )
     assert batches[100][:3] == [40, 40, 10]
-    assert batches[7] == batches[100] and batches[1] == batches[100]
+    assert batches[7] == batches[100]
+    assert batches[1] == batches[100]
