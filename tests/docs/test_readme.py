@@ -45,7 +45,7 @@ def test_what_it_is_takes_a_page() -> None:
     what = README.read_text().split("## Quickstart")[0]
     prose = re.sub(r"```python.*?```", "", what, flags=re.DOTALL)
     assert len(prose.splitlines()) < 35
-    assert prose.index("**The problem.**") < prose.index("**For whom.**")
+    assert prose.index("**The problem.**") < prose.index("**Who it is for.**")
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
