@@ -34,7 +34,7 @@ class _Part(NamedTuple):
 
     @property
     def end(self) -> int:
-        return self.first + self.table.num_rows
+        return self.first + int(self.table.num_rows)
 
 
 class DatasetSource(Source):
