@@ -70,7 +70,7 @@ def _forecast(data: dict[str, Any]) -> Figure:
     model = data["model"]
     best = [Expected(**one) for one in model["best"]]
     checks = [Check(forecast=one.pop("predicted"), **one) for one in map(dict, model["checks"])]
-    title = f"{data['operator']}: what more cores would bring, a forecast"
+    title = f"{data['operator']}: forecast for more cores"
     return draw_forecast(title, Forecast(best, best, checks, Costs(), 0))
 
 

@@ -25,7 +25,7 @@ __all__ = ["bench"]
     metavar="MODULE:OPERATOR",
     help="The same operator with locks of your own (ss.locks), to compare with.",
 )
-@most_threads_option("Threads of those that have several; by default as many as there are cores.")
+@most_threads_option("Threads of the runs that use several; by default one per core.")
 @seconds_option(10.0)
 def bench(
     *,
@@ -41,12 +41,12 @@ def bench(
     threads: int | None,
     seconds: float,
 ) -> None:
-    """Set an operator beside locks, its plain run, and pure Python.
+    """Compare an operator with locks, its plain run, and pure Python.
 
     All run the same events in interleaved rounds: plain on one thread, specstream with Auto, one
     global lock around the operator, the version of --locked if there is one, and pure Python. A run
-    under locks has no order: what it emits differs from run to run. A pipeline has no global lock
-    beside it.
+    under locks has no fixed order, so what it emits differs from run to run. A pipeline is not
+    compared with a global lock.
     """
     with reported_errors():
         from specstream.tuning import machine
@@ -96,7 +96,9 @@ def bench(
         print_table(measurements_table(title, rows, BASELINE, with_answer=True))
         click.echo("Speed is relative to plain in the same round.")
         if most > 1 and found.settings:
-            click.echo("A run under locks has no order: what it emits differs from run to run.")
+            click.echo(
+                "A run under locks has no fixed order, so what it emits differs from run to run."
+            )
         if most > 1:
             click.echo(f"{most} threads that share nothing ran at {capacity:.2f} of one.")
 
@@ -112,8 +114,8 @@ def load_locked(
     own = load_operator(locked, parse_arguments(arguments))
     if own.layout.words("locks") == 0:
         raise click.ClickException(
-            f"--locked {locked}: its state declares no locks, so threads would write over "
-            "each other: declare locks = ss.locks(n), and take them in the operator"
+            f"--locked {locked}: its state declares no locks, so threads would overwrite each "
+            "other's values: declare locks = ss.locks(n), and take them in the operator"
         )
     if set(own.event.names) - set(operator.event.names):
         raise click.ClickException(

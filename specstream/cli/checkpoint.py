@@ -29,7 +29,7 @@ directory_argument = click.argument("directory", metavar="CHECKPOINT")
 spark_option = click.option(
     "--spark",
     metavar="DIRECTORY",
-    help="Spark's checkpointLocation of the same query  [default: of specstream run, that in "
+    help="Spark's checkpointLocation of the same query [default: for specstream run, the one in "
     "CHECKPOINT]",
 )
 
@@ -67,11 +67,11 @@ def list_(directory: str, spark: str | None, as_json: bool) -> None:
 @spark_option
 @json_option
 def verify(directory: str, spark: str | None, as_json: bool) -> None:
-    """Read everything, and say what is damaged and which state is the newest to go on from.
+    """Read everything, and report what is damaged and the newest state to continue from.
 
-    That is ours, Spark's, and the record of specstream run. Nothing is written or locked: the
-    query may be running. The exit status is 1 where something is damaged or missing, or the two
-    checkpoints do not belong together.
+    It reads our checkpoint, Spark's, and the record of specstream run. Nothing is written or
+    locked: the query may be running. The exit status is 1 if something is damaged or missing, or if
+    the two checkpoints do not belong together.
     """
     with reported_errors():
         found, log = _read(directory, spark, thorough=True)
@@ -83,8 +83,8 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
             troubles |= _troubles_of_spark(found, log)
         elif run is not None and any(one.query not in (None, OF_SOURCES) for one in found.files):
             missing[str(run.spark)] = (
-                "Spark's checkpoint of the run is not there, and no start goes on without it: put "
-                "a copy of it back, of the same time as the files"
+                "Spark's checkpoint of the run is missing, and the run cannot start without it: "
+                "restore a copy of it, from the same time as the files"
             )
         apart = None if log is None else found.fits(log)
         if as_json:
@@ -98,8 +98,8 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
                 click.echo(f"{name}: {trouble}")
             if found.gaps:
                 click.echo(
-                    f"there are no files of the batches {ranges_of(found.gaps)}, and no way back "
-                    "to them; no start needs them"
+                    f"there are no files of the batches {ranges_of(found.gaps)}, so you cannot "
+                    "roll back to them; no start needs them"
                 )
             _show_restart(found)
             _show_spark(found, log)
@@ -114,7 +114,7 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
     "--to",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Batch after which both checkpoints are to be  [default: the newest that both can be at]",
+    help="Batch to take both checkpoints back to  [default: the newest that both can reach]",
 )
 @click.option(
     "--output",
@@ -122,10 +122,10 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="Directory of a Parquet sink: tell which of its files must go; repeatable  [default: of "
-    "specstream run, its own]",
+    help="Directory of a Parquet sink: list which of its files must be deleted; repeatable  "
+    "[default: for specstream run, its own]",
 )
-@click.option("--dry-run", is_flag=True, help="Tell what would be deleted, and delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @json_option
 def rollback(
     directory: str,
@@ -137,11 +137,11 @@ def rollback(
 ) -> None:
     """Take both checkpoints, ours and Spark's, back to the state after batch N.
 
-    The query must not be running: a checkpoint that is in use is refused. Broken off at any place,
-    the command can be run again, and a query that is started meanwhile refuses what it finds.
-    Afterwards Spark sends batch N + 1 again; a run without Spark has one checkpoint, and its source
-    gives again what lies behind batch N. What sinks have of later batches stays there; what has
-    to go is told.
+    The query must not be running: the command refuses a checkpoint that is in use. If it is
+    interrupted, you can run it again; a query that is started in between refuses to run. Afterwards
+    Spark sends batch N + 1 again; a run without Spark has one checkpoint, and its source sends
+    everything after batch N again. Rows of later batches stay in the sinks; the command prints what
+    you have to delete.
     """
     with reported_errors():
         run = run_directory_of(directory)
@@ -187,8 +187,8 @@ def _troubles(found: Inventory) -> dict[str, str]:
 def _missing(found: Inventory) -> dict[str, str]:
     """What is not there, and later files build on."""
     return {
-        f"{batch:010d}": "the file of this batch is not there, and that of the next one builds on "
-        "it: put a copy of it back"
+        f"{batch:010d}": "the file of this batch is missing, and the next one builds on it: "
+        "restore a copy of it"
         for batch in found.missing
     }
 
@@ -205,10 +205,11 @@ def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
     told = {}
     for name, trouble in (log.damaged | needed).items():
         advice = (
-            "Spark cannot go on with it: put a copy of it back, and of the .crc file beside it; or "
-            + way_back
+            "Spark cannot continue with it: restore a copy of it, and of the .crc file beside it; "
+            "or " + way_back
             if name in needed
-            else "no start reads it, only a rollback so far: put a copy of it back, or leave it"
+            else "no start reads it, only a rollback to that batch does: restore a copy of it, or "
+            "leave it"
         )
         told[f"{log.directory}/{name}"] = f"{trouble}. {advice}"
     return told
@@ -217,18 +218,18 @@ def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
 def _show_restart(found: Inventory) -> None:
     restart = found.restart
     if restart is None:
-        click.echo("no file can be used: put a copy of both directories back")
+        click.echo("no file can be used: restore a copy of both directories")
         return
-    click.echo(f"the newest state to go on from is that after batch {restart.batch_id}")
+    click.echo(f"the newest state to continue from is the one after batch {restart.batch_id}")
     if restart.batch_id < found.files[-1].batch_id:
         click.echo(
-            f"there are files up to batch {found.files[-1].batch_id}: put back copies of what is "
+            f"there are files up to batch {found.files[-1].batch_id}: restore copies of what is "
             "damaged, or take both checkpoints back with specstream checkpoint rollback"
         )
     elif _troubles(found) or found.missing:
         click.echo(
-            "of ours no start needs what is damaged: put copies back, or leave it; files of later "
-            "batches take its place"
+            "no start needs the damaged files: restore copies, or leave them; files of later "
+            "batches replace them"
         )
 
 
@@ -277,18 +278,18 @@ def _count(number: int | None) -> str:
 def _show_spark(found: Inventory, log: SparkLog | None) -> None:
     if found.prefetched:
         ids = ", ".join(map(str, found.prefetched))
-        click.echo(f"fetched ahead, to be run at the next start: batch {ids}")
+        click.echo(f"fetched ahead, to run at the next start: batch {ids}")
     if log is None:
         return
     following = log.next_batch
     click.echo(
         "Spark has planned no batch yet"
         if following is None
-        else f"Spark goes on with batch {following}"
+        else f"Spark continues with batch {following}"
     )
     if (apart := found.fits(log)) is not None:
         click.echo(
-            f"the two checkpoints do not belong together: {apart}: put back those that do, or take "
+            f"the two checkpoints do not belong together: {apart}: restore those that do, or take "
             "both back to one batch with specstream checkpoint rollback"
         )
 
@@ -309,20 +310,20 @@ def _show_rollback(
         tell(f"{both} {are} at batch {done.batch_id} already; nothing is deleted")
     if done.merges_files:
         tell(
-            "Spark's log of files cannot be taken back so far: the files of all batches behind "
+            "Spark's log of files cannot be taken back that far: the files of all batches after "
             f"{done.batch_id + 1} come in one batch"
         )
     if done.newest <= done.batch_id and not done.outputs and not done.mixed:
         return
     first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
     these = f"batch {first}" if first == last else f"batches {first} to {last}"
-    tell(f"Before the query starts again, each sink has to forget {these}:")
+    tell(f"Before the query starts again, remove {these} from each sink:")
     if knows_outputs and done.outputs:
-        tell("  of Parquet files delete these:")
+        tell("  delete these Parquet files:")
         for name in done.outputs:
             tell(f"    {name}")
     elif knows_outputs and not done.mixed:
-        tell("  of Parquet files there are none of them")
+        tell("  there are no Parquet files of them")
     elif not knows_outputs:
         tell(f"  parquet_sink: delete part-{first:08d}.parquet to part-{last:08d}.parquet")
     for name, kept in done.mixed.items():
@@ -333,5 +334,5 @@ def _show_rollback(
     )
     tell(
         f"  a database: delete the rows of batches above {done.batch_id}, and these ids from the "
-        "table that has those that were written"
+        "table of written batches"
     )

@@ -22,7 +22,7 @@ __all__ = ["command"]
     default=TARGET_SIZE,
     show_default=True,
     metavar="BYTES",
-    help="How large a file may become, about; larger ones stay as they are.",
+    help="Approximate largest size of a merged file; larger files stay as they are.",
 )
 @click.option(
     "--leave",
@@ -44,17 +44,17 @@ __all__ = ["command"]
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long old files are kept for readers that are listing them.",
+    help="How long to keep old files for readers that are listing them.",
 )
 @json_option
 def command(
     directory: str, target_size: int, leave: int, in_place: bool, grace: float, as_json: bool
 ) -> None:
-    """Put the small files of a Parquet sink together into few.
+    """Merge the small files of a Parquet sink into a few larger ones.
 
     DIRECTORY is what parquet_sink or specstream run --output got, a directory or a URI. The query
-    may go on meanwhile, and readers see each row once at any moment. Killed at any instant, the
-    command is run again.
+    may keep running, and readers see each row exactly once at any moment. If the command is killed
+    at any instant, run it again.
     """
     with reported_errors():
         done = compact(

@@ -22,7 +22,7 @@ __all__ = ["demo"]
     type=DIRECTORY,
     default=Path("demo-output"),
     show_default=True,
-    help="Directory for what the demo writes; files of an earlier demo are replaced.",
+    help="Directory for the demo's output; files of an earlier demo are replaced.",
 )
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")

@@ -108,7 +108,7 @@ def check_input(
     for column, why in needed.items():
         if column not in names:
             raise click.ClickException(
-                f"{why} column {column!r}, which --input {directory} has not (columns: "
+                f"{why} column {column!r}, which --input {directory} does not have (columns: "
                 f"{', '.join(names)})"
             )
     return rows, None if order_by is None else newest_time(dataset, order_by)
@@ -161,6 +161,6 @@ def check_apart(read: Mapping[str, Path], written: Mapping[str, Path | None]) ->
             names = [] if path == "." else path.split(os.sep)
             if not any(name[0] in "._" for name in names):
                 raise click.ClickException(
-                    f"{option} {directory}: it is in {origin}, and what is written there would be "
-                    "read as input: give it a place of its own"
+                    f"{option} {directory}: it is in {origin}, and its files would be read as "
+                    "input: name a directory elsewhere"
                 )

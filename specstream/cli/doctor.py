@@ -26,18 +26,20 @@ STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
 
 @click.command()
 @click.option(
-    "--spark", is_flag=True, help="Start a Spark session and run two micro-batches, some seconds."
+    "--spark",
+    is_flag=True,
+    help="Start a Spark session and run two micro-batches; takes some seconds.",
 )
 @click.option(
-    "--checkpoint", metavar="DIR", help="Look at a directory that checkpoint= has or is to have."
+    "--checkpoint", metavar="DIR", help="Check a directory that checkpoint= uses or will use."
 )
 @json_option
 def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
     """Say what is missing on this machine, and what to do.
 
     Versions, the engine (which is run), permissions, limits and, where PySpark is installed, what
-    Spark needs. Exit status 1: something that is required is missing or broken. Warnings do not
-    count. Of what is written only entries of the compile cache stay. No network is needed.
+    Spark needs. The exit status is 1 if something required is missing or broken; warnings do not
+    count. Only entries of the compile cache remain of what it writes. No network is needed.
     """
     with reported_errors():
         began()

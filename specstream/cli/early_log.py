@@ -46,7 +46,7 @@ def check_early(
         return
     if not event_time:
         raise click.UsageError(
-            "--early tells the results of events that wait for a watermark: give --watermark as "
+            "--early gives the results of events that wait for a watermark: give --watermark as "
             'well, like --watermark "10 seconds", or leave --early out'
         )
     own = directory.resolve()
@@ -55,8 +55,8 @@ def check_early(
             own.is_relative_to(other.resolve()) or other.resolve().is_relative_to(own)
         ):
             raise click.UsageError(
-                f"--early {directory}: other rows are written to {other}, and who reads the one "
-                "would read the other: name a directory beside it"
+                f"--early {directory}: other rows are written to {other}, and a reader of one "
+                "would also read the other: name a directory beside it"
             )
     for one in (directory, *directory.glob("*/")) if is_new else ():
         check_no_files("--early", one)

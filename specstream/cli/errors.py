@@ -28,8 +28,8 @@ def reported_errors() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and _writer_of(error) in ("click", "rich"):
             raise click.ClickException(
-                f"standard output: {error.strerror}: the report could not be written there; give "
-                "it to another place"
+                f"standard output: {error.strerror}: the report could not be written there; "
+                "redirect it elsewhere"
             ) from error
         ours = isinstance(error, SpecstreamError | ImportError) or _is_of_our_file(error)
         if ours and not hasattr(error, "specstream_partial"):

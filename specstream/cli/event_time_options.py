@@ -43,23 +43,23 @@ def event_time_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--late",
             type=click.Choice(["error", "drop"]),
-            help="With --watermark: whether late rows end the run, as by default, or are counted "
-            "only.",
+            help="With --watermark: whether late rows end the run (the default) or are only "
+            "counted.",
         ),
         click.option(
             "--idle-timeout",
             type=DelayType(),
             metavar="DELAY",
-            help="With --watermark: a source that is behind the others by more does not hold them "
-            "back.",
+            help="With --watermark: a source that lags behind the others by more than this does "
+            "not hold them back.",
         ),
         click.option(
             "--watermark",
             type=DelayType(),
             metavar="DELAY",
             help='How far events may come out of order across files: "10 seconds", or a number '
-            "in the unit of --order-by. Events wait as long. Without it a micro-batch runs after "
-            "the one before.",
+            "in the unit of --order-by. Events wait that long. Without it, micro-batches run one "
+            "after the other.",
         ),
     ):
         command = option(command)

@@ -22,7 +22,7 @@ def explain(*, target: str, arguments: tuple[str, ...], as_json: bool) -> None:
 
     Its source, the layout of its state in words, the lines that read, write and update each field,
     and the pairs of lines over which two events that run at once could conflict. Nothing is run.
-    MODULE:OPERATOR is as in `specstream run`. Of a pipeline it tells by vertex.
+    MODULE:OPERATOR is as in `specstream run`. For a pipeline, it prints this for each vertex.
     """
     with reported_errors():
         found = load_operator(target, parse_arguments(arguments)).explain()

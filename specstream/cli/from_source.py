@@ -52,7 +52,7 @@ def source_of(origin: str) -> ss.sources.Source:
     for name in given:
         if name not in _TEXTS[scheme]:
             raise click.UsageError(
-                f"--from {origin}: {name}= is none of the options {', '.join(_TEXTS[scheme])}"
+                f"--from {origin}: {name}= is not one of the options {', '.join(_TEXTS[scheme])}"
             )
     try:
         return _MADE[scheme](url, given)
@@ -98,15 +98,15 @@ def from_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--at-most-once",
             is_flag=True,
-            help="With --checkpoint and a source that cannot send again, like tcp://: what was "
-            "under way when the process was killed may be lost.",
+            help="With --checkpoint and a source that cannot send again, like tcp://: accept that "
+            "events in flight are lost if the process is killed.",
         ),
         click.option(
             "--from",
             "origin",
             metavar="URL",
-            help=f"In place of --input: where events come from without Spark, {FROM}. Options "
-            "stand behind a question mark, like ?start=latest. A URL as --source says the same.",
+            help=f"Instead of --input: where events come from without Spark, {FROM}. Options "
+            "follow a question mark, like ?start=latest. --source with a URL does the same.",
         ),
     ):
         command = option(command)
@@ -154,7 +154,7 @@ def check_from(
     """
     if at_most_once and (origin is None or checkpoint is None):
         raise click.UsageError(
-            "--at-most-once is about events of --from that --checkpoint may miss: give both, or "
+            "--at-most-once is for events of --from that --checkpoint may miss: give both, or "
             "leave it out"
         )
     if origin is None and not inputs:
@@ -165,7 +165,9 @@ def check_from(
     elif inputs:
         raise click.UsageError("--from and --input both say where events come from: give one")
     elif files_per_trigger is not None:
-        raise click.UsageError("--max-files-per-trigger is about Spark, which --from does without")
+        raise click.UsageError(
+            "--max-files-per-trigger applies to Spark, which --from does not use"
+        )
     elif early is not None and checkpoint is None:
         raise click.UsageError("--early with --from needs --checkpoint: give that as well")
 

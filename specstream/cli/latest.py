@@ -22,10 +22,11 @@ __all__ = ["latest"]
     "--by",
     multiple=True,
     metavar="COLUMN",
-    help="What a row is about, like an account: of each only the last row. Once for each column.",
+    help="Column that identifies what a row is about, like an account: print only the last row "
+    "for each. Repeatable.",
 )
 @rows_option
-@click.option("--csv", type=FILE, help="Write all of them to this file instead.")
+@click.option("--csv", type=FILE, help="Write all rows to this file instead.")
 @click.option("--parquet", type=FILE, help="Likewise.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of them as lines of JSON.")
 def latest(
@@ -36,10 +37,10 @@ def latest(
     parquet: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the rows that stand, by a log of early results.
+    """Print the current rows of a log of early results.
 
-    DIRECTORY is what specstream run --early got, also while the run goes on. Each row is told in
-    its newest version, in the order of events; those that were withdrawn are left out.
+    DIRECTORY is what specstream run --early got, also while the run goes on. It prints the newest
+    version of each row, in the order of events, and leaves out withdrawn rows.
     """
     with reported_errors():
         check_one_way(csv, parquet, as_json)

@@ -28,7 +28,7 @@ def seconds_option(default: float) -> Callable[[Callable[..., Any]], Callable[..
         type=SecondsRange(min=0.1),
         default=default,
         show_default=True,
-        help="Time for measuring; reading and compiling come before.",
+        help="Time for measuring; excludes reading and compiling.",
     )
 
 

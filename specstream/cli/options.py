@@ -52,7 +52,7 @@ class SecondsRange(click.FloatRange):
     ) -> float:
         seconds = float(super().convert(value, param, ctx))
         if not math.isfinite(seconds):
-            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
         return seconds
 
 
@@ -85,9 +85,11 @@ def inputs_options(
             otherwise.
         input_is_required: else the command has another option that says where events are.
     """
-    order = "Column of the event time" + ("." if order_is_required else "; else the files' order.")
+    order = "Column of the event time" + (
+        "." if order_is_required else "; without it, the order of the files."
+    )
     for option in (
-        click.option("--source", metavar="COL", help="Column that tells sources apart."),
+        click.option("--source", metavar="COL", help="Column that names the source of each event."),
         click.option("--order-by", required=order_is_required, metavar="COL", help=order),
         click.option(
             "--input",
@@ -96,7 +98,7 @@ def inputs_options(
             multiple=True,
             required=input_is_required,
             metavar="[SOURCE=]DIRECTORY",
-            help="Directory of Parquet files; of a pipeline with several sources one for each.",
+            help="Directory of Parquet files; one for each source if a pipeline has several.",
         ),
         argument_option,
         click.argument("target", metavar="MODULE:OPERATOR"),
@@ -169,8 +171,8 @@ def engine_options(command: Command) -> Command:
             type=AMOUNT,
             default="auto",
             show_default=True,
-            help="Transactions that may start ahead of the next to commit; 0 is plain, auto goes "
-            "by the measured time per event.",
+            help="Transactions that may start ahead of the next to commit; 0 means plain, auto "
+            "decides by the measured time per event.",
         ),
         threads_option,
     ):

@@ -24,7 +24,7 @@ __all__ = ["pipeline"]
     metavar="FILE",
     help="Draw the graph into a file (svg, png, pdf).",
 )
-@click.option("--dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+@click.option("--dot", is_flag=True, help="Print the graph in Graphviz format.")
 @json_option
 def pipeline(
     *, target: str, arguments: tuple[str, ...], plot: Path | None, dot: bool, as_json: bool
@@ -32,7 +32,7 @@ def pipeline(
     """Show what a pipeline consists of.
 
     Its sources with their columns; its vertices with their operators, the numbers that order them
-    in a phase, their levels and inputs, and whether more than one row may come of them; its sinks.
+    in a phase, their levels and inputs, and whether they may emit more than one row; its sinks.
     Nothing is run. A graph that is wrong is drawn as well, and then refused.
     """
     with reported_errors():
@@ -44,7 +44,7 @@ def pipeline(
         if not isinstance(found, Pipeline):
             raise click.ClickException(
                 f"{target} is operator {found.name!r}, not a pipeline made with ss.Pipeline; "
-                "`specstream explain` tells of operators"
+                "`specstream explain` shows operators"
             )
         if plot is not None:
             found.draw(plot)

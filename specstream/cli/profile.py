@@ -62,9 +62,9 @@ def profile(
 ) -> None:
     """Show which words of an operator's state make its runs conflict, and on which lines.
 
-    The operator runs over Parquet files, speculatively whether that pays or not. Each word that a
-    run was dropped for is named with its field, its index and the lines that accessed it; below
-    stands what may help. MODULE:OPERATOR is as in `specstream run`.
+    The operator runs over Parquet files, speculatively even if that is slower. For each word that
+    caused a run to be dropped, the report names its field, its index and the lines that accessed
+    it, and then what may help. MODULE:OPERATOR is as in `specstream run`.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))

@@ -24,16 +24,16 @@ __all__ = ["replay"]
     "--batch",
     type=int,
     metavar="N",
-    help="Id of the micro-batch  [default: the newest that was kept, which the one that failed is]",
+    help="Id of the micro-batch  [default: the newest that was kept; if one failed, that one]",
 )
-@click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and where the operator raises.")
+@click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and when the operator raises.")
 @click.option(
     "--event",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
     metavar="K",
-    help="Where --pdb stops: place in the order of the batch's events.",
+    help="Where --pdb stops: position of an event in the order of the batch.",
 )
 @rows_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
@@ -50,14 +50,14 @@ def replay(
     """Run one recorded micro-batch again, alone, under plain Python.
 
     CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
-    run --checkpoint got. It is only read, and Spark is not needed. Without --batch it is the newest
-    batch whose rows are there: the one that failed, if one has. Without MODULE:OPERATOR the
-    operator is run as it was when the batch ran. Rows and state are compared with the record; the
-    exit status is 1 where they differ.
+    run --checkpoint got. The checkpoint is only read, and Spark is not needed. Without --batch, the
+    command takes the newest batch whose rows were kept: the one that failed, if one has. Without
+    MODULE:OPERATOR, it runs the operator as it was when the batch ran. It compares rows and state
+    with the record; the exit status is 1 if they differ.
     """
     with reported_errors():
         if pdb and as_json:
-            raise click.UsageError("--pdb talks on stdout, where --json has its object: give one")
+            raise click.UsageError("--pdb and --json both use stdout: give one")
         if event and not pdb:
             raise click.UsageError("--event says where --pdb stops: give --pdb as well")
         arguments_given = parse_arguments(arguments)

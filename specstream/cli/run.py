@@ -62,19 +62,19 @@ __all__ = ["run"]
     "early_output",
     type=DIRECTORY,
     help="With --watermark: directory for the changes of early results, new or empty. Events are "
-    "applied as they come, and what they give is told before it is final.",
+    "applied as they arrive, and their results are written before they are final.",
 )
 @click.option(
     "--errors",
     "errors_output",
     type=DIRECTORY,
-    help="Directory for events whose function raises, new or empty: they are set aside with the "
-    "error, and the run goes on. Without it the run ends with the first.",
+    help="Directory for events for which the operator raises, new or empty: they are set aside "
+    "with the error, and the run continues. Without it, the run ends at the first.",
 )
 @click.option(
     "--errors-limit",
     type=click.IntRange(min=0),
-    help="With --errors: so many events of a micro-batch may fail; all by default.",
+    help="With --errors: how many events of a micro-batch may fail; all by default.",
 )
 @engine_options
 @click.option(
@@ -86,8 +86,8 @@ __all__ = ["run"]
 @click.option(
     "--checkpoint",
     type=DIRECTORY,
-    help="Directory of what outlives the process, new or empty at first. The same command with it "
-    "goes on where the run was killed or stopped. Without it a run cannot be started again.",
+    help="Directory for the run's checkpoint, new or empty at first. The same command with it "
+    "continues where the run was killed or stopped. Without it, a run cannot be resumed.",
 )
 @click.option(
     "--keep-batches",
@@ -105,7 +105,8 @@ __all__ = ["run"]
     "--every",
     type=SecondsRange(min=0.05),
     metavar="SECONDS",
-    help="From look to look at the statistics; by default 1, and 10 where stderr is no terminal.",
+    help="Seconds between two reports of the statistics; by default 1, and 10 if stderr is not a "
+    "terminal.",
 )
 @click.option(
     "--json",
@@ -143,21 +144,21 @@ def run(
     that makes one from the --arg values. Files are taken in the order in which they were last
     modified; within a micro-batch, events run in the order (--order-by, --source, position), and
     with --watermark across micro-batches as well. With --early, events that wait for the watermark
-    have told their results before; "specstream latest" reads them. SIGTERM ends the run behind the
-    micro-batch under way.
+    give their results early; "specstream latest" reads them. SIGTERM ends the run after
+    the current micro-batch.
 
-    With --from in place of --input events come from NATS JetStream, Kafka, a TCP connection or
-    files, without Spark; they run in the order in which they come, or that of --order-by. Such a
-    run ends with its source, or by SIGTERM or Ctrl-C behind the micro-batch under way.
+    With --from instead of --input, events come from NATS JetStream, Kafka, a TCP connection or
+    files, without Spark; they run in the order in which they arrive, or in that of --order-by. Such
+    a run ends when its source ends, or on SIGTERM or Ctrl-C after the current micro-batch.
 
-    With --checkpoint a run may be killed at any instant. The same command goes on with it, and the
-    output is that of a run that was never interrupted; so it does when there are more files.
+    With --checkpoint a run may be killed at any instant. The same command continues it, and the
+    output is that of a run that was never interrupted. It also continues when there are more files.
 
     A pipeline with several sinks writes the rows of each into a directory of its name in --output.
     One with several sources has a directory of each, --input ticks=DIRECTORY
     --input news=DIRECTORY, with the column of --order-by in all. Or it reads tables with a column
-    "stream", which names each event's source, and the columns of all, like "ticks.price", which are
-    null in the events of others.
+    "stream", which names each event's source, and the columns of all sources, like
+    "ticks.price", which are null in the events of other sources.
     """
     with reported_errors():
         if keep_batches is not None and checkpoint is None:

@@ -20,9 +20,9 @@ __all__ = ["state"]
     "--batch",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The state after this micro-batch  [default: the newest that is whole]",
+    help="Show the state after this micro-batch  [default: the newest that is complete]",
 )
-@click.option("--field", metavar="F", help="This field alone, as a table.")
+@click.option("--field", metavar="F", help="Show only this field, as a table.")
 @rows_option
 @click.option("--csv", type=FILE, help="Write the table to this file instead.")
 @click.option("--parquet", type=FILE, help="Likewise.")
@@ -45,7 +45,7 @@ def state(
 
     CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI, or what specstream
     run --checkpoint got. It is only read, the query may be running, and neither Spark nor the
-    operator is needed. "specstream checkpoint list" tells which batches are there. Where a newer
+    operator is needed. "specstream checkpoint list" shows which batches there are. If a newer
     file is damaged, stderr says so. A container is a table with a row for each entry, an array one
     with a row for each element.
     """
@@ -54,8 +54,8 @@ def state(
         found = ss.checkpoint_state(directory, batch)
         if found.damaged:
             click.echo(
-                f"this is the state after batch {found.batch_id}, and there are files up to batch "
-                f"{found.newest_batch}, which cannot be used: {'; '.join(found.damaged)}. "
+                f"this is the state after batch {found.batch_id}; there are files up to batch "
+                f"{found.newest_batch}, but they cannot be used: {'; '.join(found.damaged)}. "
                 "specstream checkpoint verify says what to do",
                 err=True,
             )

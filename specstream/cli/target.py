@@ -149,7 +149,7 @@ def parse_arguments(given: tuple[str, ...]) -> dict[str, object]:
             parsed[name] = TYPES[text] if text in TYPES else ast.literal_eval(text)
         except (ValueError, SyntaxError):
             raise click.UsageError(
-                f"--arg {argument!r}: {text!r} is no Python literal; write strings in quotes: "
+                f"--arg {argument!r}: {text!r} is not a Python literal; write strings in quotes: "
                 f"--arg \"{name}='{text}'\""
             ) from None
     return parsed

@@ -26,19 +26,19 @@ __all__ = ["tune"]
 
 @click.command()
 @stream_options()
-@most_threads_option("Most threads to try; by default as many as there are cores.")
+@most_threads_option("Largest number of threads to try; by default one per core.")
 @click.option(
     "--protocol",
     "protocols",
     multiple=True,
     type=click.Choice(["value", "eager"]),
-    help="Protocol to try; repeatable; both by default.",
+    help="Protocol to try; repeatable; by default both.",
 )
 @seconds_option(20.0)
 @click.option(
     "--cores",
     type=click.IntRange(2, 256),
-    help="Forecast what a machine with so many cores would make of the events.",
+    help="Forecast the speed of the events on a machine with this many cores.",
 )
 def tune(
     *,
@@ -58,10 +58,10 @@ def tune(
     """Find the engine's setting for an operator, on your own data.
 
     Runs the operator over the input with different threads, horizons, chunks and protocols, plain
-    and Auto among them, in interleaved rounds; prints what they gained, and the line to write. All
-    settings give the same rows, which is checked. With --cores, the events are replayed on a
-    virtual machine, by the runtime's own code: a forecast of what a larger machine would make of
-    them, and of how far such a forecast is from this one.
+    and Auto among them, in interleaved rounds; prints the speedup of each, and the line to write.
+    It checks that all settings give the same rows. With --cores, the events are replayed on a
+    virtual machine, by the runtime's own code. This forecasts the speed on a larger machine, and
+    shows how accurate such a forecast is for this one.
     """
     with reported_errors():
         from specstream.tuning import machine
@@ -148,7 +148,7 @@ class _Tuned:
         if self.forecast is not None:
             save_forecast(
                 path.with_stem(f"{path.stem}-cores"),
-                f"{self.name}: what more cores would bring, a forecast",
+                f"{self.name}: forecast for more cores",
                 self.forecast,
             )
 
@@ -192,7 +192,7 @@ class _Tuned:
             )
         if finding.short:
             click.echo(
-                "The input is short: a batch takes less than 2 ms, and starting it is part of it."
+                "The input is short: a batch takes less than 2 ms, and that includes starting it."
             )
         answer = "Plain is the answer" if finding.best.is_plain else f"Use {finding.best}"
         line = finding.best.line(self.expression)

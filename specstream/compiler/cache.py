@@ -204,10 +204,10 @@ def not_ours(found: os.stat_result) -> str | None:
 
 def _refuse_directory(path: Path, problem: str, hint: str) -> None:
     _warn(
-        f"the directory of the compile cache, {path}, {problem}: it holds code that is run, and is "
-        f"not used, so that each process compiles its operators. Expected a directory of the "
-        f"process's own user that nobody else can write to: {hint}, or name another directory "
-        "in SPECSTREAM_CACHE_DIR (empty: no cache)"
+        f"the directory of the compile cache, {path}, {problem}: the cache holds code that is "
+        "executed, so it is not used, and each process compiles its operators itself. Expected a "
+        "directory that belongs to the user of the process and that nobody else can write to: "
+        f"{hint}, or name another directory in SPECSTREAM_CACHE_DIR (empty: no cache)"
     )
 
 
@@ -247,7 +247,7 @@ def _read(folder: int, name: str) -> bytes | None:
 def _refuse_entry(name: str, problem: str) -> None:
     _warn(
         f"entry {directory()}/{name} of the compile cache {problem}: it is not used. Expected a "
-        "file of the process's own user that nobody else can write to: remove it"
+        "file that belongs to the user of the process and that nobody else can write to: remove it"
     )
 
 

@@ -496,7 +496,7 @@ class _Analysis(Analysis):
                 self.operator,
                 wrapped.__code__.co_filename,
                 wrapped.__code__.co_firstlineno,
-                f"{original.__name__!r} has a decorator that makes another function of it",
+                f"{original.__name__!r} has a decorator that replaces it with another function",
                 "leave the decorator out, and call what it does",
             )
         if not found or found[0].name != code.co_name:

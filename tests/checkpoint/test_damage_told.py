@@ -214,7 +214,7 @@ def test_a_damaged_record_of_a_run_is_named(
     troubles, text = verified(run)
     assert list(troubles) == [str(run.path / "run.json")]
     assert "put " in troubles[str(run.path / "run.json")]
-    assert f"the newest state to go on from is that after batch {LAST}" in text
+    assert f"the newest state to continue from is the one after batch {LAST}" in text
     assert ss.checkpoint_state(run.path).batch_id == LAST  # which needs no record
 
 

@@ -176,8 +176,8 @@ def test_run_explains_what_it_refuses(
 @pytest.mark.parametrize(
     ("command", "option", "value", "message"),
     [
-        ("tune", "--seconds", "nan", "'nan' is no number of seconds"),
-        ("bench", "--seconds", "inf", "'inf' is no number of seconds"),
+        ("tune", "--seconds", "nan", "'nan' is not a number of seconds"),
+        ("bench", "--seconds", "inf", "'inf' is not a number of seconds"),
         ("profile", "--horizon", "65537", "65537 is not in the range 1<=x<=65536"),
         ("profile", "--chunk", "1048577", "1048577 is not in the range 1<=x<=1048576"),
         ("profile", "--top", "-3", "-3 is not in the range x>=0"),

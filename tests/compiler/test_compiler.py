@@ -268,7 +268,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (truth_of_an_array, 1, r"array has no truth.*len\(x\)"),
     (truth_of_a_row, 1, r"an array"),
     (truth_of_the_state, 1, "the state has no truth.*a field"),
-    (goes_through_a_number, 1, r"int64 cannot be gone through.*range"),
+    (goes_through_a_number, 1, r"int64 cannot be iterated over.*range"),
     (item_of_a_number, 1, "an item of int64 cannot be read by 0"),
     (attribute_of_an_array, 1, "an array has no attribute 'size'"),
     (int_here_array_there, 1, "a value is .* here and .* elsewhere.*one type"),

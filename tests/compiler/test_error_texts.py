@@ -354,10 +354,13 @@ def kept_in_a_field(state, event, emit):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (behind_its_clause, r"is gone behind its except clause|name .error. is not defined"),
+        (
+            behind_its_clause,
+            r"no longer exists after its except clause|name .error. is not defined",
+        ),
         (the_exception_itself, r"or emitted as text; .* or in emit str\(error\)"),
         (an_attribute_of_its_own, r"of a caught exception take str\(error\), repr\(error\)"),
-        (kept_in_a_field, r"str\(\) cannot be used|is a caught exception"),
+        (kept_in_a_field, r"str\(\) cannot be used|reads a caught exception|is a caught exception"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )

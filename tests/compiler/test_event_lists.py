@@ -521,7 +521,7 @@ def in_a_loop(state, event, emit):
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (nested, 2, "rows is a list of list of str"),
     (too_many, 1, r"of each element of event\.text\.split\(\) are needed.*@ss\.pure"),
-    (of_the_state, 2, "of a string: this one is not of the event alone"),
+    (of_the_state, 2, "of a string: this one does not depend on the event alone"),
     (as_a_set, 3, "a loop over found"),
     (two_at_once, 2, r"'parts' is an iterator.*make a list of it.*parts = list\("),
     (one_object_twice, 2, "'reader' is a Reader, which a function changes, .* several places"),

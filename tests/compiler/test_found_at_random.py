@@ -166,7 +166,7 @@ def clipped(state, event, emit):
     [
         (clipped, "no bound to NumPy"),
         (unknown_direction, "a step that is not known"),
-        (compared, "test that for None before"),
+        (compared, "test it for None first"),
     ],
 )
 def test_what_none_would_mean_is_refused(function: Callable[..., None], message: str) -> None:

@@ -501,13 +501,13 @@ def test_an_operator_keeps_the_defaults_of_more_parameters() -> None:
 
 
 REFUSED = """
-q = deque([1]); emit(half(q)) -> 'q' is a deque, and is one only where it was made; write list(q)
-d = defaultdict(int); e = d -> 'd' is a defaultdict, and .*; write dict(d)
+q = deque([1]); emit(half(q)) -> 'q' is a deque only under this name; write list(q)
+d = defaultdict(int); e = d -> 'd' is a defaultdict only under this name; write dict(d)
 c = Counter(xs); c.subtract([1]) -> subtract of a Counter cannot be used .*; make a dict of it
 c = Counter(xs); c.update(xs, a=1) -> update of a Counter takes one value .*; write c.update
-c = Counter(xs); e = c + c -> 'c' is a Counter, and is one only where it was made; write dict
+c = Counter(xs); e = c + c -> 'c' is a Counter only under this name; write dict
 c = Counter({1: event.s}) -> the counts of a Counter are string; give it a dict of numbers
-emit(Counter(xs)[1], 0.0) -> a Counter is made here, and no name has it; give it a name
+emit(Counter(xs)[1], 0.0) -> a Counter is created here without a name; give it a name
 q = deque(xs); emit(q[1:2][0], 0.0) -> a deque has no slices; write list(q)
 for a, b in itertools.zip_longest(xs, xs): emit(a, 0.0) -> zip_longest cannot be used .*; write a
 for k, g in itertools.groupby(xs): emit(k, 0.0) -> groupby cannot be used .*; go through it in a
@@ -515,13 +515,13 @@ xs += (1, 2) -> \\+= puts .* behind a list; write x.extend\\(y\\)
 state.m[:] = [[1, 2]] -> a slice gets .* for an element; assign row by row
 state.f[1] = [1.0] -> a list or tuple is assigned to one element; assign one item
 state.a[:2] = [1.5, 2.5] -> an array is declared int and gets float64; write int\\(x\\)
-t = tuple(xs) -> a tuple is made of a list, whose length only a run knows; make a list
+t = tuple(xs) -> a tuple is made of a list, whose length is known only at run time; make a list
 t = (*xs, 1) -> a star puts .* into a tuple, whose length is not known then; make a list
 emit(max(*xs), 0.0) -> a star in a call of max; write the values out
 d = dict.fromkeys(xs) -> dict.fromkeys without a value, .*; write {key: 0 for key in keys}
-q = deque(xs); [q.append(x) for x in q if x] -> 'q' is a deque, .* raises RuntimeError; .*in list(q)
-q = deque(xs); x = sum(q.popleft() for x in enumerate(q)) -> 'q' is a deque, .*; .* in list(q)
-q = deque(xs); x = max(q, key=lambda x: q.pop()) -> 'q' is a deque, .* through it, .*; .* list(q)
+q = deque(xs); [q.append(x) for x in q if x] -> 'q' is a deque that .*RuntimeError; .*in list(q)
+q = deque(xs); x = sum(q.popleft() for x in enumerate(q)) -> 'q' is a deque that .*; .* in list(q)
+q = deque(xs); x = max(q, key=lambda x: q.pop()) -> 'q' is a deque that .* iterates .*; .* list(q)
 c = itertools.pairwise(xs); x = [*c, *c] -> 'c' is an iterator, .* several places .*, c = list
 x = bisect.bisect(xs, 1, 0, 2) -> so many arguments; write the loops out
 """
@@ -580,7 +580,9 @@ def test_a_deque_that_changes_while_a_loop_goes_through_it_is_refused(
     before += "    xs = [event.i, 2]\n    q = deque(xs)\n"
     path.write_text(f"{before}{text}    emit(len(q), 0.0)\n")
     line = 1 + (before + text.partition("  # <-")[0]).count("\n")
-    with pytest.raises(ss.CompileError, match=rf"refused.py:{line}: 'q' is a deque, .*list\(q\)"):
+    with pytest.raises(
+        ss.CompileError, match=rf"refused.py:{line}: 'q' is a deque that .*list\(q\)"
+    ):
         compiled(runpy.run_path(str(path))["process"])
 
 

@@ -233,7 +233,9 @@ def test_columns_that_are_never_null_lack_no_value_in_a_helper() -> None:
     def single(event, emit):
         forwarded(emit, event.x)
 
-    with pytest.raises(ss.CompileError, match="a star gives emit int64, which is no tuple, for 3"):
+    with pytest.raises(
+        ss.CompileError, match="a star gives emit int64, which is not a tuple, for 3"
+    ):
         ss.Engine(single)
 
 

@@ -399,7 +399,7 @@ def none_mended(state, event, emit):
 
 @pytest.mark.parametrize("function", [still_none, part_still_none])
 def test_a_key_that_may_be_none_is_told_so(function: Any) -> None:
-    with pytest.raises(ss.CompileError, match=r"a key of state\.\w+ gets what may be None where"):
+    with pytest.raises(ss.CompileError, match=r"a key of state\.\w+ gets a value that may be None"):
         run_engine(operator(function), TABLE)
 
 

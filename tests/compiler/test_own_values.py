@@ -387,11 +387,11 @@ REFUSED = [
     ("event.k == DAY", "event.k, an int, is never equal to a date", None),
     ("event.timestamp > CUT", 'ss.when(event.timestamp, "us")', None),
     ("event.w == DAY", "event.w, a str, is never equal to a date", None),
-    ("event.day == event.at", "make times of both", None),
+    ("event.day == event.at", "convert both to times", None),
     ("event.at < event.plain", "one of milliseconds", None),
     (
         "event.paid == event.exact",
-        "make Decimals of both",
+        "convert both to Decimals",
         "event.paid + Decimal(0) == event.exact + Decimal(0)",
     ),
     ("event.at - event.fine > 0", "one of nanoseconds", None),
@@ -403,28 +403,28 @@ REFUSED = [
     ("abs(event.day - event.day).days", "ss.when(event.x) - ss.when(event.y)", None),
     (
         "event.at - event.at > event.day - event.day",
-        "make durations of both",
+        "convert both to durations",
         "ss.when(event.at) - ss.when(event.at) > ss.when(event.day) - ss.when(event.day)",
     ),
     ("sum([event.at - event.at], HOUR) > HOUR", "ss.when(event.x) - ss.when(event.y)", None),
     ("(-event.day if event.k else DAY) == DAY", "-event.day is a number", None),
     (
         "event.paid * 2 == Decimal(1)",
-        "make Decimals of the columns",
+        "convert the columns to Decimals",
         "(event.paid + Decimal(0)) * 2 == Decimal(1)",
     ),
     (
         "-event.paid == Decimal(1)",
-        "make Decimals of the columns",
+        "convert the columns to Decimals",
         "-(event.paid + Decimal(0)) == Decimal(1)",
     ),
     (
         "abs(event.paid) == FREE",
-        "make Decimals of the columns",
+        "convert the columns to Decimals",
         "abs(event.paid + Decimal(0)) == FREE",
     ),
     ("event.day // 7 == DAY", "made of the number that a date is", None),
-    ("event.paid * 0.5 > FREE", "make Decimals of the columns", None),
+    ("event.paid * 0.5 > FREE", "convert the columns to Decimals", None),
     ("event.paid * FREE * 0.5 > FREE", "write a Decimal for the float", None),
     (
         "event.k + HOUR > HOUR",
@@ -432,11 +432,15 @@ REFUSED = [
         "datetime.timedelta(seconds=event.k) + HOUR > HOUR",
     ),
     ("state.last == DAY", "N = (x - datetime.date(1970, 1, 1)).days", None),
-    ("state.last in DAYS", "let it meet what depends on the event alone", None),
-    ("state.last > CUT", "let it meet what depends on the event alone", None),
+    ("state.last in DAYS", "combine it with a value that depends on the event alone", None),
+    ("state.last > CUT", "combine it with a value that depends on the event alone", None),
     ("state.last == FREE", "of cents", None),
     ("DAY in state.seen", "(x - datetime.date(1970, 1, 1)).days", None),
-    ("(event.day, state.n) == (DAY, 0)", "let it meet what depends on the event alone", None),
+    (
+        "(event.day, state.n) == (DAY, 0)",
+        "combine it with a value that depends on the event alone",
+        None,
+    ),
 ]
 
 
@@ -480,7 +484,7 @@ NOT_SHOWN = [
     (
         "try:\n    if event.k:\n        raise ValueError(event.day)\n    emit('-')\n"
         "except ValueError as error:\n    emit(str(error))",
-        "make it of the text, str(event.day)",
+        "make it from the text, str(event.day)",
         "try:\n    if event.k:\n        raise ValueError(str(event.day))\n    emit('-')\n"
         "except ValueError as error:\n    emit(str(error))",
     ),

@@ -99,12 +99,12 @@ def a_slice_of_a_deque(state, event, emit):
     state.x = state.q[1:]
 
 
-@refused("x[i] does not go with a priority queue", "state.h.peek()")
+@refused("x[i] is not supported for a priority queue", "state.h.peek()")
 def an_item_of_a_queue(state, event, emit):
     state.x = state.h[0][0]
 
 
-@refused("reversed() does not go with a priority queue", "a loop over it")
+@refused("reversed() is not supported for a priority queue", "a loop over it")
 def a_queue_backwards(state, event, emit):
     for x, _ in reversed(state.h):
         state.x = x
@@ -130,13 +130,14 @@ def a_dict_matched(state, event, emit):
 
 
 @refused(
-    "*= does not go with a deque of the state, state.q", "state.q.extend(list(state.q) * (n - 1))"
+    "*= is not supported for a deque of the state, state.q",
+    "state.q.extend(list(state.q) * (n - 1))",
 )
 def a_deque_several_times(state, event, emit):
     state.q *= event.a
 
 
-@refused("*= does not go with a priority queue of the state, state.h", "state.h.push(x)")
+@refused("*= is not supported for a priority queue of the state, state.h", "state.h.push(x)")
 def a_queue_several_times(state, event, emit):
     state.h *= 2
 
@@ -152,7 +153,9 @@ def pairs_for_a_dict_of_its_own(state, event, emit):
     d |= [(event.a, 1)]
 
 
-@refused("setdefault of state.d gets what may be None", "is not None: state.d.setdefault(key")
+@refused(
+    "setdefault of state.d gets a value that may be None", "is not None: state.d.setdefault(key"
+)
 def what_may_be_none_for_a_default(state, event, emit):
     state.d.setdefault(event.name, state.d.get("x"))
 

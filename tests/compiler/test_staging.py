@@ -549,7 +549,11 @@ def late_name(state, event, emit):
 @pytest.mark.parametrize(
     ("function", "line", "message"),
     [
-        (order_of_the_state, 2, "not of the event alone, and strings of the state have no order"),
+        (
+            order_of_the_state,
+            2,
+            "not depend on the event alone, and strings of the state have no order",
+        ),
         (element_by_the_state, 1, r"state\.n is known only when the event runs"),
         (prefix_of_the_state, 2, "name is known only when the event runs"),
         (dict_in_compiled_code, 2, "parts is (computed by Python|a dict)"),

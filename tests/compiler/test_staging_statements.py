@@ -240,7 +240,10 @@ def ints_or_texts(text):
             of_anything,
             r"of_anything\(\) is called by Python.*the type of found in line",
         ),
-        (ints_or_texts, r"type of text.upper\(\) if text else 0 in line \d+ is not; say it where"),
+        (
+            ints_or_texts,
+            r"type of text.upper\(\) if text else 0 in line \d+ is not; annotate it where",
+        ),
     ],
 )
 def test_a_helper_whose_type_is_not_known_says_where_and_what_to_write(

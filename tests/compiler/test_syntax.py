@@ -503,13 +503,13 @@ plain(1, 2, 3) -> gets 3 values by position; give each parameter once, those beh
 plain() -> plain takes .* and gets no 'x'; give each parameter once
 pair = [1, 2]; emit(max(*pair)) -> a star in a call of max; write the values out
 plain(**pair) -> a call with \*\*; write the arguments out
-plain.calls = 1 -> 'plain' is not called, and no value; .* belongs outside of the operator
-f = plain -> 'plain' is not called, and no value; call it: plain\(...\)
+plain.calls = 1 -> 'plain' is not called, .* an attribute of it, outside the operator
+f = plain -> 'plain' is not called, and is not a value; call it: plain\(...\)
 for v in gives(3): emit(v) -> line 24: yield cannot be compiled; emit\(...\) gives out rows
 Static.f(1) -> 'Static' is a class.*; write plain functions at module level
-g = (v for v in state.a) -> a generator is not used up where it stands; give it to any, all
+g = (v for v in state.a) -> a generator is not consumed where it is written; give it to any, all
 for v in (w + u for w in state.a for u in state.a): emit(v) -> a loop over a generator with several
-emit(sum(v for v in event.i)) -> int64 cannot be gone through; a loop goes over range
+emit(sum(v for v in event.i)) -> int64 cannot be iterated over; a loop can iterate over range
 emit(sum((v for v in state.a), 1, 2)) -> sum takes one generator, and sum a start; write one
 emit(max((v for v in state.a), key=1)) -> a key is a function by its name, or a lambda; write key=
 emit(max((v for v in state.a), key=lambda a, b: a)) -> a key is a function of one value; write
@@ -529,8 +529,8 @@ global total -> a global statement cannot be compiled; keep what changes in stat
 del state.n -> state.n cannot be deleted; assign another value
 del y; emit(y) -> 'y' may be undefined here
 a, b, *c, d = i, 2 -> a tuple of 2 is too short for 3 names and a star; leave names out
-a, b = 1, 2, i -> a tuple of 3 is taken apart into 2; give as many names .* a, \*rest = x
-a, b = event.i -> int64 cannot be taken apart; several names take a tuple or a row
+a, b = 1, 2, i -> a tuple of 3 is unpacked into 2; give as many names .* a, \*rest = x
+a, b = event.i -> int64 cannot be unpacked; only a tuple or a row can be assigned to several names
 class C: pass -> a class cannot be compiled; keep data in state fields
 yield 1 -> yield cannot be compiled; emit\(...\) gives out rows
 emit(i @ i) -> the @ operator cannot be compiled; write the loops out

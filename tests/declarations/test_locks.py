@@ -207,7 +207,7 @@ def test_what_is_no_lock_is_refused() -> None:
         state.locks = event.x
 
     for function, message in (
-        (words, "int64 is no lock; declare locks = ss.locks"),
+        (words, "int64 is not a lock; declare locks = ss.locks"),
         (named, r"a with statement is for the locks.*write with state\.locks\[i\]"),
         (by_float, r"a lock is indexed with float64.*int\(x\)"),
         (replaced, "'locks' holds locks"),

@@ -164,7 +164,7 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
         (["--from", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
         (["--from", "kafka://host:1"], "--from kafka://host:1: expected nats://"),
         (["--from", "tcp://host"], "--from tcp://host: expected nats://"),
-        (["--from", "tcp://host:1?start=x"], "start= is none of the options format, listen"),
+        (["--from", "tcp://host:1?start=x"], "start= is not one of the options format, listen"),
         (["--from", ".", "--input", "."], "--from and --input both say where"),
         (["--source", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
         (["--from", ".", "--source", "nats://h:1/S"], "--from and --source both say where"),

@@ -107,7 +107,7 @@ class Inventory:
         if following in expected:
             return None
         return (
-            f"it ends with batch {at}, and Spark goes on with batch {following}; expected "
+            f"it ends with batch {at}, and Spark continues with batch {following}; expected "
             f"{expected[0]} or {expected[1]}"
         )
 

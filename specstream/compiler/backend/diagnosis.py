@@ -47,8 +47,8 @@ _RULES = "use numbers, fields of the state, and plain functions"
 # What nobody has foreseen: Numba's own words would tell a user of things that are none of theirs.
 _UNFORESEEN = (
     "this cannot be compiled, and specstream does not know why",
-    "write it in simpler steps, and please report it, with the error beneath it that the variable "
-    "NUMBA_DEVELOPER_MODE=1 of the environment shows",
+    "write it in simpler steps, and please report it, with the underlying error that the "
+    "environment variable NUMBA_DEVELOPER_MODE=1 shows",
 )
 
 
@@ -78,7 +78,7 @@ def translate(error: Exception, program: Program) -> CompileError:
         problem, hint = _innermost(text)
     if problem.startswith("the operator returns"):
         filename, line = _returning(program) or (filename, line)
-    if "not of the event alone" in problem:
+    if "not depend on the event alone" in problem:
         asked = problem.partition(" of a string")[0]
         problem, hint = _of_a_name(program, filename, line, asked) or (problem, hint)
     if "int here and float elsewhere" in problem or "float here and int elsewhere" in problem:
@@ -169,21 +169,24 @@ def _innermost(text: str) -> tuple[str, str]:
             return refusal("for")
         if found[1].startswith("a tuple of ("):
             return (
-                f"{found[1]} cannot be gone through: its elements are of different types",
+                f"{found[1]} cannot be iterated over: its elements are of different types",
                 "write them out one by one, or make them one type",
             )
         return (
-            f"{found[1]} cannot be gone through",
-            "a loop goes over range(...), an array of the state, a tuple, list, dict or set, "
-            "enumerate or zip",
+            f"{found[1]} cannot be iterated over",
+            "a loop can iterate over range(...), an array of the state, a tuple, list, dict or "
+            "set, enumerate or zip",
         )
     if found := re.search(r"wrong tuple length for .*expected (\d+), got (\d+)", words):
         return (
-            f"a tuple of {found[2]} is taken apart into {found[1]}",
-            "give as many names as it has values, or one with a star: a, *rest = x",
+            f"a tuple of {found[2]} is unpacked into {found[1]}",
+            "write as many names as it has values, or one with a star: a, *rest = x",
         )
     if found := re.search(r"failed to unpack (.*)", words):
-        return f"{found[1]} cannot be taken apart", "several names take a tuple or a row"
+        return (
+            f"{found[1]} cannot be unpacked",
+            "only a tuple or a row can be assigned to several names",
+        )
     if found := re.search(r"Unknown attribute '(.*)' of type (.*)", words):
         problem = f"{found[2]} has no attribute {found[1]!r} in an operator"
         return problem, _OF_MEMBERS.get(found[1], _RULES) if found[2] == "int64" else _RULES

@@ -91,7 +91,7 @@ def check_kind(
             hint = "keep it in a field, or emit it into a column that is declared str"
         if isinstance(value, types.NoneType):
             found = "None"
-            hint = "give it a number; None is what a function without return gives, like emit"
+            hint = "give it a number; a function without return gives None, like emit"
         elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
             hint = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
         elif str(value).startswith("specstream.record("):

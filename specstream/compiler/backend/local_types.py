@@ -260,8 +260,9 @@ def known(of: types.Type, what: str) -> types.Type:
     of = resolved(of)
     if isinstance(of, Unknown):
         raise refuse(
-            f"what {what} holds is not known here, as nothing is put into it; say it where it is "
-            "made, like x: list[float] = [], x: dict[str, int] = {} or x: set[int] = set()"
+            f"what {what} holds is not known here, because nothing is put into it; annotate it "
+            "where it is created, like x: list[float] = [], x: dict[str, int] = {} or x: set[int] "
+            "= set()"
         )
     return of
 
@@ -318,8 +319,8 @@ def storable(given: types.Type, what: str) -> types.Type:
     of = resolved(types.unliteral(given))
     if may_be_none(of):
         raise refuse(
-            f"{what} gets what may be None, and holds numbers, strings, tuples, lists, dicts and "
-            "sets; test it for None, and put in int(x) or float(x)"
+            f"{what} gets a value that may be None, and holds numbers, strings, tuples, lists, "
+            "dicts and sets; test it for None, and put in int(x) or float(x)"
         )
     if isinstance(of, ContainerType):
         raise refuse(

@@ -162,8 +162,8 @@ def _refuse_bools(of: types.Type) -> None:
     of = of.type if isinstance(of, types.Optional) else of
     if isinstance(of, NullableType) and of.of == types.boolean:
         raise refuse(
-            "whether a bool of a nullable column is None is not known any more in a variable; "
-            'ask where it is read, event.x is None, or event.is_null("x")'
+            "a variable does not keep whether a bool of a nullable column is None; ask where "
+            'the column is read, event.x is None, or event.is_null("x")'
         )
 
 
@@ -171,7 +171,10 @@ def _refuse_bools(of: types.Type) -> None:
 def fits_none(typing_context: Any, value: Any) -> Any:
     """Whether ``case None`` fits."""
     if isinstance(value.type if isinstance(value, types.Optional) else value, NullableType):
-        raise refuse("case None meets what a nullable column gave; write if x is None before it")
+        raise refuse(
+            "case None is matched against a value of a nullable column; write if x is None before "
+            "it"
+        )
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return missing(context, builder, value, args[0])

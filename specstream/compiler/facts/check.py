@@ -79,8 +79,8 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
 
 _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
-    "open": "operators do no input or output",
-    "input": "operators do no input or output",
+    "open": "operators cannot do input or output",
+    "input": "operators cannot do input or output",
     "str": 'here it is of what is known only when the event runs: emit(f"{x}"), and '
     'emit(f"{name}{x}") for emit(name + str(x)), give text of that to a column of str',
     "isinstance": "types are fixed by the schema",
@@ -99,9 +99,9 @@ _FORBIDDEN_MODULES = {
     "random": "use event.random(i) or event.random_bits(i), which repeat when the event is rerun",
     "time": "use event.timestamp, which repeats when the event is rerun",
     "datetime": "use event.timestamp, which repeats when the event is rerun",
-    "os": "operators do no input or output",
-    "sys": "operators do no input or output",
-    "logging": "operators do no input or output: emit a row instead",
+    "os": "operators cannot do input or output",
+    "sys": "operators cannot do input or output",
+    "logging": "operators cannot do input or output: emit a row instead",
     "uuid": "event.timestamp, event.source and event.sequence name an event uniquely",
     "secrets": "use event.random(i) or event.random_bits(i), which repeat when the event is rerun",
 }
@@ -184,8 +184,8 @@ class Check:
             self.refuse(
                 node,
                 f"{name} takes {star}{own_name(starred.arg)}: any number of arguments",
-                "name each parameter, with a default where it may be left out; what comes in any "
-                "number can be one tuple",
+                "name each parameter, with a default where it may be left out; pass any number of "
+                "values as one tuple",
             )
 
     def defaults(self) -> None:
@@ -230,7 +230,7 @@ class Check:
             if not isinstance(node.target, ast.Name):
                 self.refuse(
                     node,
-                    "an annotation without a value stands at an element or a field",
+                    "an annotation without a value is on an element or a field",
                     "declare its type in the state, and leave the line out",
                 )
         elif isinstance(node, ast.With):
@@ -340,7 +340,7 @@ class Check:
             if value not in (math, np):
                 self.refuse(
                     node,
-                    f"module {value.__name__!r} is no value",
+                    f"module {value.__name__!r} is not a value",
                     "call a function of it, or read a number",
                 )
         elif isinstance(value, types.FunctionType):
@@ -446,8 +446,8 @@ class Check:
             return
         self.refuse(
             node,
-            f"{called}({name}) is of a caught exception, which is told as text in emit alone, and "
-            "compiled code neither keeps it nor computes with it",
+            f"{called}({name}) reads a caught exception, which can only be emitted as text: "
+            "compiled code cannot keep it or compute with it",
             f"emit it, emit({_TEXTS_OF_CAUGHT.get(called, 'type({}).__name__').format(name)}), or "
             "catch each class in a clause of its own and write a text there, like "
             'state.x = "ValueError"',
@@ -458,15 +458,15 @@ class Check:
         if self.analysis.is_on_timer:
             self.refuse(
                 node,
-                "a timer has no columns, of which one could be null",
-                f"it has {', '.join(TIMER_NAMES)}; what on_timer needs of an event stands in the "
+                "a timer has no columns that could be null",
+                f"it has {', '.join(TIMER_NAMES)}; keep what on_timer needs of an event in the "
                 "state, and state.x.get(timer.key) is None where it is not there",
             )
         name = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
             self.refuse(
                 node,
-                "is_null takes the name of one column, written out",
+                "is_null takes the name of one column, as a literal",
                 'write event.is_null("x")',
             )
         self.analysis.attributes.add(name.value)

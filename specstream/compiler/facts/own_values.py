@@ -86,12 +86,12 @@ def as_number(given: Type) -> str | None:
     if given == of.WHEN:
         return (
             "compute with the number of its column, like event.x + 3_600_000_000 for an hour in "
-            "microseconds, or take out of it what is needed, like x.hour"
+            "microseconds, or take what you need out of it, like x.hour"
         )
     if given == of.DATE:
         return (
-            "compute with the number of its column, like event.x + 1 for the next day, or take out "
-            "of it what is needed, like x.year"
+            "compute with the number of its column, like event.x + 1 for the next day, or take "
+            "what you need out of it, like x.year"
         )
     if given == of.DELTA:
         return "take a number out of it, like x.total_seconds()"
@@ -126,8 +126,8 @@ def of_constant(value: Any) -> tuple[str, str] | None:
         "Decimal": "int(x * 100), of cents",
     }.get(name, "60 * x.hour + x.minute")
     return name, (
-        "let it meet what depends on the event alone, like event.y == x, and use what that gives; "
-        f"or make a number of it outside of the operator: N = {number}"
+        "combine it with a value that depends on the event alone, like event.y == x, and use the "
+        f"result; or turn it into a number outside the operator: N = {number}"
     )
 
 
@@ -280,14 +280,14 @@ class OwnValues(ABC):
         if units[0] == units[1]:
             return
         texts = [ast.unparse(part) for part in (left, right)]
-        hint = f"make times of both, ss.when({texts[0]}) and ss.when({texts[1]})"
+        hint = f"convert both to times, ss.when({texts[0]}) and ss.when({texts[1]})"
         if any(pa.types.is_decimal(given.counts.arrow) for given in (one, other)):
             hint = (
-                "make Decimals of both, like event.x + decimal.Decimal(0), or declare both with as "
-                "many digits"
+                "convert both to Decimals, like event.x + decimal.Decimal(0), or declare both "
+                "with as many digits"
             )
         elif are_differences:
-            hint = "make durations of both, like ss.when(event.x) - ss.when(event.y)"
+            hint = "convert both to durations, like ss.when(event.x) - ss.when(event.y)"
         self.never[node] = (
             f"{texts[0]} is a number of {units[0]}, and {texts[1]} one of {units[1]}",
             hint,
@@ -425,7 +425,7 @@ def _of_computed(column: Any, written: str) -> tuple[str, str]:
     problem = f"{written} is a number, made of the number that {what} is to an operator"
     if kind == _DECIMAL:
         return problem, (
-            "make Decimals of the columns first, like (event.x + decimal.Decimal(0)) * 2, or "
+            "convert the columns to Decimals first, like (event.x + decimal.Decimal(0)) * 2, or "
             "compare with a number"
         )
     return problem, (

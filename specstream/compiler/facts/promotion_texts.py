@@ -20,10 +20,7 @@ __all__ = ["check_either"]
 
 Refuse = Callable[[ast.AST, str, str], NoReturn]
 
-_WAY_OUT = (
-    "write the int that it may be as a float where it comes from, such as 0.0 for 0, and float(x) "
-    "for an int x"
-)
+_WAY_OUT = "write the int as a float at its source, such as 0.0 for 0, and float(x) for an int x"
 _TEXTS = ("str", "repr", "ascii", "format")
 _EXACT = ("int", "round", "floor", "ceil", "trunc", "int64", "uint64", "divmod")
 

@@ -142,8 +142,8 @@ class _Spelling(ast.NodeTransformer):
                 text = ast.unparse(value)
                 self.refuse(
                     node,
-                    f"{node.id!r} is an iterator, which is used up by whoever goes through it, and "
-                    "is read in several places or in a loop",
+                    f"{node.id!r} is an iterator, which can be used only once, and is read in "
+                    "several places or in a loop",
                     f"make a list of it, {node.id} = list({text})",
                 )
 
@@ -335,7 +335,7 @@ class _Spelling(ast.NodeTransformer):
         if by is None or node.keywords:
             self.refuse(
                 node,
-                "accumulate with a function of one's own cannot be used in an operator",
+                "accumulate with a function of your own cannot be used in an operator",
                 "write the loop: total = f(total, x), made.append(total)",
             )
         return by

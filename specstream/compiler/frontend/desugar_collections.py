@@ -106,9 +106,10 @@ class LocalCollections(ast.NodeTransformer):
                 if changed is not None:
                     self.refuse(
                         changed,
-                        f"{name!r} is a deque, and gets longer or shorter while a loop goes "
-                        "through it, for which Python raises RuntimeError",
-                        f"write the loop as for x in list({name}), or leave it right behind this",
+                        f"{name!r} is a deque that grows or shrinks while a loop iterates over "
+                        "it, for which Python raises RuntimeError",
+                        f"write the loop as for x in list({name}), or leave the loop right after "
+                        "this",
                     )
 
     def walked(self, node: ast.AST) -> list[str]:
@@ -202,7 +203,7 @@ class LocalCollections(ast.NodeTransformer):
             self.refuse(
                 call,
                 f"{ast.unparse(call)} cannot be used in an operator",
-                "make it of one value, and fill it afterwards",
+                "create it from one value, and fill it afterwards",
             )
 
     def default(self, call: ast.Call) -> ast.expr:
@@ -228,7 +229,7 @@ class LocalCollections(ast.NodeTransformer):
             plain = "list" if made.kind is collections.deque else "dict"
             self.refuse(
                 node,
-                f"{node.id!r} is a {made.kind.__name__}, and is one only where it was made",
+                f"{node.id!r} is a {made.kind.__name__} only under this name",
                 f"write {plain}({node.id}) to pass it on, return it or give it another name",
             )
         return node
@@ -333,8 +334,8 @@ class LocalCollections(ast.NodeTransformer):
             kind = self.value_of(node.func).__name__
             self.refuse(
                 node,
-                f"a {kind} is made here, and no name has it",
-                f"give it a name that nothing else is given, x = {kind}(...), and use that",
+                f"a {kind} is created here without a name",
+                f"give it a name of its own, x = {kind}(...), and use that",
             )
         return self.generic_visit(node)
 

@@ -65,8 +65,8 @@ def _problem_of_init(
         else:
             return None
     return (
-        f"{error.__name__} has an __init__ that does more than to keep its arguments, and compiled "
-        "code does not run it"
+        f"{error.__name__} has an __init__ that does more than keep its arguments, which compiled "
+        "code does not run"
     )
 
 

@@ -237,13 +237,13 @@ class ExceptionCheck:
                 if not issubclass(error, Exception) or issubclass(error, SpecstreamError):
                     self.refuse(
                         node,
-                        f"{error.__name__} is nothing that an operator could catch",
+                        f"{error.__name__} cannot be caught in an operator",
                         "catch what its own code raises: Exception, or a class of it",
                     )
         if node.name in names:
             self.refuse(
                 node,
-                f"{node.name!r} is caught inside of where another exception has this name",
+                f"{node.name!r} is caught inside an except clause that uses the same name",
                 "give the inner one another name",
             )
         self.block(node.body, (*names, node.name) if node.name else names, True)
@@ -251,7 +251,7 @@ class ExceptionCheck:
     def classes(self, node: ast.expr) -> tuple[type[BaseException], ...]:
         errors = caught_classes(node, self.resolve)
         if errors is None:
-            self.refuse(node, f"except takes classes, and {ast.unparse(node)} is none", _CLASS)
+            self.refuse(node, f"except takes classes, and {ast.unparse(node)} is not one", _CLASS)
         return errors
 
     def raised(self, node: ast.Raise, names: tuple[str, ...], in_handler: bool) -> None:
@@ -259,7 +259,7 @@ class ExceptionCheck:
             if not in_handler:
                 self.refuse(
                     node,
-                    "raise without an exception stands outside of an except clause",
+                    "raise without an exception is outside an except clause",
                     "write raise SomeError(...)",
                 )
             return
@@ -280,7 +280,8 @@ class ExceptionCheck:
         if isinstance(node, ast.Name) and node.id in self.caught:
             self.refuse(
                 node,
-                f"{node.id!r} is a caught exception, which is gone behind its except clause",
+                f"{node.id!r} is a caught exception, which no longer exists after its except "
+                "clause",
                 "raise it there",
             )
         called = node.func if isinstance(node, ast.Call) else node
@@ -289,12 +290,13 @@ class ExceptionCheck:
         if errors is None or isinstance(self.resolve(called), tuple):
             self.refuse(
                 node,
-                f"{ast.unparse(called)} is no exception class, and this operator catches some",
+                f"{ast.unparse(called)} is not an exception class, and this operator catches "
+                "exceptions",
                 _CLASS,
             )
         (error,) = errors
         if not issubclass(error, Exception) or issubclass(error, SpecstreamError):
-            self.refuse(node, f"{error.__name__} is nothing that an operator could raise", _CLASS)
+            self.refuse(node, f"{error.__name__} cannot be raised in an operator", _CLASS)
         call = node if isinstance(node, ast.Call) else ast.Call(called, [], [])
         problem = problem_of_making(error, call)
         if problem is not None:

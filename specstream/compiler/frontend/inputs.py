@@ -150,7 +150,7 @@ class _Names:
 
 
 def _named(node: ast.AST) -> dict[str, Scope]:
-    """What a function inside of another is called."""
+    """What a function inside another is called."""
     if isinstance(node, ast.FunctionDef):
         return {node.name: node}
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):

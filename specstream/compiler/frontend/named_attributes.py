@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 __all__ = ["write_out"]
 
 _WAY_OUT = (
-    "the name has to be known when the operator is made: a constant, or a string of the module or "
-    "closure; of several, tuple(getattr(event, name) for name in NAMES)"
+    "the name must be known when the operator is declared: a constant, or a string of the module "
+    "or closure; for several, tuple(getattr(event, name) for name in NAMES)"
 )
 
 

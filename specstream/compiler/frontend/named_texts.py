@@ -49,9 +49,9 @@ def why_not_of_event(
         if texts is not None and (asked in ("len", "[]") or hasattr(str, asked)):
             shown = [_SPELT.get(asked, "{}." + asked + "(...)").format(one) for one in texts]
             return (
-                f"{ast.unparse(part)!r} is one of several texts, and which of them is known only "
+                f"{ast.unparse(part)!r} is one of several texts, and which one is known only "
                 "when the event runs",
-                f"write it of each of them where it is chosen, {' and '.join(shown)}",
+                f"apply it to each of them where it is chosen, {' and '.join(shown)}",
             )
     if asked_of:  # what is made of the state as well is refused for that
         alone = [_names([one]) for one in asked_of]
@@ -60,8 +60,8 @@ def why_not_of_event(
         stores = _stored(tree).count(name)
         if stores > 1:
             problem = (
-                f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so that "
-                "which text it is depends on the way that the event takes"
+                f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so which text "
+                "it holds depends on the path that the event takes"
             )
             if not _is_operators(tree):
                 return (
@@ -87,7 +87,7 @@ def _is_operators(tree: ast.FunctionDef) -> bool:
 def _of_argument(
     tree: ast.FunctionDef, read: set[str], function: str, at: int
 ) -> tuple[str, str] | None:
-    """What is wrong with an argument of a function inside of the function."""
+    """What is wrong with an argument of a function inside the function."""
     for inner in ast.walk(tree):
         if not isinstance(inner, ast.FunctionDef | ast.Lambda) or inner is tree:
             continue
@@ -97,8 +97,8 @@ def _of_argument(
             if one.arg in read and inner.lineno <= at <= (inner.end_lineno or at):
                 module = name if isinstance(inner, ast.FunctionDef) else "f"
                 return (
-                    f"{one.arg!r} is an argument of {shown}, a function inside of {function!r}, "
-                    "where strings have no letters",
+                    f"{one.arg!r} is an argument of {shown}, a function inside {function!r}, "
+                    "where the letters of strings are not available",
                     f"define it at module level, def {module}({one.arg}): ..., where Python calls "
                     "it before the operator runs",
                 )

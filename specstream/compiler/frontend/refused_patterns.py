@@ -15,7 +15,7 @@ def refused_pattern(case: ast.match_case, subject: ast.expr) -> tuple[ast.AST, s
 
     >>> (case,) = ast.parse("match x:\\n case (str() as w, 0): pass").body[0].cases
     >>> print(refused_pattern(case, ast.Name("x"))[2])
-    write case [w, 0]: types are fixed by the declarations, and cases of other types never come
+    write case [w, 0]: types are fixed by the declarations, and values of other types never occur
     """
     for pattern in ast.walk(case.pattern):
         if isinstance(pattern, ast.MatchMapping):
@@ -50,8 +50,8 @@ def _of_class(pattern: ast.MatchClass, case: ast.match_case, subject: str) -> tu
     plain = ast.unparse(_WithoutTypes().visit(copy.deepcopy(case.pattern)))
     guard = "" if case.guard is None else f" if {ast.unparse(case.guard)}"
     return problem, (
-        f"write case {plain}{guard}: types are fixed by the declarations, and cases of other types "
-        "never come"
+        f"write case {plain}{guard}: types are fixed by the declarations, and values of other "
+        "types never occur"
     )
 
 

@@ -52,7 +52,7 @@ _NUMPY |= dict.fromkeys(
 _COUNT = "d = {} and d[key] = d.get(key, 0) + 1"
 _DRAW = "use event.random(i), event.integer(low, high, i), event.choice(n, i) or event.normal(i)"
 _CLOCK = "use event.timestamp, which repeats when the event is rerun"
-_NO_OUTPUT = "operators do no input or output: emit a row instead"
+_NO_OUTPUT = "operators cannot do input or output: emit a row instead"
 _WAYS = {
     "itertools.accumulate": "keep the running value in a loop",
     "itertools.chain": "write one loop after the other",
@@ -62,7 +62,7 @@ _WAYS = {
     "itertools.cycle": "write x[i % len(x)]",
     "itertools.islice": "write x[a:b], or break out of the loop",
     "itertools.pairwise": "write zip(x[:-1], x[1:])",
-    "itertools.product": "write a loop inside of a loop",
+    "itertools.product": "write a loop inside a loop",
     "itertools.repeat": "write range(n)",
     "itertools.zip_longest": "write range(max(len(a), len(b)))",
     "collections.Counter": f"write {_COUNT}",
@@ -85,7 +85,7 @@ _WAYS = {
     "builtins.format": 'write f"{x:.2f}" where it is emitted or raised',
     "builtins.slice": "write x[a:b]",
     "builtins.bytes": "write a string",
-    "builtins.tuple": "write list(x): how long a tuple is has to be known",
+    "builtins.tuple": "write list(x): the length of a tuple must be known",
     "builtins.complex": "keep both parts as floats",
 }
 _WAYS_OF_ROOTS = {
@@ -109,7 +109,7 @@ _WAYS_OF_ROOTS = {
     "threading": "an engine runs the events in threads of its own",
 }
 OF_CACHED = (
-    "keeps what it gave in a cache of its own",
+    "keeps its results in a cache",
     "leave the decorator out: a plain function is compiled, and fast",
 )
 _OF_THE_EVENT = (
@@ -132,7 +132,7 @@ def of_numpy(name: str, known: Iterable[str]) -> tuple[str, str]:
             f"write math.{name}",
         )
     have = ", ".join(f"np.{one}" for one in sorted(known))
-    return f"np.{name} is not compiled", f"{_LOOP}; of NumPy there are {have}"
+    return f"np.{name} is not compiled", f"{_LOOP}; the NumPy functions available are {have}"
 
 
 def of_class(cls: type, what: str) -> tuple[str, str]:
@@ -144,14 +144,14 @@ def of_class(cls: type, what: str) -> tuple[str, str]:
         values = ", ".join(fields)
         comma = "," if len(fields) == 1 else ""
         return (
-            f"{what} is a named tuple, which Python can make of the event alone and compiled code "
-            "cannot",
+            f"{what} is a named tuple, which Python can make from the event alone but compiled "
+            "code cannot",
             f"write a plain tuple, ({values}{comma}), whose first part is x[0], or declare the "
             f"class as a record, class {cls.__name__}(ss.Record)",
         )
     if fields:
         return (
-            f"{what} is a dataclass, which Python can make of the event alone and compiled code "
+            f"{what} is a dataclass, which Python can make from the event alone but compiled code "
             "cannot",
             f"declare it as a record, class {cls.__name__}(ss.Record)",
         )
@@ -167,7 +167,7 @@ def of_library(value: Any) -> tuple[str, str] | None:
         return OF_CACHED
     owner = getattr(value, "__self__", None)
     if isinstance(owner, random.Random):
-        return "draws random numbers, others in each run", _DRAW
+        return "draws random numbers, which differ in each run", _DRAW
     if type(value).__module__ == "logging":
         return "writes to a log", _NO_OUTPUT
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", None) or ""
@@ -177,7 +177,7 @@ def of_library(value: Any) -> tuple[str, str] | None:
     hint = _WAYS.get(f"{root}.{name}") or _WAYS_OF_ROOTS.get(root)
     if not callable(value) or (hint is None and not is_of_a_library(value)):
         return None
-    whose = "a builtin" if root == "builtins" else f"of the library {root!r}"
+    whose = "a builtin" if root == "builtins" else f"from the library {root!r}"
     return f"is {whose}, and is not compiled", hint or _OF_THE_EVENT
 
 

@@ -111,8 +111,8 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         *others, last = methods_of("array")
         return (
             f"an array has no method {name!r} in an operator",
-            f"it has {', '.join(others)} and {last}; sorted(x) makes a list in order, and the "
-            "rest is a loop",
+            f"it has {', '.join(others)} and {last}; sorted(x) makes a sorted list, and a loop "
+            "does the rest",
         )
     return (
         f"{of} has no method {name!r} in an operator",

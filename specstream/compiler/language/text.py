@@ -49,31 +49,33 @@ __all__ = [
 ]
 
 _OF = "an operator has a code of its content"
-_ALONE = "compute what is needed of the event alone"
+_ALONE = "compute what you need from the event alone"
 # What no string is, and the string that is false.
 _FALSE = (0, string_code(""))
 _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "order": (
         ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum", "argmin", "argmax"),
-        f"this one is not of the event alone, and strings of the state have no order here ({_OF})",
+        "this one does not depend on the event alone, and strings of the state have no order here "
+        f"({_OF})",
         f"{_ALONE}, like event.a < event.b",
     ),
     "arithmetic": (
         ("+", "-", "*", "/", "//", "%", "**", "~", "sum", "mean"),
-        f"this one is not of the event alone, and strings of the state have no arithmetic here "
-        f"({_OF})",
+        "this one does not depend on the event alone, and strings of the state have no arithmetic "
+        f"here ({_OF})",
         f"{_ALONE}, or hash its bits: (x & 65535) % n; the operators &, |, ^, << and >> take the "
         "code",
     ),
     "conversion": (
         (),
-        f"a string that is not of the event alone is no number here ({_OF})",
-        f"{_ALONE}, like int(event.x); what a timer needs of it, keep in the state when it is set",
+        f"a string that does not depend on the event alone is not a number here ({_OF})",
+        f"{_ALONE}, like int(event.x); keep in the state what a timer needs of it, when you set "
+        "the timer",
     ),
     "letters": (
         ("len", "[]", "for", "in"),
-        f"this one is not of the event alone, and strings of the state have no letters here "
-        f"({_OF})",
+        "this one does not depend on the event alone, and strings of the state have no letters "
+        f"here ({_OF})",
         f"{_ALONE}, like len(event.x)",
     ),
 }

@@ -234,7 +234,7 @@ def _in_place(function: Native, operation: Native) -> Any:
 
 def _no_truth(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if any(isinstance(one, ViewType) for one in args):
-        raise refuse("an array has no truth: test len(x) > 0, an element, or x.any()")
+        raise refuse("an array has no truth value: test len(x) > 0, an element, or x.any()")
     return None
 
 

@@ -25,7 +25,7 @@ from specstream.compiler.library.table_methods import same_tables
 
 __all__ = ["by_argument"]
 
-by_argument = Core("Counter", "it counts what a loop goes over, or takes the counts of a dict")
+by_argument = Core("Counter", "it counts the items of an iterable, or takes the counts of a dict")
 """(function, function of a dict, arguments of either): see ``standard_library.OF_MAPPINGS``."""
 
 
@@ -34,7 +34,7 @@ def _chosen(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     plain, of_mapping, *given = args
     counts, counted = given[1:-1], given[-1]
     if may_be_none(counted):
-        raise refuse("a Counter gets what may be None: test that before")
+        raise refuse("a Counter gets a value that may be None: test it first")
     is_mapping = isinstance(counted, DictType)
     if is_mapping:
         _check_counts(counted)

@@ -49,8 +49,8 @@ class _EventAttribute(AttributeTemplate):
         kind = event.schema.kind(name)
         if kind is None and (own := [one for one in event.names if one.startswith(f"{name}.")]):
             raise refuse(
-                f"input {name!r} is read of the event where that is not called by a name; write "
-                f"event.{own[0]}, where event is a parameter or a name for it"
+                f"input {name!r} is read from an expression that is not a name for the event; "
+                f"write event.{own[0]}, where event is a parameter or a name for it"
             )
         if kind is None:
             raise refuse(f"{event.lacks} {name!r}; {names_it_has(name, event.names)}")

@@ -191,7 +191,7 @@ def _ordered(element: types.Type, what: str) -> None:
     elif element == TEXT:
         raise refuse(
             f"{what} of strings, which have no order here: sort by a number, with key=, or give "
-            "the table a column that says their order"
+            "the table a column with their order"
         )
     elif isinstance(element, RecordType):
         raise refuse(
@@ -270,7 +270,7 @@ def _nothing(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 # ---- one of whatever can be gone through ----
 
-list_from = Core("list_from", "write list(x) of what a loop goes over")
+list_from = Core("list_from", "write list(x) of an iterable")
 
 
 @list_from.rule
@@ -293,7 +293,7 @@ def _collected(run: Any, values: Any) -> Any:
 _COLLECT = called(compiled(_collected))
 list_from.rule(but_of(ListType, _COLLECT))
 
-as_list = Core("as_list", "write list(x) of what a loop goes over")
+as_list = Core("as_list", "write list(x) of an iterable")
 
 
 @as_list.rule

@@ -243,7 +243,9 @@ def keys(of: TableType, given: types.Type) -> types.Type:
         )
     found = meet(of.key_type, key)
     if found is None:
-        raise refuse(f"the keys of {what} are {of.key_type} and one is {key}: make them one type")
+        raise refuse(
+            f"the keys of {what} are {of.key_type}, but one is {key}: give all keys the same type"
+        )
     return found
 
 
@@ -255,7 +257,8 @@ def values(of: DictType, given: types.Type) -> types.Type:
     found = meet(of.value_type, value)
     if found is None:
         raise refuse(
-            f"the values of a dict are {of.value_type} and one is {value}: make them one type"
+            f"the values of a dict are {of.value_type}, but one is {value}: give all values the "
+            "same type"
         )
     return found
 
@@ -361,7 +364,7 @@ class _Item(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         of, key = args
         if isinstance(of, SetType):
-            raise refuse("a set has no items: go through it, or write x in it")
+            raise refuse("a set has no items: iterate over it, or write x in s")
         if not isinstance(of, DictType):
             return None
         taken = keys(of, key)

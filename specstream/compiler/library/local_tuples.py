@@ -143,8 +143,8 @@ def _multiply(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
     of, times = args[at], args[1 - at]
     if not isinstance(times, types.IntegerLiteral):
         raise refuse(
-            "a tuple is repeated a number of times that is no literal, so that its length is not "
-            "known: use a list, [x] * n"
+            "a tuple is repeated by a count that is not a literal, so its length is not known: "
+            "use a list, [x] * n"
         )
     given = types.BaseTuple.from_types(_parts(of))
     count = max(times.literal_value, 0)

@@ -90,7 +90,7 @@ def _change(name: str, symbol: str, why: str) -> Any:
         assert isinstance(run, RunType)
         if lock != LOCK:
             raise refuse(
-                f"{lock} is no lock: declare locks = ss.locks(n), and write with state.locks[i]"
+                f"{lock} is not a lock: declare locks = ss.locks(n), and write with state.locks[i]"
             )
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

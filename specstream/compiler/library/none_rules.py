@@ -52,7 +52,9 @@ def _equality(function: Any) -> Any:
         if isinstance(left, ViewType) or isinstance(right, ViewType):
             if not any(isinstance(one, types.Optional) for one in args):
                 return None
-            raise refuse("an array is compared with what may be None: test that for None before it")
+            raise refuse(
+                "an array is compared with a value that may be None: test it for None first"
+            )
         both = types.none not in (left, right)
         if both:  # refuses what can never be equal
             known = typing_context.resolve_value_type(function)
@@ -79,8 +81,8 @@ def _equality(function: Any) -> Any:
 def _no_bound(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if any(isinstance(one, types.Optional) or one == types.none for one in args):
         raise refuse(
-            "np.clip gets what may be None, which is no bound to NumPy: "
-            "write np.minimum(x, high) or np.maximum(x, low) where there is one"
+            "np.clip gets a value that may be None, which is no bound to NumPy: write "
+            "np.minimum(x, high) or np.maximum(x, low) where there is one"
         )
     return None
 
@@ -95,7 +97,8 @@ def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | 
         return None
     if not end:
         raise refuse(
-            "a slice gets what may be None, and a step that is not known: write its bounds out"
+            "a slice gets a value that may be None, and a step that is not known: write its "
+            "bounds out"
         )
 
     def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
@@ -233,7 +236,7 @@ def some(typing_context: Any, value: Any) -> Any:
     """A value that is not None, for what takes no others; where it is None a fault."""
     of = present(value)
     if of == types.none:  # or nobody knows yet what else it is
-        raise refuse("this is always None; leave out what is done with it")
+        raise refuse("this is always None; leave the operation out")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return unwrapped(context, builder, value, args[0])

@@ -80,7 +80,7 @@ def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
     if isinstance(args[0], QueueField):
         name = f"state.{args[0].field.name}"
-        raise refuse(f"+= does not go with a priority queue; write {name}.push(x) in a loop")
+        raise refuse(f"+= is not supported for a priority queue; write {name}.push(x) in a loop")
     if scalar_kind(args[1]) is not None:
         raise refuse(
             f"+= puts {types.unliteral(args[1])} behind a {args[0].container.kind}; write "
@@ -131,7 +131,7 @@ def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | No
         hint = f"{name}.push(x) in a loop"
         if isinstance(of, DequeField):
             hint = f"{name}.extend(list({name}) * (n - 1)), where n is 1 or more"
-        raise refuse(f"*= does not go with a {kind} of the state, {name}; write {hint}")
+        raise refuse(f"*= is not supported for a {kind} of the state, {name}; write {hint}")
     return _REPEAT_IN_PLACE(context, args)
 
 

@@ -144,6 +144,6 @@ def refuse_queue(of: SequenceType, what: str) -> None:
     if isinstance(of, QueueField):
         name = f"state.{of.field.name}"
         raise refuse(
-            f"{what} does not go with a priority queue, whose items have no positions; write "
+            f"{what} is not supported for a priority queue, whose items have no positions; write "
             f"{name}.peek(), {name}.pop(), or a loop over it"
         )

@@ -244,7 +244,7 @@ method("isdisjoint").rule(
 
 # ---- what they take ----
 
-as_set = Core("as_set", "write set(x) of what a loop goes over")
+as_set = Core("as_set", "write set(x) of an iterable")
 
 
 @as_set.rule

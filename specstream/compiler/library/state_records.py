@@ -595,7 +595,7 @@ def _object_there(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """What has an attribute: AttributeError where it is None."""
     (of,) = args
     if of == types.none:  # or it is not yet known what else: Numba comes by again
-        raise refuse("None has no fields; test for it before")
+        raise refuse("None has no fields; test for it first")
     if not isinstance(of, types.Optional) or not isinstance(present(of), RecordType):
         return of, args, lambda context, builder, sig, args: args[0]
 

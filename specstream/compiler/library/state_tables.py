@@ -66,8 +66,8 @@ NOWHERE = I64(-1)
 INT = storage_of(int, "a time")
 _VOID = ir.VoidType()
 _MAY_BE_NONE = (
-    "gets what may be None where it stands; use it in an if x is not None: block, or behind if x "
-    "is None: return or x = 0, or write int(x), which raises TypeError of None"
+    "gets a value that may be None where it stands; use it in an if x is not None: block, or "
+    "behind if x is None: return or x = 0, or write int(x), which raises TypeError for None"
 )
 
 

@@ -175,7 +175,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type = types.none)
         raise refuse(f"setdefault of {name} gets None; give it a value, {name}.setdefault(key, 0)")
     if isinstance(default, types.Optional) and not isinstance(present(default), RecordType):
         raise refuse(
-            f"setdefault of {name} gets what may be None; write it where there is a value: "
+            f"setdefault of {name} gets a value that may be None; write it where there is a value: "
             f"if value is not None: {name}.setdefault(key, value)"
         )
     taken = keys(of, key), values(of, default)
@@ -441,7 +441,7 @@ also(contains, _view_contains, types.Any, DictView)
 # ---- one of whatever can be gone through ----
 
 dict_from = Core("dict_from", "write dict(d), or dict(...) of what gives pairs")
-set_from = Core("set_from", "write set(x) of what a loop goes over")
+set_from = Core("set_from", "write set(x) of an iterable")
 
 
 def _copying(kind: type[TableType]) -> Any:

@@ -59,13 +59,13 @@ def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return _with_none(given, args, count)
     if columns and (isinstance(given, types.Number | types.Boolean) or given == types.none):
         raise refuse(
-            f"a star gives emit {given}, which is no tuple, for {count} columns, {columns}: give a "
-            "tuple, which (x,) is"
+            f"a star gives emit {given}, which is not a tuple, for {count} columns, {columns}: "
+            "give a tuple, which (x,) is"
         )
     if count < 0:
         raise refuse(
-            "a tuple is made of a list, whose length only a run knows: make a list, list(x), or "
-            "write its items out, (x[0], x[1])"
+            "a tuple is made of a list, whose length is known only at run time: make a list, "
+            "list(x), or write its items out, (x[0], x[1])"
         )
     found = meaning_of(as_list.rules, context, (args[0], given))
     assert found is not None

@@ -199,9 +199,9 @@ def _view_len(view: Any) -> Any:
 def _truth(value: Any) -> Any:
     """Numba asks for it wherever a condition stands."""
     if isinstance(value, ViewType):
-        raise refuse("an array has no truth: test len(x) > 0, or an element")
+        raise refuse("an array has no truth value: test len(x) > 0, or an element")
     if isinstance(value, StateType | EventType | EmitType | BoostedType | LocksType):
-        raise refuse(f"{value} has no truth: test a field or a column of it")
+        raise refuse(f"{value} has no truth value: test a field or a column of it")
 
 
 @infer_getattr

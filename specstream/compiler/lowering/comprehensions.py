@@ -76,7 +76,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
         self.check.refuse(
             node,
-            "a generator is not used up where it stands",
+            "a generator is not consumed where it is written",
             f"give it to {', '.join(CONSUMERS)}, sorted, list, set or dict, or write the loop out; "
             "what is assigned or passed on can be a list",
         )
@@ -229,7 +229,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
             if name not in before:
                 self.check.refuse(
                     at,
-                    f"{name!r} may be undefined after this, as it is assigned inside of a "
+                    f"{name!r} may be undefined after this, because it is assigned inside a "
                     "comprehension",
                     f"assign {own_name(name)!r} before, or write the loop out",
                 )

@@ -131,9 +131,7 @@ class LeavingRewriter(NativeParts):
     def over_generator(self, node: ast.For, generator: ast.GeneratorExp) -> ast.For:
         """A loop over a generator, as one over what that goes through."""
         if len(generator.generators) > 1:
-            self.check.refuse(
-                node, "a loop over a generator with several for", "write the loops one in another"
-            )
+            self.check.refuse(node, "a loop over a generator with several for", "nest the loops")
         (only,) = generator.generators
         node.target, target = only.target, node.target
         skipped: Statements = [
@@ -299,7 +297,8 @@ class LeavingRewriter(NativeParts):
         if error is None:
             self.check.refuse(
                 node,
-                f"{node.id!r} is a caught exception, which is gone behind its except clause",
+                f"{node.id!r} is a caught exception, which no longer exists after its except "
+                "clause",
                 "emit its text there",
             )
         return self.load(_told_of(error), node)

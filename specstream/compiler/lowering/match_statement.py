@@ -76,7 +76,7 @@ def _is_sequence(typing_context: Any, args: Sequence[types.Type]) -> Meaning | N
         )
     if not isinstance(value, types.BaseTuple):
         raise refuse(
-            f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple or "
+            f"a pattern of {count} parts meets {types.unliteral(value)}, which is not a tuple or "
             "list; match its parts, match a, b:, or leave the case out"
         )
     fits = len(value) >= count if has_star.literal_value else len(value) == count

@@ -90,7 +90,7 @@ class NestedFunctions(NativeParts):
             node,
             "a lambda is not called here",
             "give it a name, f = lambda x: ..., and call that, or give it to min or max as key=; "
-            "functions are no values that could be kept or passed on",
+            "functions cannot be stored or passed on",
         )
 
     def define(self, name: str, node: Definition, at: ast.AST) -> list[ast.stmt]:

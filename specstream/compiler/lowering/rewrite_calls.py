@@ -261,7 +261,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             self.check.refuse(
                 node,
                 f"a star in a call of {ast.unparse(node.func)}",
-                "for i in range(len(rows[0])) goes through columns"
+                "loop over the columns with for i in range(len(rows[0]))"
                 if name == "zip"
                 else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
@@ -459,7 +459,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             self.check.refuse(
                 node,
                 f"{name} takes ({', '.join(names)})",
-                "give them in this order, which is then that of their evaluation",
+                "give them in this order, which is then the order of evaluation",
             )
         arguments: list[ast.expr] = []
         for one, default in parameters:
@@ -556,7 +556,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         if not isinstance(value.func, types.FunctionType):
             self.check.refuse(
                 node,
-                f"{name!r} is a partial of no plain function",
+                f"{name!r} is a partial of something that is not a plain function",
                 "write a function that calls it",
             )
 

@@ -218,7 +218,7 @@ class LocalContainers(NativeParts):
             self.check.refuse(
                 node,
                 f"a star in a call of {name}",
-                "write the loop out, with for i in range(len(rows[0])) through the columns",
+                "write the loop out over the columns, with for i in range(len(rows[0]))",
             )
         items: list[str] = [self.new_name("item") for _ in given]
         made: ast.expr

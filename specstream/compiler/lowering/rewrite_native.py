@@ -369,8 +369,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
             self.check.refuse(
                 node,
                 f"{node.id!r} is a function and is not called here",
-                f"call it, {node.id}(...); to be passed on, its code has to stand where it is "
-                "called",
+                f"call it, {node.id}(...); to pass it on, write its code where it is called",
             )
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
@@ -383,9 +382,9 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
             ):
                 self.check.refuse(
                     node,
-                    f"{node.id!r} is not called, and no value",
-                    f"call it: {node.id}(...); another name for a function, or something kept at "
-                    "it, belongs outside of the operator",
+                    f"{node.id!r} is not called, and is not a value",
+                    f"call it: {node.id}(...); define another name for a function, or an attribute "
+                    "of it, outside the operator",
                 )
         if node.id in self.there and isinstance(node.ctx, ast.Load):
             return self.core(none_rules.some, node, at=node)

@@ -622,7 +622,7 @@ class StateDeque(StateList):
     def __imul__(self, times: Any) -> Any:
         name = f"state.{self._name}"
         refuse(
-            f"*= does not go with a deque of the state, {name}",
+            f"*= is not supported for a deque of the state, {name}",
             f"write {name}.extend(list({name}) * (n - 1)), where n is 1 or more",
         )
 

@@ -36,8 +36,8 @@ def has_nan(value: Any) -> bool:
 def _checked_key(key: Any) -> Any:
     if has_nan(key):
         raise ValueError(
-            "a NaN is no key of a dict or set, because it is equal to nothing; test "
-            "math.isnan(x) before"
+            "a NaN cannot be a key of a dict or set, because it is not equal to anything; test "
+            "math.isnan(x) first"
         )
     return key
 
@@ -116,7 +116,8 @@ class List(list[Any]):
         keys = list(self) if key is None else [key(one) for one in self]
         if any(map(has_nan, keys)):
             raise ValueError(
-                "a NaN is among what is sorted, and has no order; leave out what math.isnan(x)"
+                "cannot sort NaN, which has no order: leave it out first, [x for x in xs if not "
+                "math.isnan(x)]"
             )
         order = sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))
         self[:] = [self[at] for at in order]

@@ -22,7 +22,7 @@ from specstream.compiler.staging.staged_loops import NAMES
 __all__ = ["Made", "Unpack"]
 
 Unpack = tuple[int, int | None]
-"""How many names a value is taken apart into, and which of them has a star."""
+"""How many names a value is unpacked into, and which of them has a star."""
 
 
 class Made:

@@ -80,9 +80,9 @@ class OwnTexts(StagingRefusals):
             text = ast.unparse(node)
             self.refuse(
                 node,
-                f"an exception is made of {text}, {named_of(self.alone.of(node).type)}, in an "
+                f"an exception is made from {text}, {named_of(self.alone.of(node).type)}, in an "
                 "operator that catches exceptions",
-                f"make it of the text, str({text}), or of {_number(node)}, the number",
+                f"make it from the text, str({text}), or of {_number(node)}, the number",
             )
         made: ast.expr = _at(self.check(self.derive(node, TOLD)), node)
         return made

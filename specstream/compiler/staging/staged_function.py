@@ -64,13 +64,13 @@ class StagedFunction(OwnTexts):
         if of.is_column(given):
             self.refuse(
                 node,
-                f"{node.id!r} is assigned inside of what Python computes, and compiled code needs "
-                "it",
-                f"assign it in a statement of its own before: {node.id} = ...",
+                f"{node.id!r} is assigned inside an expression that Python computes, and compiled "
+                "code needs it",
+                f"assign it first, in its own statement: {node.id} = ...",
             )
         hint = (
-            "take out of it what is needed, by what depends on the event alone: "
-            f"first = {node.id}[0]"
+            "take what you need out of it, in code that depends on the event alone: first = "
+            f"{node.id}[0]"
         )
         self.refuse(
             node,

@@ -335,7 +335,7 @@ class StagedValues(ListStaging):
         """An iterator or object that has a name and changes: not that of other events."""
         if not self.alone.is_read_once(node.id):
             if self.alone.is_used_up(value):
-                what = "an iterator, which is used up by whoever goes through it,"
+                what = "an iterator, which can be used only once,"
                 hint = (
                     f"make a list of it where it is made, {node.id} = list(...), and take the "
                     "items from that; or go through it in a function marked @ss.pure"

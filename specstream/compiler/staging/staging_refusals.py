@@ -38,7 +38,7 @@ class StagingRefusals(StagedValues):
         if isinstance(node, ast.JoinedStr):
             self.refuse(
                 node,
-                f"a formatted string cannot stand here: {self.culprit(node)} is known only when "
+                f"a formatted string cannot be used here: {self.culprit(node)} is known only when "
                 "the event runs",
                 "format what depends on the event alone, or emit the string into a column that is "
                 'declared str: emit(f"...")',
@@ -53,8 +53,8 @@ class StagingRefusals(StagedValues):
                 node,
                 f"{ast.unparse(node)}, of a string, cannot be computed before the operator runs: "
                 f"{self.culprit(node)} is known only when the event runs",
-                "let it depend on the event alone; with strings of the state operators do ==, !=, "
-                "`in` a tuple, and tests of truth",
+                "make it depend on the event alone; on strings of the state, operators can use "
+                "==, !=, `in` a tuple, and tests of truth",
             )
 
     def refuse_list(self, node: ast.expr) -> None:
@@ -71,8 +71,8 @@ class StagingRefusals(StagedValues):
                 assert isinstance(one, ast.Name)
                 self.refuse(
                     node,
-                    f"{ast.unparse(node)} needs the texts of {one.id!r}, a list that is made while "
-                    "the event runs",
+                    f"{ast.unparse(node)} needs the texts of {one.id!r}, a list that is built "
+                    "while the event runs",
                     "write the list there, like ', '.join([event.x, event.y]), or make the text in "
                     "a plain function at module level, text = f(event.x, event.y)",
                 )
@@ -105,8 +105,8 @@ class StagingRefusals(StagedValues):
             self.refuse_helper(node)
             self.refuse(
                 node,
-                f"{text} is computed by Python before the operator runs, and what it gives is not "
-                "known",
+                f"{text} is computed by Python before the operator runs, and the type of its "
+                "result is not known",
                 "annotate it where it is assigned, like name: float = ..., or call a function "
                 "marked @ss.pure that says what it returns",
             )
@@ -114,7 +114,7 @@ class StagingRefusals(StagedValues):
             node,
             f"{text} is a {of.described(given)}, which only Python has",
             as_number(given)
-            or "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
+            or "take what you need out of it, as an int, float, bool, str, or a tuple or list of "
             "these",
         )
 
@@ -136,10 +136,10 @@ class StagingRefusals(StagedValues):
                 arguments = ", ".join(inspect.signature(function).parameters)
                 self.refuse(
                     node,
-                    f"{function.__name__}() is called by Python before the operator runs, and what "
-                    f"it returns is not known: the type of {culprit} in line {line}{where} is not",
-                    f"say it where it is defined, like def {function.__name__}({arguments}) -> "
-                    "float, or int, bool, str, a tuple of these, or one of these or None",
+                    f"{function.__name__}() is called by Python before the operator runs, and its "
+                    f"return type is not known: the type of {culprit} in line {line}{where} is not",
+                    f"annotate it where it is defined, like def {function.__name__}({arguments}) "
+                    "-> float, or int, bool, str, a tuple of these, or one of these or None",
                 )
 
     def refuse_misspelt(self, node: ast.expr) -> None:

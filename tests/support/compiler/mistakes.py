@@ -154,7 +154,7 @@ MISTAKES = {
     "a file": Mistake(
         "file = open('x')  # <-",
         "open() cannot be used",
-        "operators do no input or output",
+        "operators cannot do input or output",
         "emit(event.key)",
     ),
     "a file in a with statement": Mistake(
@@ -178,7 +178,7 @@ MISTAKES = {
     "the directory": Mistake(
         "state.total = len(os.listdir('.'))  # <-",
         "module 'os' cannot be used",
-        "operators do no input or output",
+        "operators cannot do input or output",
         "state.total = event.key",
     ),
     "random": Mistake(
@@ -327,7 +327,7 @@ MISTAKES = {
     "a method of a text of the state": Mistake(
         "if state.label.startswith('a'):  # <-\n    state.total += 1",
         "startswith of a string",
-        "compute what is needed of the event alone",
+        "compute what you need from the event alone",
         "if event.name.startswith('a'):\n    state.label = event.name",
     ),
     "an array replaced": Mistake(
@@ -393,7 +393,7 @@ MISTAKES = {
     "an attribute by its text": Mistake(
         "state.total = getattr(event, 'k' + 'ey')  # <-",
         "getattr(..., 'k' + 'ey') names no attribute",
-        "has to be known when the operator is made",
+        "must be known when the operator is declared",
         "state.total = event.key",
     ),
     "a column as an item": Mistake(
@@ -416,7 +416,7 @@ MISTAKES = {
     ),
     "a loop over a number": Mistake(
         "for i in event.key:  # <-\n    state.total += i",
-        "int64 cannot be gone through",
+        "int64 cannot be iterated over",
         "range(...)",
         "for i in range(event.key):\n    state.total += i",
     ),
@@ -428,7 +428,7 @@ MISTAKES = {
     ),
     "a loop over the state": Mistake(
         "for field in state:  # <-\n    state.total += 1",
-        "the state cannot be gone through",
+        "the state cannot be iterated over",
         "an array of the state",
         "for one in state.counts:\n    state.total += one",
     ),
@@ -440,13 +440,13 @@ MISTAKES = {
     ),
     "a number taken apart": Mistake(
         "a, b = event.key  # <-\nstate.total = a",
-        "int64 cannot be taken apart",
+        "int64 cannot be unpacked",
         "a tuple",
         "a, b = event.key, 1\nstate.total = a",
     ),
     "a tuple of another length": Mistake(
         "a, b = (1, 2, 3)  # <-\nstate.total = a",
-        "a tuple of 3 is taken apart into 2",
+        "a tuple of 3 is unpacked into 2",
         "as many names as it has values",
         "a, b, c = (1, 2, 3)\nstate.total = a",
     ),
@@ -506,7 +506,7 @@ MISTAKES = {
     ),
     "no lock": Mistake(
         "with state.counts[1]:  # <-\n    state.total += 1",
-        "int64 is no lock",
+        "int64 is not a lock",
         "with state.locks[i]",
         "with state.locks[1]:\n    state.total += 1",
     ),
@@ -552,7 +552,7 @@ MISTAKES = {
     "an array sorted": Mistake(
         "state.counts.sort()  # <-",
         "an array has no method 'sort'",
-        "sorted(x) makes a list in order",
+        "sorted(x) makes a sorted list",
         "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
     ),
     "nothing stored": Mistake(
@@ -575,7 +575,7 @@ MISTAKES = {
     ),
     "a text of the state kept": Mistake(
         "text = f'{state.total}'  # <-\nstate.price = float(text)",
-        "a formatted string cannot stand here",
+        "a formatted string cannot be used here",
         "a column that is declared str",
         "state.price = float(state.total)",
     ),
@@ -630,14 +630,14 @@ MISTAKES = {
     ),
     "a counter that is passed on": Mistake(
         "seen = collections.Counter(state.counts)\nother = seen  # <-\nstate.total = other[0]",
-        "'seen' is a Counter, and is one only where it was made",
+        "'seen' is a Counter only under this name",
         "write dict(seen) to pass it on",
         "seen = collections.Counter(state.counts)\nother = dict(seen)\n"
         "state.total = other.get(0, 0)",
     ),
     "a mean of the library": Mistake(
         "state.price = statistics.mean(state.grid[0])  # <-",
-        "'statistics.mean' is of the library 'statistics'",
+        "'statistics.mean' is from the library 'statistics'",
         "write sum(x) / len(x)",
         "state.price = sum(state.grid[0]) / len(state.grid[0])",
     ),
@@ -655,7 +655,7 @@ MISTAKES = {
     ),
     "the clock by another name": Mistake(
         "state.total = now().hour  # <-",
-        "'now' is of the library 'datetime'",
+        "'now' is from the library 'datetime'",
         "use event.timestamp",
         "state.total = event.timestamp // 3600",
     ),
@@ -727,7 +727,7 @@ MISTAKES = {
         "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
         + START
         + "    state.total = fee(state.total)  # <-\n",
-        "keeps what it gave in a cache",
+        "keeps its results in a cache",
         "leave the decorator out",
         "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(state.total)\n",
     ),
@@ -736,7 +736,7 @@ MISTAKES = {
         "    return inner\n\n\n@twice  # <-\ndef fee(x):\n    return x + 1\n\n\n"
         + START
         + "    state.total = fee(event.key)\n",
-        "'fee' has a decorator that makes another function of it",
+        "'fee' has a decorator that replaces it with another function",
         "leave the decorator out",
         "def fee(x):\n    return 2 * (x + 1)\n\n\n" + START + "    state.total = fee(event.key)\n",
     ),
@@ -761,7 +761,7 @@ MISTAKES = {
     ),
     "a document of the event": Mistake(
         "order = json.loads(event.name)\nstate.price += order['price'] * state.total  # <-",
-        "what it gives is not known",
+        "the type of its result is not known",
         "annotate it where it is assigned",
         "if event.name == '{}':\n    price: float = json.loads(event.name)['price']\n"
         "    state.price = price",
@@ -782,7 +782,7 @@ MISTAKES = {
         "rows = [[event.x, 1.0], [2.0, 3.0]]\nfor at, column in enumerate(zip(*rows)):  # <-\n"
         "    emit(at, column[1])",
         "a star in a call of zip",
-        "for i in range(len(rows[0])) goes through columns",
+        "loop over the columns with for i in range(len(rows[0]))",
         "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
         "for i in range(len(rows[0])):\n    emit(i, rows[1][i])",
         [(0, 2.0), (1, 3.0), (0, 2.0), (1, 3.0)],
@@ -791,7 +791,7 @@ MISTAKES = {
         "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
         "emit(0, max(a * b for a, b in zip(*rows, strict=True)))  # <-",
         "a star in a call of zip",
-        "for i in range(len(rows[0])) goes through columns",
+        "loop over the columns with for i in range(len(rows[0]))",
         "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
         "emit(0, max(rows[0][i] * rows[1][i] for i in range(len(rows[0]))))",
         [(0, 5.0), (0, 3.0)],
@@ -799,7 +799,7 @@ MISTAKES = {
     "a star of a list that is mapped": Mistake(
         "rows = [[event.x, 1.0], [2.0, 3.0]]\nemit(0, max(map(max, *rows)))  # <-",
         "a star in a call of map",
-        "with for i in range(len(rows[0])) through the columns",
+        "over the columns, with for i in range(len(rows[0]))",
         "rows = [[event.x, 1.0], [2.0, 3.0]]\n"
         "emit(0, max(max(rows[0][i], rows[1][i]) for i in range(len(rows[0]))))",
         [(0, 3.0), (0, 3.0)],
@@ -853,9 +853,9 @@ MISTAKES = {
         "    emit(len(s))\n",
         [(3, None), (0, None)],
     ),
-    "a function inside of texts": Mistake(
+    "a function inside texts": Mistake(
         "def clean(t):\n    return len(t.strip())  # <-\nemit(clean(event.name))",
-        "'t' is an argument of 'clean', a function inside of 'process'",
+        "'t' is an argument of 'clean', a function inside 'process'",
         "define it at module level, def clean(t): ...",
         "def clean(t):\n    return len(t.strip())\n\n\n" + START + "    emit(clean(event.name))\n",
         [(3, None), (0, None)],
@@ -863,7 +863,7 @@ MISTAKES = {
     "a list of texts that is joined, and raised": Mistake(
         "names = [event.name, 'x']\nif event.key < 0:\n    raise ValueError(names)\n"
         "emit(len(', '.join(names)))  # <-",
-        "needs the texts of 'names', a list that is made while the event runs",
+        "needs the texts of 'names', a list that is built while the event runs",
         "write the list there, like ', '.join([event.x, event.y])",
         "if event.key < 0:\n    raise ValueError([event.name, 'x'])\n"
         "emit(len(', '.join([event.name, 'x'])))",
@@ -871,7 +871,7 @@ MISTAKES = {
     ),
     "a list of texts that is filled, and joined": Mistake(
         "names = []\nif event.on:\n    names.append(event.name)\nemit(len(', '.join(names)))  # <-",
-        "needs the texts of 'names', a list that is made while the event runs",
+        "needs the texts of 'names', a list that is built while the event runs",
         "make the text in a plain function at module level, text = f(event.x, event.y)",
         "def named(on, name):\n    names = []\n    if on:\n        names.append(name)\n"
         "    return ', '.join(names)\n\n\n"
@@ -881,15 +881,15 @@ MISTAKES = {
     ),
     "a name given inside of what Python computes": Mistake(
         "if (text := event.name.strip()).startswith('a'):\n    state.label = text  # <-",
-        "'text' is assigned inside of what Python computes",
-        "assign it in a statement of its own before: text = ...",
+        "'text' is assigned inside an expression that Python computes",
+        "assign it first, in its own statement: text = ...",
         "text = event.name.strip()\nif text.startswith('a'):\n    state.label = text",
     ),
     "a text of the state beside one of the event": Mistake(
         "a = event.name\nif event.on:\n    a = event.name.lower()\n"
         "emit(1 if state.label.upper() == a else 0)  # <-",
-        "upper of a string: this one is not of the event alone",
-        "compute what is needed of the event alone",
+        "upper of a string: this one does not depend on the event alone",
+        "compute what you need from the event alone",
         "a = event.name\nif event.on:\n    a = event.name.lower()\n"
         "emit(1 if state.label == a else 0)",
         [(0, None), (1, None)],
@@ -903,8 +903,8 @@ MISTAKES = {
     ),
     "one of two texts": Mistake(
         "t = 'Ab' if state.total else 'Bcd'\nstate.total += 1\nemit(len(t.lower()))  # <-",
-        "'t' is one of several texts, and which of them is known only when the event runs",
-        "write it of each of them where it is chosen, 'Ab'.lower(...) and 'Bcd'.lower(...)",
+        "'t' is one of several texts, and which one is known only when the event runs",
+        "apply it to each of them where it is chosen, 'Ab'.lower(...) and 'Bcd'.lower(...)",
         "t = len('Ab'.lower()) if state.total else len('Bcd'.lower())\nstate.total += 1\nemit(t)",
         [(3, None), (2, None)],
     ),
@@ -920,7 +920,7 @@ MISTAKES = {
     "the text of a caught exception kept": Mistake(
         "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError as e:\n"
         "    state.label = str(e)  # <-\nemit(len(event.name))",
-        "str(e) is of a caught exception, which is told as text in emit alone",
+        "str(e) reads a caught exception, which can only be emitted as text",
         'write a text there, like state.x = "ValueError"',
         "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError:\n"
         "    state.label = 'ZeroDivisionError'\nemit(1 if state.label else 0)",
@@ -929,7 +929,7 @@ MISTAKES = {
     "the class of a caught exception kept": Mistake(
         "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError as e:\n"
         "    state.label = type(e).__name__  # <-\nemit(len(event.name))",
-        "type(e) is of a caught exception",
+        "type(e) reads a caught exception",
         "emit it, emit(type(e).__name__), or catch each class in a clause of its own",
         "try:\n    state.total += 1 // event.key\nexcept ZeroDivisionError:\n"
         "    state.label = 'ZeroDivisionError'\nemit(1 if state.label else 0)",
