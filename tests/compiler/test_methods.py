@@ -1,4 +1,5 @@
-"""The records of methods: they say what Python's own do, and nothing works without its record."""
+"""The records of methods: they say what Python's own and compiled ones do, and nothing works
+without its record."""
 
 from __future__ import annotations
 
@@ -16,15 +17,19 @@ from numba.core.registry import cpu_target
 
 import specstream as ss
 from specstream.compiler.backend.local_types import DictType, ListType, SetType
-from specstream.compiler.backend.types import RunType
+from specstream.compiler.backend.types import EventType, RunType
 from specstream.compiler.language import methods
 from specstream.compiler.language.methods import METHODS, Method, methods_of
+from specstream.compiler.library import draws
+from specstream.compiler.library.array_expressions import array_type
 from specstream.compiler.library.frozen_types import (
     FrozenDictType,
     FrozenListType,
     FrozenSetType,
 )
 from specstream.compiler.library.local_methods import FUNCTIONS
+from specstream.compiler.library.table_methods import DictView
+from specstream.declarations.schema import Schema
 
 # Of each: one with elements, arguments that every method takes, and keyword arguments of one.
 SAMPLES: dict[str, Callable[[], Any]] = {
@@ -77,7 +82,7 @@ def test_a_record_says_what_pythons_own_method_does(one: Method) -> None:
         given = arguments_of(one, count)
         before = copy.copy(value)
         call = getattr(value, one.name)
-        if not one.takes(count):
+        if not one.accepts(count):
             with pytest.raises(TypeError):
                 call(*given)
             continue
@@ -101,14 +106,47 @@ def test_what_is_kept_is_found_again(one: Method) -> None:
     assert 77 in (value.values() if one.of == "dict" else value)
 
 
-# ---- nothing works without its record ----
+def raised(call: Callable[..., Any], given: list[Any]) -> set[str]:
+    try:
+        call(*given)
+    except Exception as error:
+        return {type(error).__name__}
+    return set()
+
+
+@pytest.mark.parametrize("one", PYTHONS, ids=shown)
+def test_a_record_says_what_pythons_own_method_raises(one: Method) -> None:
+    if one.name == "sort":  # Python sorts NaN somehow
+        assert [name for name, _ in one.raises] == ["ValueError"]
+        return
+    found: set[str] = set()
+    full = collections.deque([3, 1, 2], 3) if one.of == "deque" else SAMPLES[one.of]()
+    empty = type(full)()
+    for value in (SAMPLES[one.of](), full, empty):
+        given = arguments_of(one, one.least)
+        if one.name not in ("extend", "extendleft"):  # which change what is looked at next
+            found |= raised(getattr(value, one.name), given)
+            found |= raised(getattr(value, one.name), [99, *given[1:]] if one.has_key else given)
+    assert found == {name for name, _ in one.raises}
+
+
+# ---- what compiled ones give ----
 
 TYPES = {
-    "list": ListType(types.int64),
-    "dict": DictType(types.int64, types.int64),
+    "list": ListType(types.float64),
+    "dict": DictType(types.int64, types.float64),
     "set": SetType(types.int64),
+    "array": array_type("float64", 1, "plain"),
+    "event": EventType(Schema.of({"x": int}, "event")),
 }
-LOCAL = [one for one in METHODS.values() if one.of in TYPES]
+ELEMENTS = {"list": types.float64, "set": types.int64, "array": types.float64}
+LOCAL = [one for one in METHODS.values() if one.of in ("list", "dict", "set")]
+OTHERS = [
+    one
+    for one in METHODS.values()
+    if (one.of == "array" and one.name not in ("copy", "tolist"))
+    or (one.of == "event" and one.name in draws.METHODS)
+]
 
 
 def typed(one: Method, owner: types.Type | None = None) -> Any:
@@ -116,17 +154,42 @@ def typed(one: Method, owner: types.Type | None = None) -> Any:
     context = cpu_target.typing_context
     context.refresh()
     of = TYPES[one.of]
-    given: list[types.Type] = [types.int64] * one.least
-    if one.takes_iterables:
-        given = [of] * max(one.least, 1)
+    element = ELEMENTS.get(one.of)
+    kinds = {"element": element, "iterable": of, "*iterables": of, "[default]": types.float64}
+    optional = 2 if one.name == "setdefault" else one.least
+    given = [kinds.get(parameter, types.int64) for parameter in one.parameters[:optional]]
+    given += [of] * (one.most is None)
     if one.name == "sort":
         given = [types.boolean]
-    if one.name == "setdefault":
-        given = [types.int64] * 2
     if one.name == "update":
         given = [RunType("plain"), of]
     function = context.resolve_value_type(FUNCTIONS[one.name])
     return context.resolve_function_type(function, (owner or of, *given), {})
+
+
+@pytest.mark.parametrize("one", [*LOCAL, *OTHERS], ids=shown)
+def test_a_record_says_what_the_compiled_method_gives(one: Method) -> None:
+    table, of = TYPES["dict"], TYPES[one.of]
+    words = {
+        "None": types.none,
+        "int": types.int64,
+        "float": types.float64,
+        "bool": types.boolean,
+        "element": ELEMENTS.get(one.of),
+        "number": types.float64,
+        "value": types.float64,
+        "key and value": types.Tuple((types.int64, types.float64)),
+        **{name: DictView(table, name) for name in ("keys", "values", "pairs")},
+        one.of: of,
+    }
+    given = typed(one).return_type
+    if one.returns == "value or default":
+        assert given in (types.float64, types.Optional(types.float64))
+    else:
+        assert given == words[one.returns]
+
+
+# ---- nothing works without its record ----
 
 
 @pytest.mark.parametrize("one", LOCAL, ids=shown)

@@ -160,6 +160,8 @@ class ContainerType(_Pointer):
 class EventType(_Pointer):
     """The running event."""
 
+    methods_of = "event"
+
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.lacks = "the event has no column"

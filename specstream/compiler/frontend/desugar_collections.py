@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.nullable_flows import is_none
-from specstream.compiler.language.methods import names_where
+from specstream.compiler.language.methods import REFUSED, names_where
 from specstream.compiler.language.standard_library import PREFIX
 
 __all__ = ["LocalCollections"]
@@ -34,11 +34,6 @@ _ASKING = (
 _DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''", "list": "[]"}
 _DEFAULTS |= {"dict": "{}", "set": "set()"}
 _KINDS = (collections.defaultdict, collections.Counter, collections.deque)
-_NO_METHODS = {
-    "defaultdict": ("copy", "fromkeys"),
-    "Counter": ("copy", "elements", "subtract", "fromkeys", "setdefault"),
-    "deque": ("copy", "sort"),
-}
 
 
 class _Made:
@@ -341,13 +336,9 @@ class LocalCollections(ast.NodeTransformer):
 
     def method(self, node: ast.Call, made: _Made, owner: ast.expr, name: str) -> ast.expr:
         kind = made.kind.__name__
-        if name in _NO_METHODS[kind]:
-            plain = "list" if kind == "deque" else "dict"
-            self.refuse(
-                node,
-                f"{name} of a {kind} cannot be used in an operator",
-                f"make a {plain} of it, {plain}(x), and write what it does",
-            )
+        refused = REFUSED.get(("local deque" if kind == "deque" else kind, name))
+        if refused is not None:
+            self.refuse(node, f"{name} of a {kind} cannot be used in an operator", refused.hint)
         if kind == "Counter":
             return self.of_counter(node, owner, name)
         if kind == "deque":
@@ -394,8 +385,6 @@ class LocalCollections(ast.NodeTransformer):
             return _call(f"{PREFIX}{'take' if name == 'pop' else 'take_left'}", owner)
         elif name == "rotate":
             return _call(f"{PREFIX}rotate", owner, *(node.args or [ast.Constant(1)]))
-        elif name == "extendleft":
-            self.refuse(node, "extendleft of a deque", "write for x in xs: q.appendleft(x)")
         return node
 
     # ---- where they may stand by themselves ----

@@ -10,7 +10,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.methods import method_of, methods_of, names_where
+from specstream.compiler.language.methods import METHODS, calls_of, method_of, methods_of
 from specstream.compiler.language.text import refusal
 from specstream.declarations.state import Field
 
@@ -78,14 +78,12 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
     if kind == "event":
         return (
             f"the event has no method {name!r}",
-            "read a column as event.x; its methods are random(i), random_bits(i), normal(i), "
-            "integer(low, high, i), choice(n, i) and is_null(name)",
+            f"read a column as event.x; its methods are {calls_of('event')}",
         )
     if kind == "timer":
         return (
             f"the timer has no method {name!r}",
-            f"it has {', '.join(TIMER_NAMES)}, and the methods random(i), random_bits(i), "
-            "normal(i), integer(low, high, i) and choice(n, i)",
+            f"it has {', '.join(TIMER_NAMES)}, and the methods {calls_of('timer')}",
         )
     if kind in ("record", "place"):
         return (
@@ -100,12 +98,14 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         what += " of the state" if kind.startswith("state_") else ""
         what += " of a module" if kind.startswith("frozen_") else ""
         what = "field of timers" if kind == "state_timers" else what
-        return f"a {what} has no method {name!r}", names_it_has(name, methods_of(container))
-    if kind == "view" and name in names_where(lambda one: one.resizes):
+        return f"a {what} has no method {name!r}", names_it_has(name, sorted(methods_of(container)))
+    resizing = [one.of for one in METHODS.values() if one.name == name and one.resizes][:2]
+    if kind == "view" and resizing:
+        instead = " or ".join(f"ss.{one}(...)" for one in resizing)
         return (
             f"an array of the state has no method {name!r}: its length is declared and stays",
-            f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in "
-            "the state, and write state.x[state.count % len(state.x)] = value",
+            f"declare it as {instead}, which {'have' if resizing[1:] else 'has'} {name}; or keep a "
+            "count in the state, and write state.x[state.count % len(state.x)] = value",
         )
     if kind == "view":
         *others, last = methods_of("array")

@@ -98,7 +98,7 @@ def adding(
             if not isinstance(args[0], kind):
                 return None
             record = record_of(args[0], name)
-            if not record.takes(len(args) - 1 - added):
+            if not record.accepts(len(args) - 1 - added):
                 hint = f"write {form}" if form else "see Python's"
                 raise refuse(f"{name} takes {record.counts} value(s) here: {hint}")
             return rule(*args)

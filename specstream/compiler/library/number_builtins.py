@@ -24,8 +24,9 @@ from specstream.compiler.backend.native_function import (
     require_count,
     require_scalar,
 )
+from specstream.compiler.language.methods import method_of
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.refusals import no_method, refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.local_methods import method
 
@@ -141,6 +142,8 @@ def _of_a_number(name: str, kinds: tuple[str, ...], result: types.Type, write: A
         kind = scalar_kind(args[0]) if args else None
         if kind is None:
             return None
+        if method_of("float" if kind == "float64" else "int", name) is None and kind in kinds:
+            raise refuse("; ".join(no_method(args[0], name)))
         if len(args) != 1 or kind not in kinds:
             raise refuse(f"{name} is a method of {' and '.join(kinds)} and takes nothing")
 

@@ -82,7 +82,7 @@ def sequence_method(
             if not isinstance(of, kinds):
                 return None
             record = record_of(of, name)
-            if not record.takes(len(args) - 1 - added):
+            if not record.accepts(len(args) - 1 - added):
                 raise refuse(
                     f"{name} of state.{of.field.name} gets {len(args) - 1 - added} values; "
                     f"it takes {record.counts}, as Python's"

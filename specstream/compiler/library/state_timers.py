@@ -148,6 +148,8 @@ class TimerType(EventType):
         key: what the keys of the timers are.
     """
 
+    methods_of = "timer"
+
     def __init__(self, schema: Schema, key: Shape) -> None:
         super().__init__(schema)
         self.shape = key

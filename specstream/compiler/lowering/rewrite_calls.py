@@ -35,7 +35,7 @@ from specstream.compiler.frontend.signatures import bind, parameters_of_function
 from specstream.compiler.language import numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
 from specstream.compiler.language.hints import is_of_a_library, of_library
-from specstream.compiler.language.methods import CHANGING
+from specstream.compiler.language.methods import CHANGING, method_of
 from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.language.text import refusal
 from specstream.compiler.library import (
@@ -403,7 +403,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             table = tables.get(module)
             if table is not None and callee.attr in table:
                 return self.function_of_numbers(node, callee.attr, table[callee.attr])
-        if callee.attr == "is_null":
+        if callee.attr == "is_null" and method_of("event", "is_null"):
             name = node.args[0]  # the name itself, not the code of a string
             return self.core(event.event_is_null, self.visit(owner), name, at=node)
         if callee.attr in locking.METHODS and not node.args and not node.keywords:
@@ -415,7 +415,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
         if callee.attr in draws.METHODS or callee.attr in local_methods.FUNCTIONS:
             return self.container_method(node, callee)
-        if callee.attr not in event.METHODS:
+        if callee.attr not in event.METHODS or not method_of("event", callee.attr):
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
                 source = self.source
                 first, inside = source.tree.lineno, source.original.__name__
