@@ -159,7 +159,9 @@ _RECORDS = (
     Method("deque", "rotate", "[count]", changes=True, resizes=True),
     Method("dict", "clear", changes=True, resizes=True),
     Method("dict", "copy", returns="dict"),
-    Method("dict", "get", "key, [default]", "value or default", has_key=True, gives_element=True),
+    Method(
+        "dict", "get", "key, [default]", "value, default or None", has_key=True, gives_element=True
+    ),
     Method("dict", "items", returns="pairs"),
     Method("dict", "keys", returns="keys"),
     Method(
