@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from specstream.compiler.language.methods import METHODS, REFUSED, Method
+from specstream.compiler.language.methods import METHODS, REFUSED, Method, methods_of
 
 PAGE = Path(__file__).parents[1] / "reference" / "language.md"
 TABLE = re.compile(r"(<!-- table of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -46,13 +46,14 @@ def method(one: Method) -> str:
 def methods() -> str:
     parts = []
     for kind, title in KINDS.items():
-        rows = [method(one) for one in METHODS.values() if one.of == kind]
+        rows = [method(METHODS[kind, name]) for name in sorted(methods_of(kind))]
         parts.append(f"{title}:\n\n" + table("method | gives | changes it | raises", rows))
     return "\n" + "\n".join(parts)
 
 
 def refused() -> str:
-    rows = [f"`{one.name}` of a {one.of} | {one.hint}" for one in REFUSED.values()]
+    found = sorted(REFUSED.values(), key=lambda one: (one.of.lower(), one.name))
+    rows = [f"`{one.name}` of a {one.of} | {one.hint}" for one in found]
     return "\n" + table("method | write instead", rows).replace("local deque", "deque")
 
 
