@@ -19,6 +19,7 @@ from typing import Any, Literal
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
+from specstream.compiler.language.builtin_functions import READY
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.own_code import is_own
 from specstream.declarations.schema import Schema
@@ -29,7 +30,7 @@ __all__ = ["Access", "Action", "accesses_of"]
 
 Action = Literal["read", "written", "updated", "operated", "locked"]
 
-_LAZY = ("enumerate", "zip", "reversed", "iter")
+_LAZY = READY | {"iter"}
 _NO_READ = ("len", "range", "isinstance", "type")
 _WRITERS = ("fill", "sort")
 _READERS = names_where(lambda one: not one.changes) | {"dot"}

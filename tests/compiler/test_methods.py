@@ -132,7 +132,7 @@ def test_a_record_says_what_pythons_own_method_raises(one: Method) -> None:
 
 # ---- what compiled ones give ----
 
-TYPES = {
+TYPES: dict[str, Any] = {
     "list": ListType(types.float64),
     "dict": DictType(types.int64, types.float64),
     "set": SetType(types.int64),

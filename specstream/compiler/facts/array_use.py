@@ -10,15 +10,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
+from specstream.compiler.language.builtin_functions import names_where
+
 __all__ = ["computes_arrays"]
 
 _MAKING = ("copy", "tolist")
 # What gives a number, or something else that is no array.
 _REDUCING = frozenset(
     (
-        *("len", "sum", "min", "max", "any", "all", "int", "float", "bool", "round", "range"),
-        *("list", "sorted", "enumerate", "zip", "reversed", "set", "dict", "tuple", "emit"),
+        *names_where(lambda one: not one.may_give_array),
         *(
+            "emit",
             "mean",
             "std",
             "var",

@@ -27,7 +27,13 @@ from specstream.compiler.frontend.exceptions import ExceptionCheck
 from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.frontend.refused_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
-from specstream.compiler.language import frozen, numbers, standard_library
+from specstream.compiler.language import (
+    builtin_functions,
+    frozen,
+    numbers,
+    operations,
+    standard_library,
+)
 from specstream.compiler.language.hints import names_it_has, of_class, of_library, of_numpy
 from specstream.compiler.language.methods import CHANGING
 from specstream.compiler.language.refusals import FROZEN, TIMER_NAMES
@@ -39,7 +45,6 @@ from specstream.compiler.objects.forms import CaughtName
 from specstream.declarations.records import is_record, record_fields
 
 __all__ = [
-    "FORBIDDEN_CALLS",
     "FORBIDDEN_MODULES",
     "REFUSED",
     "Check",
@@ -48,6 +53,7 @@ __all__ = [
     "default_name",
     "defaults_of",
     "is_constant",
+    "is_forbidden",
     "is_none",
     "is_singleton_test",
     "is_true",
@@ -72,25 +78,6 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFor: ("async for", "operators are plain functions"),
     ast.AsyncWith: ("async with", "operators are plain functions"),
     ast.JoinedStr: ("a formatted string", "formatted strings may only stand in raise statements"),
-    ast.MatMult: ("the @ operator", "write the loops out"),
-    ast.Is: ("`is` of anything but None, True and False", "compare with =="),
-    ast.IsNot: ("`is not` of anything but None, True and False", "compare with !="),
-}
-
-_FORBIDDEN_CALLS = {
-    "print": "emit a row instead, or run the operator with run_sequential under pdb",
-    "open": "operators cannot do input or output",
-    "input": "operators cannot do input or output",
-    "str": 'here it is of what is known only when the event runs: emit(f"{x}"), and '
-    'emit(f"{name}{x}") for emit(name + str(x)), give text of that to a column of str',
-    "isinstance": "types are fixed by the schema",
-    "getattr": "name the field",
-    "hasattr": "name the field: what there is, is fixed by the declarations",
-    "setattr": "name the field",
-    "eval": "write the code out",
-    "exec": "write the code out",
-    "hash": "it differs between runs: take the bits of a string, x & 65535, or zlib.crc32(text)",
-    "id": "operators see values only",
 }
 
 _TEXTS_OF_CAUGHT = {"str": "str({})", "repr": "repr({})"}
@@ -107,7 +94,7 @@ _FORBIDDEN_MODULES = {
 }
 
 # What else decides whether something can be compiled has to know the same.
-REFUSED, FORBIDDEN_CALLS, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_CALLS, _FORBIDDEN_MODULES
+REFUSED, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_MODULES
 
 
 class Check:
@@ -217,11 +204,14 @@ class Check:
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
         if is_singleton_test(node):
             parts = []
-        parts += [node.op] if isinstance(node, ast.BinOp | ast.AugAssign) else []
-        refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
+        has_operator = ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.BoolOp
+        parts += [node.op] if isinstance(node, has_operator) else []
+        found = (_REFUSED.get(type(one)) or operations.refusal(type(one)) for one in parts)
+        refused = next(filter(None, found), None)
         # An operator has no line of its own; it is met as part of what it stands in.
         is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
-        if refused is not None and not is_target and not isinstance(node, ast.cmpop | ast.operator):
+        is_operator = isinstance(node, ast.operator | ast.unaryop | ast.cmpop | ast.boolop)
+        if refused is not None and not is_target and not is_operator:
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
         if isinstance(node, ast.Constant):
             self.constant(node)
@@ -358,9 +348,10 @@ class Check:
             value = frozen.own_scalar(value)
             self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value
-        elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
+        elif is_forbidden(value) and value is getattr(builtins, name, None):
+            hint = builtin_functions.REFUSED[name].hint
             where = "stand here" if name == "str" else "be used in an operator"
-            self.refuse(node, f"{name}() cannot {where}", _FORBIDDEN_CALLS[name])
+            self.refuse(node, f"{name}() cannot {where}", hint)
         elif is_container(value) and of_constant(value) is None:
             value = self.frozen(node, value, what)
             self.constants[name] = value
@@ -629,9 +620,16 @@ def is_constant(value: Any) -> bool:
 
 def builtin_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    if name in numbers.ORACLE_BUILTINS and getattr(builtins, name, None) is value:
+    if name in builtin_functions.BUILTINS and getattr(builtins, name, None) is value:
         return str(name)
     return None
+
+
+def is_forbidden(value: Any) -> bool:
+    """Whether it is a built-in function that no operator has anything of."""
+    name = getattr(value, "__name__", None)
+    known = builtin_functions.REFUSED.get(str(name))
+    return known is not None and known.is_forbidden and getattr(builtins, known.name) is value
 
 
 def math_name(value: Any) -> str | None:

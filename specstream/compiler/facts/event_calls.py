@@ -6,7 +6,6 @@ One of the three files of rules behind :mod:`specstream.compiler.facts.binding_t
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import re
 import sys
@@ -21,9 +20,9 @@ from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.bindings import MISSING
 from specstream.compiler.facts.check import (
-    FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
     builtin_name,
+    is_forbidden,
     math_name,
 )
 from specstream.compiler.facts.event_expressions import (
@@ -46,6 +45,7 @@ from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps
 from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
 from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.frozen import Frozen
 from specstream.compiler.language.standard_library import OF_MAPPINGS
 from specstream.declarations.pure import pure_mark
@@ -347,8 +347,8 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 def is_impure(value: Any) -> bool:
     """Whether what a function gives depends on more than its arguments."""
     name = getattr(value, "__name__", "")
-    if name in FORBIDDEN_CALLS and value is getattr(builtins, name, None):
-        return name not in ("list", "dict", "set", "sorted", "str", "isinstance", "pow", "reversed")
+    if is_forbidden(value):
+        return not builtin_functions.REFUSED[name].is_pure
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]

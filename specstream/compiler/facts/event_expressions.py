@@ -12,6 +12,7 @@ from specstream.compiler.facts.element_facts import Elements
 from specstream.compiler.facts.fact import CONSTANT, Fact, Results
 from specstream.compiler.facts.own_values import OwnValues
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.language.builtin_functions import names_where
 
 __all__ = [
     "LETTERS",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 LETTERS = (STR, of.BYTES)
+
+_MAKING = names_where(lambda one: one.returns in ("list", "dict", "set")) | {"map", "filter"}
 
 
 class Expressions(OwnValues, Elements, ABC):
@@ -103,7 +106,7 @@ def has_string(given: Type | None) -> bool:
 def makes_container(node: ast.expr) -> bool:
     """Whether an expression makes a list, dict or set."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("dict", "list", "set", "sorted", "map", "filter")
+        return node.func.id in _MAKING
     if isinstance(node, ast.BinOp):  # [0] * n
         return makes_container(node.left) or makes_container(node.right)
     return isinstance(

@@ -29,6 +29,7 @@ from specstream.compiler.facts.event_expressions import (
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.own_values import is_of_time
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.language.operations import refusal
 
 __all__ = ["Operations"]
 
@@ -143,7 +144,7 @@ class Operations(Expressions):
             return left.compiled is not None
         if written is None:
             return left.compiled is not None
-        if type(op) in REFUSED:
+        if refusal(type(op)) is not None:
             return False
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE

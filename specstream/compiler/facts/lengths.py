@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from specstream.compiler.language.builtin_functions import names_where
+
 __all__ = ["Lengths", "positions"]
 
-_AS_LONG = ("list", "tuple", "sorted", "reversed", "enumerate")
+_AS_LONG = names_where(lambda one: one.is_as_long)
 
 
 class Lengths:

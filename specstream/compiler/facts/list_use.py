@@ -16,6 +16,7 @@ from typing import Any, Literal
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.value_types import ANY, STR, Type
 from specstream.compiler.frontend.scopes import own_name
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import CHANGING, names_where
 from specstream.declarations.derived import Part
 
@@ -35,7 +36,7 @@ Kind = Literal["list", "set", "tuple", "iterator"]
 _KEEPING = names_where(lambda one: one.keeps is not None, ("list", "deque", "dict", "set"))
 _VIEWS = frozenset({"items", "keys", "values"})
 # What raises nothing on the way, once it is made.
-_READY = frozenset({"enumerate", "zip", "reversed"})
+_READY = builtin_functions.READY
 
 
 def items_of(element: Type) -> tuple[Type, ...] | None:

@@ -34,6 +34,7 @@ from specstream.compiler.facts.number_kinds import (
 )
 from specstream.compiler.facts.promotion_calls import Kinds, Known
 from specstream.compiler.facts.webs import Webs
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
@@ -59,7 +60,7 @@ _COUNTS = ("len", "bit_count", "bit_length", "index", "count")
 _KEEPING = names_where(lambda one: one.keeps is not None, ("list", "dict", "set"))
 _GIVING_OF_A_KEY = names_where(lambda one: one.has_key and one.gives_element)
 _TAKING_ONE = names_where(lambda one: one.gives_element and not one.has_key)
-_OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
+_OF_ARGUMENTS = builtin_functions.names_where(lambda one: one.passes_on) | {"fsum", "prod"}
 
 
 class LiteralPromotion:

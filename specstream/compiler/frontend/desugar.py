@@ -24,6 +24,7 @@ from specstream.compiler.frontend.desugar_collections import LocalCollections
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.language import standard_library
+from specstream.compiler.language.operations import OPERATIONS
 from specstream.compiler.language.standard_library import BY_COUNT, PREFIX, SAME
 
 __all__ = ["respell"]
@@ -464,21 +465,7 @@ _PUTTING: dict[Any, Any] = {
     bisect.insort_right: standard_library.settle_right,
     bisect.insort_left: standard_library.settle_left,
 }
-_OPERATORS: dict[Any, str] = {
-    **{
-        getattr(operator, name): f"x {sign} y"
-        for name, sign in (
-            *(("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//")),
-            *(("mod", "%"), ("pow", "**"), ("and_", "&"), ("or_", "|"), ("xor", "^")),
-            *(("lshift", "<<"), ("rshift", ">>"), ("lt", "<"), ("le", "<="), ("gt", ">")),
-            *(("ge", ">="), ("eq", "=="), ("ne", "!=")),
-        )
-    },
-    **{
-        getattr(operator, name): f"{sign}x"
-        for name, sign in (*(("neg", "-"), ("pos", "+"), ("invert", "~"), ("not_", "not ")),)
-    },
-}
+_OPERATORS: dict[Any, str] = {one.function: one.form for one in OPERATIONS.values() if one.name}
 _BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed)
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.nullable_flows import is_none
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import REFUSED, names_where
 from specstream.compiler.language.standard_library import PREFIX
 
@@ -25,12 +26,12 @@ __all__ = ["LocalCollections"]
 # What Python has a deque that is gone through raise for.
 _RESIZING = names_where(lambda one: one.resizes, ("deque",))
 # Builtins that give the elements of a value one after the other, or call something for each.
-_LAZY = ("enumerate", "filter", "map", "max", "min", "reversed", "zip")
-# Builtins that go through a value, or ask its size, and keep nothing of it.
-_ASKING = (
-    *("len", "list", "tuple", "set", "dict", "sorted", "sum", "min", "max", "any", "all"),
-    *("enumerate", "zip", "reversed", "bool", "map", "filter"),
+_LAZY = builtin_functions.names_where(
+    lambda one: one.is_iterator or (one.consumes and "key" in one.keywords)
 )
+# Builtins that go through a value, or ask its size, and keep nothing of it.
+_ASKING = {"len", "bool", "reversed"}
+_ASKING |= builtin_functions.names_where(lambda one: one.goes_through)
 _DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''", "list": "[]"}
 _DEFAULTS |= {"dict": "{}", "set": "set()"}
 _KINDS = (collections.defaultdict, collections.Counter, collections.deque)

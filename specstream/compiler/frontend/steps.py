@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from specstream.compiler.frontend.scopes import bound_names
+from specstream.compiler.language.builtin_functions import names_where
 
 __all__ = ["made_of_event", "name_steps"]
 
 _FIRST = 100_000  # other names count from lower numbers
 # Who uses up a generator where it stands.
-_USING_UP = ("any", "all", "sum", "min", "max", "sorted", "list", "set", "tuple", "dict", "join")
+_USING_UP = names_where(lambda one: one.goes_through and not one.is_iterator) | {"join"}
 
 
 def name_steps(tree: ast.FunctionDef, events: Collection[str]) -> None:

@@ -12,6 +12,8 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+from specstream.compiler.language.builtin_functions import BUILTINS, REFUSED
+
 __all__ = ["OF_CACHED", "is_of_a_library", "names_it_has", "of_class", "of_library", "of_numpy"]
 
 _LOOP = "write it out as a loop"
@@ -75,18 +77,6 @@ _WAYS = {
     "statistics.median": (
         "write y = sorted(x), and then (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2"
     ),
-    "builtins.map": "write a generator or a comprehension, like [f(v) for v in x]",
-    "builtins.filter": "write a generator or a comprehension, like [v for v in x if v > 0]",
-    "builtins.type": "write isinstance(x, int): types are fixed by the schema",
-    "builtins.iter": "write a for loop",
-    "builtins.next": "write a for loop with break",
-    "builtins.vars": "name the fields",
-    "builtins.dir": "name the fields",
-    "builtins.format": 'write f"{x:.2f}" where it is emitted or raised',
-    "builtins.slice": "write x[a:b]",
-    "builtins.bytes": "write a string",
-    "builtins.tuple": "write list(x): the length of a tuple must be known",
-    "builtins.complex": "keep both parts as floats",
 }
 _WAYS_OF_ROOTS = {
     "itertools": "write the loops out",
@@ -175,6 +165,8 @@ def of_library(value: Any) -> tuple[str, str] | None:
     root = {"_heapq": "heapq", "_bisect": "bisect", "_functools": "functools"}.get(root, root)
     root = {"_collections": "collections", "_operator": "operator"}.get(root, root)
     hint = _WAYS.get(f"{root}.{name}") or _WAYS_OF_ROOTS.get(root)
+    if root == "builtins" and (known := (REFUSED | BUILTINS).get(name)) is not None:
+        hint = None if known.is_forbidden else known.hint or None
     if not callable(value) or (hint is None and not is_of_a_library(value)):
         return None
     whose = "a builtin" if root == "builtins" else f"from the library {root!r}"

@@ -33,6 +33,7 @@ from numba.extending import (
 from specstream.columns.strings import StringTable, string_code
 from specstream.compiler.language.exact_template import ExactTemplate
 from specstream.compiler.language.numbers import Int64, shown_as
+from specstream.compiler.language.operations import OPERATIONS, signs_of
 from specstream.compiler.language.own_code import is_own
 from specstream.errors import CompileError
 
@@ -54,13 +55,13 @@ _ALONE = "compute what you need from the event alone"
 _FALSE = (0, string_code(""))
 _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "order": (
-        ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum", "argmin", "argmax"),
+        (*signs_of("order"), "min", "max", "minimum", "maximum", "argmin", "argmax"),
         "this one does not depend on the event alone, and strings of the state have no order here "
         f"({_OF})",
         f"{_ALONE}, like event.a < event.b",
     ),
     "arithmetic": (
-        ("+", "-", "*", "/", "//", "%", "**", "~", "sum", "mean"),
+        (*signs_of("arithmetic"), "sum", "mean"),
         "this one does not depend on the event alone, and strings of the state have no arithmetic "
         f"here ({_OF})",
         f"{_ALONE}, or hash its bits: (x & 65535) % n; the operators &, |, ^, << and >> take the "
@@ -175,19 +176,13 @@ def _bits(name: str) -> Callable[[Text, Any], Any]:
     return method
 
 
+for _operation in OPERATIONS.values():
+    for _name in _operation.methods:
+        if _operation.group in ("order", "arithmetic"):
+            setattr(Text, _name, _refusing(_operation.sign))
+        elif _operation.group == "bits":
+            setattr(Text, _name, _bits(_name))
 _METHODS: dict[str, tuple[str, ...]] = {
-    "<": ("lt",),
-    "<=": ("le",),
-    ">": ("gt",),
-    ">=": ("ge",),
-    "+": ("add", "radd", "pos"),
-    "-": ("sub", "rsub", "neg"),
-    "*": ("mul", "rmul"),
-    "/": ("truediv", "rtruediv"),
-    "//": ("floordiv", "rfloordiv"),
-    "%": ("mod", "rmod"),
-    "**": ("pow", "rpow"),
-    "~": ("invert",),
     "int": ("int", "index"),
     "float": ("float",),
     "abs": ("abs",),
@@ -200,9 +195,6 @@ _METHODS: dict[str, tuple[str, ...]] = {
 for _what, _names in _METHODS.items():
     for _name in _names:
         setattr(Text, f"__{_name}__", _refusing(_what))
-for _name in ("and", "or", "xor", "lshift", "rshift"):
-    setattr(Text, f"__{_name}__", _bits(f"__{_name}__"))
-    setattr(Text, f"__r{_name}__", _bits(f"__r{_name}__"))
 
 
 class TextType(types.Type):

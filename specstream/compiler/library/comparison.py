@@ -10,7 +10,6 @@ would be Numba's, though. Hence its operands are wrapped, in a type whose operat
 
 from __future__ import annotations
 
-import ast
 import operator
 from typing import Any
 
@@ -19,6 +18,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from specstream.compiler.backend.instructions import Value
+from specstream.compiler.language.operations import OPERATIONS
 from specstream.compiler.library import arithmetic
 from specstream.compiler.library.reductions import contains
 
@@ -102,13 +102,7 @@ def _is_ours(name: Any, function: Any, swapped: bool = False) -> None:
         )
 
 
-for _name, _function in (
-    (operator.lt, arithmetic.OPERATORS[ast.Lt]),
-    (operator.le, arithmetic.OPERATORS[ast.LtE]),
-    (operator.gt, arithmetic.OPERATORS[ast.Gt]),
-    (operator.ge, arithmetic.OPERATORS[ast.GtE]),
-    (operator.eq, arithmetic.OPERATORS[ast.Eq]),
-    (operator.ne, arithmetic.OPERATORS[ast.NotEq]),
-):
-    _is_ours(_name, _function)
+for _operation in OPERATIONS.values():
+    if _operation.group in ("order", "equality"):
+        _is_ours(_operation.function, arithmetic.OPERATORS[_operation.node])
 _is_ours(operator.contains, contains, swapped=True)

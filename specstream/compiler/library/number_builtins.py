@@ -30,7 +30,7 @@ from specstream.compiler.language.refusals import no_method, refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.local_methods import method
 
-__all__ = ["BUILTINS", "KEYWORDS"]
+__all__ = ["BUILTINS"]
 
 
 def _magnitude(code: Instructions, kind: str, value: Value) -> tuple[Value, Value]:
@@ -186,9 +186,3 @@ BUILTINS: dict[str, Any] = conversions.BUILTINS | {
     "divmod": divmod_,
 }
 """Builtins over numbers."""
-KEYWORDS: dict[str, tuple[str, ...]] = {
-    "round": ("number", "ndigits"),
-    "pow": ("base", "exp", "mod"),
-    "enumerate": ("iterable", "start"),
-}
-"""Parameters of builtins that may be called with keywords."""

@@ -16,6 +16,7 @@ at once.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -24,22 +25,16 @@ from typing import Any
 
 from specstream.compiler.frontend.exceptions import UntoldRaise
 from specstream.compiler.frontend.scopes import Comprehension, own_name
+from specstream.compiler.language.builtin_functions import BUILTINS, READY
 from specstream.compiler.lowering.nested import NestedFunctions
 from specstream.compiler.lowering.rewrite_local import LocalContainers
 
 __all__ = ["CONSUMERS", "Comprehensions"]
 
-CONSUMERS: dict[str, tuple[str, ...]] = {
-    "any": (),
-    "all": (),
-    "sum": ("start",),
-    "min": ("key", "default"),
-    "max": ("key", "default"),
-    "next": ("default",),
-}
+CONSUMERS = {one.name: one.keywords for one in BUILTINS.values() if one.consumes}
 """Builtins that use an iterable up in one loop, and what else they take."""
 # Builtins that make an iterator: what they are given is evaluated, and they are called inside.
-_ITERATORS = (range, enumerate, zip, reversed)
+_ITERATORS = (range, *(getattr(builtins, name) for name in READY))
 
 
 @dataclass

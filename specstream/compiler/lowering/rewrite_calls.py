@@ -33,6 +33,7 @@ from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, parameters_of_function
 from specstream.compiler.language import numbers, standard_library
+from specstream.compiler.language.builtin_functions import of_keywords
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
 from specstream.compiler.language.hints import is_of_a_library, of_library
 from specstream.compiler.language.methods import CHANGING, method_of
@@ -54,7 +55,7 @@ from specstream.compiler.library.counting import by_argument
 from specstream.compiler.library.emit import KEPT, emit_row
 from specstream.compiler.library.frozen_types import enum_member, native
 from specstream.compiler.library.math_exact import DEFAULTS, MATH
-from specstream.compiler.library.number_builtins import BUILTINS, KEYWORDS
+from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
 from specstream.compiler.library.unpacking import as_long_as
 from specstream.compiler.lowering.comprehensions import CONSUMERS, Comprehensions
@@ -598,8 +599,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             made = str(builtin_name(value))
             collected = self.collected(node, made)
             return self.made_of(made, node) if collected is None else collected
-        keywords = KEYWORDS.get(str(builtin_name(value)))
-        if keywords is not None and node.keywords:
+        keywords = of_keywords(str(builtin_name(value)))
+        if keywords and node.keywords:
             node = self.by_position(node, keywords)
         if value is zip:
             self.not_strict(node)

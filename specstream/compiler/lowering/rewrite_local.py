@@ -14,6 +14,7 @@ from typing import Any
 
 from specstream.compiler.facts.lengths import Lengths
 from specstream.compiler.frontend.nullable_flows import is_none
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.library import (
     arithmetic,
@@ -31,7 +32,7 @@ from specstream.compiler.oracle.rewrite import targets_in
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
-CONTAINERS = ("list", "dict", "set", "sorted", "reversed", "tuple")
+CONTAINERS = builtin_functions.names_where(lambda one: one.collects)
 """Builtins that make one, or that are about them alone."""
 _TAKING_SETS = names_where(lambda one: one.takes_iterables, ("set",)) - {"update"}
 _TAKING_LISTS = names_where(lambda one: one.takes_iterables, ("list", "deque"))

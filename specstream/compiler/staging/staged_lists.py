@@ -20,6 +20,7 @@ from specstream.compiler.facts.binding_times import BindingTimes
 from specstream.compiler.facts.fact import EVENT, Fact
 from specstream.compiler.facts.list_use import is_list, list_part
 from specstream.compiler.facts.value_types import BOOL, STR, Type
+from specstream.compiler.language.builtin_functions import READY
 from specstream.compiler.staging.staged_loops import (
     Loop,
     at_place,
@@ -223,7 +224,7 @@ class ListStaging(ast.NodeTransformer, ABC):
         if isinstance(node, ast.SetComp | ast.GeneratorExp | ast.DictComp):
             return self.alone.goes_through(node.generators[0]) is not None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            known = node.func.id in ("set", "enumerate", "zip", "reversed")
+            known = node.func.id in ("set", *READY)
             return known and not node.keywords and all(map(self.is_listed, node.args))
         return False
 
