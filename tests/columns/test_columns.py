@@ -301,9 +301,9 @@ def test_nulls_inside_a_dictionary() -> None:
     [
         ("event.is_null('key')", "column 'key' is not nullable: it is declared int.*ss.nullable"),
         ("event.is_null('other')", "has no column 'other'.*it has key, maybe"),
-        ("event.is_null(event.key)", "takes the name of one column, written out"),
-        ("event.is_null()", "takes the name of one column, written out"),
-        ("event.is_null(name='maybe')", "takes the name of one column, written out"),
+        ("event.is_null(event.key)", "takes the name of one column, as a literal"),
+        ("event.is_null()", "takes the name of one column, as a literal"),
+        ("event.is_null(name='maybe')", "takes the name of one column, as a literal"),
     ],
 )
 def test_what_is_null_cannot_be_asked(body: str, message: str, tmp_path: Any) -> None:

@@ -529,7 +529,7 @@ global total -> a global statement cannot be compiled; keep what changes in stat
 del state.n -> state.n cannot be deleted; assign another value
 del y; emit(y) -> 'y' may be undefined here
 a, b, *c, d = i, 2 -> a tuple of 2 is too short for 3 names and a star; leave names out
-a, b = 1, 2, i -> a tuple of 3 is unpacked into 2; give as many names .* a, \*rest = x
+a, b = 1, 2, i -> a tuple of 3 is unpacked into 2; write as many names .* a, \*rest = x
 a, b = event.i -> int64 cannot be unpacked; only a tuple or a row can be assigned to several names
 class C: pass -> a class cannot be compiled; keep data in state fields
 yield 1 -> yield cannot be compiled; emit\(...\) gives out rows

@@ -251,7 +251,7 @@ def counts(state, event, emit):
         (measures, "len of a string: .* have no letters here"),
         (spells, r"\[\] of a string: .* have no letters here"),
         (shouts, "upper of a string: .* have no letters here"),
-        (converts, "int of a string: .* is no number here"),
+        (converts, "int of a string: .* is not a number here"),
         (adds, "add works on numbers, and field 'last' is declared str"),
         (counts, "increment counts in an array, which is declared str"),
     ],

@@ -168,8 +168,8 @@ def _forbidden(name: str, hint: str, is_pure: bool = False) -> Builtin:
 
 
 _OF_STRINGS = (
-    'here it is of what is known only when the event runs: emit(f"{x}"), and emit(f"{name}{x}") for '
-    "emit(name + str(x)), give text of that to a column of str"
+    'here it is of what is known only when the event runs: emit(f"{x}"), and emit(f"{name}{x}") '
+    "for emit(name + str(x)), give text of that to a column of str"
 )
 REFUSED = {
     one.name: one
