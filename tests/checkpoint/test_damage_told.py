@@ -139,7 +139,7 @@ def test_whatever_bit_of_sparks_own_has_changed_the_file_is_named(
     troubles, _ = verified(run)
     assert list(troubles) == [str(path)]
     assert f".{path.name}.crc" in troubles[str(path)]
-    assert ("Spark cannot go on" in troubles[str(path)]) == is_needed
+    assert ("Spark cannot continue" in troubles[str(path)]) == is_needed
 
 
 @pytest.mark.parametrize(
@@ -240,9 +240,9 @@ def names(run: RunDirectory, kind: str) -> list[str]:
 def test_a_file_that_is_missing_in_the_midst_of_a_chain_is_told(run: RunDirectory) -> None:
     (run.files / "0000000002.increment").unlink()
     troubles, text = verified(run)
-    assert "put a copy of it back" in troubles["0000000002"]
+    assert "restore a copy of it" in troubles["0000000002"]
     assert "the file of batch 2, which it builds on, is not there" in text
-    assert "no start needs what is damaged" in text
+    assert "no start needs the damaged files" in text
     listed = invoke("checkpoint", "list", run.path).stdout
     assert "no: the file of batch 2, which it builds on, is not there" in listed
 
@@ -266,7 +266,7 @@ def test_a_path_that_the_record_could_not_hold_is_refused(tmp_path: Path) -> Non
 def test_a_run_without_sparks_checkpoint_is_told(run: RunDirectory) -> None:
     shutil.rmtree(run.spark)
     troubles, _ = verified(run)
-    assert "put a copy of it back" in troubles[str(run.spark)]
+    assert "restore a copy of it" in troubles[str(run.spark)]
 
 
 def test_a_file_that_cannot_be_read_is_told_without_a_traceback(run: RunDirectory) -> None:

@@ -70,7 +70,7 @@ def test_its_checkpoint_is_read_by_its_directory(directory: Path) -> None:
     assert (listed["restart"], listed["spark"]["next_batch"]) == (FILES - 1, FILES)
     verified = invoke("checkpoint", "verify", place)
     assert verified.exit_code == 0, verified.output
-    assert f"state to go on from is that after batch {FILES - 1}" in verified.stdout
+    assert f"state to continue from is the one after batch {FILES - 1}" in verified.stdout
     replayed = json.loads(invoke("replay", place, "--json", "--batch", 3).stdout)
     assert (replayed["batch"], replayed["difference"]) == (3, None)
 

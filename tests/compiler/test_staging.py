@@ -559,7 +559,7 @@ def late_name(state, event, emit):
         (dict_in_compiled_code, 2, "parts is (computed by Python|a dict)"),
         (unknown_type, 2, r"found is computed by Python.*annotate"),
         (loop_over_unknown, 1, "a loop over json.loads"),
-        (formatted_state, 1, r"formatted string cannot stand here: state\.n is known only"),
+        (formatted_state, 1, r"formatted string cannot be used here: state\.n is known only"),
         (wrong_format, 1, "Unknown format code 'd'.*write a format that fits"),
         (format_in_a_format, 1, "a format in a format"),
         (wrong_annotation, 1, "the annotation list"),

@@ -613,7 +613,7 @@ MISTAKES = [
     ("emit(timer.when)", "the timer has no 'when'; it has key, at, timestamp, sequence"),
     ("emit(timer.keys)", "did you mean 'key'"),
     ("emit(timer.choose(3))", "the timer has no"),
-    ("emit(int(timer.key))", "keep in the state when it is set"),
+    ("emit(int(timer.key))", "keep in the state what a timer needs of it"),
 ]
 
 
