@@ -913,7 +913,11 @@ static void check_entries_of(uint64_t container)
             seen[at] = true;
         }
     CHECK(there + free + lent == used && keyed->lent == lent);
-    CHECK(image[of->header + SS_HEADER_CHANGES] == stage.state[of->header + SS_HEADER_CHANGES]);
+    /* What raises for a limit is undone in place, which leaves a number that the state never has. */
+    bool undone = ss_engine_statistics(stage.engine).aborts[SS_ABORT_RAISED] != 0;
+    uint64_t applied = image[of->header + SS_HEADER_CHANGES];
+    uint64_t final = stage.state[of->header + SS_HEADER_CHANGES];
+    CHECK(undone ? applied >= final : applied == final);
 }
 
 static void check_entries(void)

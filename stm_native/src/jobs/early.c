@@ -259,7 +259,7 @@ static uint64_t clock_words(const struct ss_engine *engine)
 
 struct ss_applied *ss_applied_new(const struct ss_engine *engine,
                                   const struct ss_transaction *transaction, struct ss_key first,
-                                  struct ss_key last, bool reruns)
+                                  struct ss_key last)
 {
     bool raised = transaction->verdict != SS_COMPLETED;
     struct ss_applied of = {
@@ -270,7 +270,6 @@ struct ss_applied *ss_applied_new(const struct ss_engine *engine,
         .read_count = transaction->read_count,
         .least_timer = raised ? INT64_MAX : transaction->least_timer,
         .raised = raised,
-        .reruns = reruns,
     };
     if (!raised) {
         of.redo_count = transaction->redo_count;

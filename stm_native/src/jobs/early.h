@@ -130,7 +130,7 @@ uint64_t ss_applied_before(const struct ss_early *early, struct ss_key key);
 /* What is kept of a run that holds; NULL: out of memory. */
 struct ss_applied *ss_applied_new(const struct ss_engine *engine,
                                   const struct ss_transaction *transaction, struct ss_key first,
-                                  struct ss_key last, bool reruns);
+                                  struct ss_key last);
 /* The same of a run in place, which never holds; its rows are behind those of the job. NULL: out of
  * memory. */
 struct ss_applied *ss_applied_in_place(struct ss_worker *worker, struct ss_key first,

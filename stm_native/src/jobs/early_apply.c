@@ -36,10 +36,10 @@
 #include "specstream.h"
 
 /* A run of the head is over. Whether it did what the sequential one would: then it has read what there
- * is, whatever has become of it. `reruns`: its log does not tell why it raises. */
-static bool run_holds(struct ss_engine *engine, struct ss_transaction *transaction, bool *reruns)
+ * is, whatever has become of it. `beyond`: what it has done does not fit, and only now it knows. */
+static bool run_holds(struct ss_engine *engine, struct ss_transaction *transaction, bool *beyond)
 {
-    *reruns = false;
+    *beyond = false;
     /* Who was killed was asked to leave; and ABORTED is a run that a revocation has met. */
     if (transaction->verdict == SS_KILLED || transaction->verdict == SS_ABORTED ||
         !engine->protocol->validate(engine, transaction))
@@ -47,17 +47,16 @@ static bool run_holds(struct ss_engine *engine, struct ss_transaction *transacti
     if (transaction->verdict == SS_COMPLETED &&
         (!ss_delta_fits(engine, transaction) || !ss_changes_fit(engine, transaction))) {
         transaction->verdict = SS_RAISED; /* which shows only now */
-        *reruns = true;
+        *beyond = true;
     }
     return true;
 }
 
 /* What is applied, out of a run that holds; NULL: out of memory. */
-static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_transaction *transaction,
-                                       bool reruns)
+static struct ss_applied *make_applied(struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    struct ss_applied *applied = ss_applied_new(engine, transaction, ss_first_key(transaction),
-                                                ss_last_key(transaction), reruns);
+    struct ss_applied *applied =
+        ss_applied_new(engine, transaction, ss_first_key(transaction), ss_last_key(transaction));
     if (applied == NULL)
         return NULL;
     if (!ss_applied_reserve(engine, applied)) {
@@ -149,7 +148,7 @@ void ss_early_apply(struct ss_worker *worker, struct ss_transaction *transaction
     struct ss_queue *queue = engine->queue;
     struct ss_early *early = engine->early;
     struct ss_applied *applied = NULL;
-    bool reruns = false;
+    bool beyond = false;
     if (!ss_early_reserve(early)) {
         ss_queue_fail_for_memory(queue);
         ss_dissolve(engine, ss_active_position(engine, transaction), SS_WAITING);
@@ -162,8 +161,9 @@ void ss_early_apply(struct ss_worker *worker, struct ss_transaction *transaction
     ss_queue_refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
     bool in_place = engine->boost != NULL;
-    bool holds = in_place || run_holds(engine, transaction, &reruns);
-    if (!in_place && holds && transaction->asks && transaction->last == 1) {
+    bool holds = in_place || run_holds(engine, transaction, &beyond);
+    /* What raises for a limit does so in place, where the function can catch it. */
+    if (!in_place && holds && (transaction->asks || beyond) && transaction->last == 1) {
         ss_drop(worker, transaction, SS_ABORT_RAISED);
         transaction->asks = false;
         in_place = true;
@@ -178,7 +178,7 @@ void ss_early_apply(struct ss_worker *worker, struct ss_transaction *transaction
     if (in_place)
         ; /* applied, or not */
     else if (holds && fits)
-        applied = make_applied(engine, transaction, reruns);
+        applied = make_applied(engine, transaction);
     else if (!holds || divides || raised)
         ss_drop(worker, transaction,
                 divides            ? SS_ABORT_TIMER
