@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from support.sources.feeding_driver import chain, events, expected, rows_of
 
 import specstream as ss
+from specstream.sources.options import RunOptions
+from specstream.sources.running import SourceFeed
 
 
 def write(directory: Path, number: int, first: int, count: int) -> Path:
@@ -136,34 +139,51 @@ def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:
         run(tmp_path, ss.sources.dataset(tmp_path / "in"), **options)
 
 
-def test_row_groups_decide_nothing(tmp_path: Path) -> None:
-    batches: dict[int, list[int]] = {}
-    for size in (100, 7, 1):
-        (tmp_path / f"in{size}").mkdir()
-        for number in range(2):
-            part = pa.Table.from_pylist(events(90 * number, 90))
-            pq.write_table(part, tmp_path / f"in{size}/{number}.parquet", row_group_size=size)
-        rows = batches[size] = []
+def batches_of(source: Any, **options: Any) -> list[int]:
+    """How many rows each micro-batch has."""
+    counts: list[int] = []
+    with ss.Engine(chain, threads=1, horizon=0) as engine:
+        ss.sources.run(
+            engine, source, to=lambda rows, batch_id: counts.append(engine.stats.events), **options
+        )
+    return [after - before for before, after in itertools.pairwise([0, *counts])]
 
-        def stopping(table: pa.Table, batch_id: int, rows: list[int] = rows) -> None:
-            rows.append(table.num_rows)
-            if batch_id == 2 and len(rows) == 3:
-                raise KeyboardInterrupt
 
-        source = ss.sources.dataset(tmp_path / f"in{size}")
-        with ss.Engine(chain) as engine, pytest.raises(KeyboardInterrupt):
-            ss.sources.run(
-                engine, source, to=stopping, checkpoint=tmp_path / f"cp{size}", max_rows=40
+@pytest.mark.parametrize("max_wait", [0, 10])
+@pytest.mark.parametrize("row_group", [1, 7, 100])
+def test_batches_are_the_same_whatever_the_row_groups(
+    row_group: int, max_wait: float, tmp_path: Path
+) -> None:
+    table = pa.Table.from_pylist(events(0, 60))
+    for number in range(2):
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=row_group)
+    found = batches_of(ss.sources.dataset(tmp_path), max_rows=25, max_wait=max_wait)
+    assert found == [25, 25, 10] * 2
+    pieces = pa.concat_tables(
+        [table.slice(at, row_group) for at in range(0, table.num_rows, row_group)]
+    )
+    found = batches_of(ss.sources.dataset(pieces), max_rows=25, max_wait=max_wait)
+    assert found == [25, 25, 10]
+
+
+def test_a_position_within_a_row_group_goes_on_there(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(events(0, 60))
+    path = tmp_path / "0.parquet"
+    pq.write_table(table, path, row_group_size=7)
+    source = ss.sources.dataset(tmp_path)
+    with ss.Engine(chain) as engine:
+        wanted = SourceFeed(engine, source, RunOptions(to=lambda rows, batch_id: None))._wanted
+    for done in (5, 7, 13, 59):
+        source.open(wanted, {"number": 0, "path": str(path), "rows": done})
+        rows = source.read(25, 0, 0)
+        assert rows is not None
+        assert (
+            rows.table.column(0).to_pylist()
+            == (
+                wanted.chosen(table)
+                .column(rows.table.column_names[0])
+                .to_pylist()[done : done + 25]
             )
-        # It goes on in the midst of the second file, where that ends, and of a row group.
-        with ss.Engine(chain) as engine:
-            ss.sources.run(
-                engine,
-                ss.sources.dataset(tmp_path / f"in{size}"),
-                to=stopping,
-                checkpoint=tmp_path / f"cp{size}",
-                max_rows=25,
-            )
-    assert batches[100][:3] == [40, 40, 10]
-    assert batches[7] == batches[100]
-    assert batches[1] == batches[100]
+        )
+        assert rows.position["rows"] == min(done + 25, 60)
+        assert rows.place == f"rows {done} to {min(done + 25, 60) - 1} of {path}"
