@@ -1,4 +1,4 @@
-"""What is full, or does not fit, raises at the event that meets it, with early results as without."""
+"""What is full, or does not fit, raises at the event that meets it, also with early results."""
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
