@@ -151,7 +151,8 @@ class DatasetSource(Source):
             fragment = self._fragments[number]
             self._number, self._done = number, 0
             schema, path = self._schema_of(fragment), _path(fragment)
-            columns = [name for name in self._wanted.names if name in schema.names]
+            # Arrow refuses a name that is there twice in words of its own; ours come with the rows.
+            columns = [name for name in self._wanted.names if schema.names.count(name) == 1]
             # Little is read ahead: who waits for the engine keeps no files in memory.
             batches = fragment.to_batches(
                 schema=schema,

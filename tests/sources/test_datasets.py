@@ -187,3 +187,15 @@ def test_a_position_within_a_row_group_goes_on_there(tmp_path: Path) -> None:
         )
         assert rows.position["rows"] == min(done + 25, 60)
         assert rows.place == f"rows {done} to {min(done + 25, 60) - 1} of {path}"
+
+
+def test_a_column_that_is_there_twice_is_told_by_its_name(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(events(0, 10))
+    name = chain.event.names[0]
+    for number, twice in enumerate([table, table.append_column(name, table[name])]):
+        pq.write_table(twice, tmp_path / f"{number}.parquet")
+    with ss.Engine(chain) as engine, pytest.raises(ss.InputError) as raised:
+        ss.sources.run(engine, ss.sources.dataset(tmp_path), to=lambda rows, batch_id: None)
+    assert f"reads column {name!r}, which {tmp_path}/1.parquet has more than once" in str(
+        raised.value
+    )
