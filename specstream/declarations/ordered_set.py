@@ -22,8 +22,8 @@ class OrderedSet(set[Any]):
     >>> kept = OrderedSet([3, 9, 1])
     >>> kept.add(5)
     >>> kept.discard(9)
-    >>> kept, kept == {1, 3, 5}, kept.pop()
-    ({3, 1, 5}, True, 5)
+    >>> list(kept), kept == {1, 3, 5}, kept.pop()
+    ([3, 1, 5], True, 5)
     """
 
     __slots__ = ("_order",)

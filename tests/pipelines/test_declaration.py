@@ -361,7 +361,10 @@ def chooses_an_event(state, event, emit):
     ("function", "match"),
     [
         (hands_on_a_list, "a list cannot hold the event"),
-        (chooses_an_event, r"where that is not called by a name; write event\.left\.price"),
+        (
+            chooses_an_event,
+            r"an expression that is not a name for the event; write event\.left\.price",
+        ),
     ],
 )
 def test_compile_errors_name_vertex_and_pipeline(function: Any, match: str) -> None:
