@@ -139,7 +139,7 @@ def test_run_shows_the_traceback_of_the_operators_own_error(
         ("{file}:not_one", (), 1, "returned a int"),
         ("{file}:scaled", ("--arg", "speed=2"), 1, "cannot be called with --arg"),
         ("{file}:plain", ("--arg", "factor=2"), 2, "takes no --arg"),
-        ("{file}:scaled", ("--arg", "factor=two"), 2, "no Python literal"),
+        ("{file}:scaled", ("--arg", "factor=two"), 2, "is not a Python literal"),
         ("{file}:scaled", ("--arg", "2"), 2, "expected NAME=VALUE"),
         ("{file}", (), 2, "names no operator"),
         ("{file}:plain", ("--order-by", "when"), 1, "--order-by names column 'when'"),
