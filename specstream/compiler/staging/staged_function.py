@@ -489,7 +489,7 @@ class StagedFunction(OwnTexts):
         """The arguments of emit; a tuple behind a star in which there is text, by its parts."""
         apart = []
         for one in given:
-            parts = list(_without_tuples([one]))
+            parts = list(_without_tuples([one])) if isinstance(one, ast.Starred) else []
             forms = (self.form_of(part) for part in parts if not isinstance(part, ast.Starred))
             apart += parts if any(form is not None for form in forms) else [one]
         return apart
