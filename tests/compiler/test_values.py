@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import math
@@ -619,6 +620,34 @@ def test_the_sum_of_no_floats_is_a_float() -> None:
     assert str(expected.output.to_pylist()[0]) == "{'a': -0.0, 'b': -0.0, 'c': -0.0}"
     for path in PATHS:
         assert_identical(run_engine(sums_of_nothing, table, **path), expected)
+
+
+def doubled(value):
+    return value * 2
+
+
+@ss.operator(state=State, event={"x": float}, emits={"y": float})
+def sums_of_nothing_by_other_ways(state, event, emit):
+    groups = collections.defaultdict(list)
+    groups[1].append(event.x)
+    none = [event.x][1:]
+    emit(-sum(groups[7]))
+    emit(-sum(map(abs, none)))
+    emit(-sum(map(math.sqrt, none)))
+    emit(-sum(map(doubled, none)))
+    emit(-sum(map(lambda value: value + 1, none)))  # noqa: C417 (what is tested)
+    emit(-sum(map(lambda value, other: value * other, none, none)))
+    emit(-sum(map(float, [len(none)][1:])))
+    emit(-sum(sorted(map(abs, none))))
+    emit(-sum(list(reversed(groups[8]))))
+
+
+def test_the_sum_of_what_is_mapped_or_grouped_is_a_float() -> None:
+    table = pa.table({"x": [0.5]})
+    expected = run_oracle(sums_of_nothing_by_other_ways, table)
+    assert list(map(str, expected.output["y"].to_pylist())) == ["-0.0"] * 9
+    for path in PATHS:
+        assert_identical(run_engine(sums_of_nothing_by_other_ways, table, **path), expected)
 
 
 class Span(typing.NamedTuple):

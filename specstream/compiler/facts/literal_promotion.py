@@ -157,9 +157,24 @@ class LiteralPromotion:
                 assert isinstance(node.func.value, ast.Name)
                 if node.func.attr in _KEEPING and node.args:
                     self.hold(node.func.value, self.kind(node.args[-1]))
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Subscript(value=ast.Name() as outer)
+                    | ast.Call(func=ast.Attribute(value=ast.Name() as outer, attr="setdefault"))
+                )
+            ):
+                # As in groups[key].append(x), and of a defaultdict, groups.setdefault(key, []).
+                assert isinstance(node.func, ast.Attribute)
+                inside = self.kind(node.func.value)
+                if node.func.attr in _KEEPING and node.args and isinstance(inside, Items):
+                    kind = joined(inside.of, self.kind(node.args[-1]))
+                    self.hold(outer, Items(kind, inside.keys, inside.is_declared))
             case ast.Call(func=ast.Name()):
                 assert isinstance(node.func, ast.Name)
                 inner = self.functions.get(node.func.id)
+                if node.func.id == "map" and node.args and isinstance(node.args[0], ast.Lambda):
+                    for one, iterable in zip(node.args[0].args.args, node.args[1:], strict=False):
+                        self.kinds[self.webs.of(one)] = self.item(self.kind(iterable))
                 if inner is None:
                     self.kind(node)  # which keeps what a helper is given
                     self.given_back(node, node.func.id)
@@ -371,6 +386,8 @@ class LiteralPromotion:
             return found
         if name in ("filter", "islice") and len(node.args) > 1:
             return Items(self.item(self.kind(node.args[name == "filter"])))
+        if name == "map" and len(node.args) > 1:
+            return Items(self.mapped(*node.args))
         if name in ("range",):
             return Items(self.all_of(node.args) or "int")
         if name == "next" and node.args:
@@ -395,6 +412,14 @@ class LiteralPromotion:
         )
         is_float = is_math or name in ("float", "float64", "random", "normal")
         return "float" if is_float and not name.startswith("is") else None
+
+    def mapped(self, function: ast.expr, *iterables: ast.expr) -> Any:
+        """What a function gives of the elements, as if it were called with the next ones."""
+        if isinstance(function, ast.Lambda):
+            return self.returns.get(function)
+        following = ast.Name("next", ast.Load())
+        given: list[ast.expr] = [ast.Call(following, [one], []) for one in iterables]
+        return self.call(ast.Call(function, given, []))
 
     def has_float(self, summed: list[ast.expr]) -> bool:
         """Whether what is added up has a float in it, whatever else."""
