@@ -12,7 +12,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["ToldError", "error_of", "in_python", "python_error", "record_of"]
+__all__ = [
+    "ToldError",
+    "error_of",
+    "in_python",
+    "leaving",
+    "left_with",
+    "python_error",
+    "record_of",
+]
 
 _MARK = "\0"  # a text of older snapshots is that of the exception, and nothing else
 
@@ -110,6 +118,7 @@ def _argument(said: Any) -> Any:
 # ---- exceptions of the oracle that say more ----
 
 _PYTHON = "__ss_python"
+_LEFT_WITH = "__ss_left_with"
 
 
 def in_python(error: Exception, python: Exception) -> Exception:
@@ -121,6 +130,27 @@ def in_python(error: Exception, python: Exception) -> Exception:
     """
     vars(error)[_PYTHON] = python
     return error
+
+
+def left_with(error: Exception, text: str) -> Exception:
+    """An exception that an interpreted operator can catch as plain Python raises it; where it
+    leaves the operator, :func:`leaving` gives it a text that helps whoever gets it.
+    """
+    vars(error)[_LEFT_WITH] = text
+    return error
+
+
+def leaving(error: BaseException) -> None:
+    """Gives an exception the text with which it leaves an operator.
+
+    >>> error = left_with(IndexError("index 4 is out of bounds"), "x[4], and x has 2")
+    >>> leaving(error)
+    >>> str(error)
+    'x[4], and x has 2'
+    """
+    text = vars(error).pop(_LEFT_WITH, None)
+    if text is not None:
+        error.args = (text,)
 
 
 def python_error(error: Exception) -> Exception:

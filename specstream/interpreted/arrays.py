@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from specstream.columns.told_errors import left_with
+from specstream.compiler.frontend.error_texts import no_element
 from specstream.compiler.objects.oracle_view import View
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
@@ -108,9 +110,10 @@ class Array(NDArrayOperatorsMixin, View):
             ) from None
         at: int = index + length if index < 0 else index
         if not 0 <= at < length:
-            raise IndexError(
+            raise left_with(
+                no_element(index, axis, length),
                 f"index {index} is out of bounds for axis {axis} of state.{self._name}, "
-                f"which has length {length}"
+                f"which has length {length}",
             )
         return at
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
+from specstream.columns.told_errors import leaving
 from specstream.compiler.frontend.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
@@ -129,6 +130,7 @@ class Interpreter:
                 raised = True
             except BaseException as error:
                 raised = True
+                leaving(error)
                 if run.verdict() == lib.SS_COMPLETED:
                     if not run.speculates():
                         self.error = error

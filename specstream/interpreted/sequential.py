@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from specstream.columns.derived import NO_TEXTS
 from specstream.columns.strings import StringTable
+from specstream.columns.told_errors import leaving
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.objects.oracle_timers import timer_key, timer_text
 from specstream.declarations.schema import Schema
@@ -113,7 +114,8 @@ class Sequential:
         self._row = row
         try:
             check_returned(function())
-        except BaseException:
+        except BaseException as error:
+            leaving(error)
             memory.undo()
             del self.rows[emitted:]
             raise

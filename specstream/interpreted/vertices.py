@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
+from specstream.columns.told_errors import leaving
 from specstream.compiler.backend.interpreted_vertex import (
     KEY,
     InterpretedVertex,
@@ -214,6 +215,7 @@ class Vertices:
         except RunEnded:
             pass
         except BaseException as error:
+            leaving(error)
             if run.verdict() == lib.SS_COMPLETED:
                 axes = range(len(KEY), len(KEY) + len(vertex.of.levels))
                 vertex.note(error, [run.given(at, _INT) for at in axes])

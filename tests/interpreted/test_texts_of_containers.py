@@ -9,6 +9,7 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import specstream as ss
@@ -138,3 +139,59 @@ def test_containers_raise_with_the_text_of_python(function: Any) -> None:
         assert operator.run_sequential(table).output["text"].to_pylist() == expected
         with ss.Engine(operator) as engine:
             assert engine.process(table)["text"].to_pylist() == expected
+
+
+class Arrays(ss.State):
+    row = ss.array(int, 4)
+    grid = ss.array(float, (2, 3))
+
+
+def beyond_arrays(state, event, emit):
+    x = event.x
+    try:
+        state.row[x] += 1
+    except IndexError as error:
+        emit(f"{error}")
+    try:
+        state.grid[1, -x] = 0.5
+    except LookupError as error:
+        emit(str(error))
+    try:
+        emit(f"{state.grid[x][0]}")
+    except Exception as error:
+        emit(f"{type(error).__name__}: {error}")
+    state.row[x] = 1
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_an_index_beyond_an_array_has_the_text_of_numpy_where_it_is_caught(
+    interpreted: bool,
+) -> None:
+    """Where it leaves the operator, it names the field."""
+    state = SimpleNamespace(row=np.zeros(4, int), grid=np.zeros((2, 3)))
+    expected: list[str] = []
+    with pytest.raises(IndexError):
+        beyond_arrays(state, SimpleNamespace(x=7), expected.append)
+    operator = ss.operator(
+        state=Arrays, event={"x": int}, emits={"text": str}, interpreted=interpreted
+    )(beyond_arrays)
+    left = "index 7 is out of bounds for axis 0 of state.row, which has length 4"
+    with pytest.raises(IndexError, match=left):
+        operator.run_sequential({"x": [7]})
+    with ss.Engine(operator) as engine, pytest.raises(IndexError, match=left):
+        engine.process({"x": [7]})
+
+    def catches(state, event, emit):
+        try:
+            beyond_arrays(state, event, emit)
+        except IndexError as error:
+            emit(f"{error}")
+
+    expected.append("index 7 is out of bounds for axis 0 with size 4")
+    operator = ss.operator(
+        state=Arrays, event={"x": int}, emits={"text": str}, interpreted=interpreted
+    )(catches)
+    for threads in (1, 2):
+        with ss.Engine(operator, threads=threads, horizon=4 * (threads - 1)) as engine:
+            assert engine.process({"x": [7] * 9})["text"].to_pylist() == expected * 9
+    assert operator.run_sequential({"x": [7]}).output["text"].to_pylist() == expected
