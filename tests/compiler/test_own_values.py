@@ -382,6 +382,12 @@ REFUSED = [
         "event.at == PLAIN.replace(tzinfo=datetime.timezone.utc)",
     ),
     ("event.plain > CUT", "take it in UTC, ss.when(event.plain)", None),
+    (
+        "max([event.day, event.day], key=month).day",
+        "write out in a lambda what month does, like key=lambda x: x.year",
+        "max([event.day, event.day], key=lambda x: x.month).day > 3",
+    ),
+    ("sorted([(event.day, 1)], key=lambda x: x[0].year)", "like (event.day.year, 1)", None),
     ("event.at == DAY", "take its date, event.at.date()", "event.at.date() == DAY"),
     ("event.day == CUT", "take its date, CUT.date()", "event.day == CUT.date()"),
     ("event.k == DAY", "event.k, an int, is never equal to a date", None),

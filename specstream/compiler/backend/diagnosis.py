@@ -9,10 +9,12 @@ the innermost of Numba's words, where they say something that can be put in ours
 from __future__ import annotations
 
 import ast
+import datetime
 import inspect
 import os
 import re
 import textwrap
+from decimal import Decimal
 
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.program import Program
@@ -52,12 +54,20 @@ _UNFORESEEN = (
 )
 
 
+# What a column has of, as numbers.
+_COUNTED = (datetime.datetime, datetime.time, datetime.timedelta, Decimal)
 # What members of an IntEnum have, which are ints here.
 _OF_MEMBERS = {
     "name": "of a member of an IntEnum keep the names in a dict of the module, NAMES = {one.value: "
     "one.name for one in Level}, and write NAMES[x]",
     "value": "a member of an IntEnum is the int itself: write x",
 }
+_OF_MEMBERS |= dict.fromkeys(
+    {name for one in _COUNTED for name in dir(one) if name[0] != "_" and not hasattr(int, name)},
+    "a date, time or decimal of a column is a number once it is put into a list, a tuple or the "
+    "state: take what you need out of the event's value before, like (event.day.year, 1) in place "
+    "of (event.day, 1)",
+)
 _ONE_FIELD = (
     "a name stands for one container: write the branches out, each with its field, like "
     "state.x[key] = 1, or take one dict whose keys say which"

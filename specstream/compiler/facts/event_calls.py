@@ -228,8 +228,26 @@ class Calls(Expressions):
             keys, given = node.args[:1], given[1:]
         item = of.element(given[0]) if len(given) == 1 else of.join(given)
         for key in keys:
+            function = self.constant(key)
             if isinstance(key, ast.Lambda):
                 self.given_by(key, [item])
+            elif isinstance(function, types.FunctionType) and not is_of_a_library(function):
+                self.check_key(node, key, function, item)
+
+    def check_key(
+        self, node: ast.Call, key: ast.expr, function: types.FunctionType, item: Type
+    ) -> None:
+        """A function that takes its argument for a date gets a number; what a lambda takes, it
+        shows."""
+        bound = self.returns.bound(function, [Fact(EVENT, item, None)], [])
+        if bound is not None and of.counted(item) != of.counted(ANY):
+            is_own, _ = self.returns.uses_own(function, bound)
+            if is_own:
+                name = ast.unparse(key)
+                self.never[node] = (
+                    f"{name} takes dates, times or decimals, and gets their numbers here",
+                    f"write out in a lambda what {name} does, like key=lambda x: x.year",
+                )
 
     def ask_class(self, node: ast.Call) -> None:
         """``isinstance(event.day, datetime.date)``."""
