@@ -378,8 +378,8 @@ def postgres_sink(
     The table is made with the first batch, by the types of the rows, if it is not there. One that
     is there may have more columns, if they have defaults or take nulls, and wider numbers; none of
     less precision, as PostgreSQL would round. Rows with a column of Arrow's lists, structs, maps,
-    unions, durations, intervals, bytes of a fixed size, views of texts or bytes, or one that is
-    run-end encoded, are refused: PostgreSQL has no type for it here.
+    unions, durations, intervals, fixed-size binary, string and binary views, or one that is
+    run-end encoded, are refused: the sink has no PostgreSQL type for it.
 
     Args:
         uri: ``postgresql://user@host:5432/database``, as libpq takes it. A password is best in

@@ -94,8 +94,8 @@ WITHOUT_A_COLUMN = {
     "unions": pa.sparse_union([pa.field("x", pa.int64())]),
     "durations": pa.duration("s"),
     "intervals": pa.month_day_nano_interval(),
-    "bytes of a fixed size": pa.binary(4),
-    "views of texts or bytes": pa.string_view(),
+    "fixed-size binary": pa.binary(4),
+    "string and binary views": pa.string_view(),
     "run-end encoded": pa.run_end_encoded(pa.int32(), pa.int64()),
 }
 
