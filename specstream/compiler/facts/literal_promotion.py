@@ -152,23 +152,9 @@ class LiteralPromotion:
                 self.bind(node.target, kind)
             case ast.For() | ast.comprehension():
                 self.bind(node.target, self.item(self.kind(node.iter)))
-            case ast.Call(func=ast.Attribute(value=ast.Name())):
-                assert isinstance(node.func, ast.Attribute)
-                assert isinstance(node.func.value, ast.Name)
-                if node.func.attr in _KEEPING and node.args:
-                    self.hold(node.func.value, self.kind(node.args[-1]))
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Subscript(value=ast.Name() as outer)
-                    | ast.Call(func=ast.Attribute(value=ast.Name() as outer, attr="setdefault"))
-                )
-            ):
-                # As in groups[key].append(x), and of a defaultdict, groups.setdefault(key, []).
-                assert isinstance(node.func, ast.Attribute)
-                inside = self.kind(node.func.value)
-                if node.func.attr in _KEEPING and node.args and isinstance(inside, Items):
-                    kind = joined(inside.of, self.kind(node.args[-1]))
-                    self.hold(outer, Items(kind, inside.keys, inside.is_declared))
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)):
+                if name in _KEEPING and node.args:
+                    self.hold(owner, self.kind(node.args[-1]))
             case ast.Call(func=ast.Name()):
                 assert isinstance(node.func, ast.Name)
                 inner = self.functions.get(node.func.id)
@@ -217,12 +203,24 @@ class LiteralPromotion:
                 of = kind.of if isinstance(kind, Parts) else ()
                 self.bind(part, of[at] if at < len(of) else self.item(kind))
 
-    def hold(self, name: ast.Name, kind: Any) -> None:
-        """Something is put into a local list or dict."""
-        web = self.webs.of(name)
-        before = self.kinds.get(web)
-        if isinstance(before, Items) and not before.is_declared:
-            self.kinds[web] = Items(joined(before.of, kind), before.keys)
+    def hold(self, owner: ast.expr, kind: Any) -> None:
+        """Something is put into a local list or dict, or into one that such a one holds."""
+        before = self.kind(owner)
+        if not isinstance(before, Items) or before.is_declared:
+            return
+        holds = Items(joined(before.of, kind), before.keys)
+        match owner:
+            case ast.Name():
+                if (web := self.webs.of(owner)) is not None:
+                    self.kinds[web] = holds
+            case ast.Subscript(slice=ast.Slice()):
+                pass  # a copy
+            # groups[key].append(x), and of a defaultdict, groups.setdefault(key, []).append(x)
+            case (
+                ast.Subscript(value=outer)
+                | ast.Call(func=ast.Attribute(value=outer, attr="setdefault"))
+            ):
+                self.hold(outer, holds)
 
     @staticmethod
     def item(kind: Any) -> Any:
