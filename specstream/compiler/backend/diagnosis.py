@@ -54,9 +54,9 @@ _UNFORESEEN = (
 )
 
 
-# What a column has of, as numbers.
+# Values that are numbers to an operator, with attributes that no number has.
 _COUNTED = (datetime.datetime, datetime.time, datetime.timedelta, Decimal)
-# What members of an IntEnum have, which are ints here.
+# By attribute, what to write where an int is asked for it; members of an IntEnum are ints here.
 _OF_MEMBERS = {
     "name": "of a member of an IntEnum keep the names in a dict of the module, NAMES = {one.value: "
     "one.name for one in Level}, and write NAMES[x]",

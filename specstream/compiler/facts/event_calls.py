@@ -237,8 +237,8 @@ class Calls(Expressions):
     def check_key(
         self, node: ast.Call, key: ast.expr, function: types.FunctionType, item: Type
     ) -> None:
-        """A function that takes its argument for a date gets a number; what a lambda takes, it
-        shows."""
+        """Refuses a function that uses its argument as a date: only the body of a lambda is
+        rewritten to get one, and a function gets the number."""
         bound = self.returns.bound(function, [Fact(EVENT, item, None)], [])
         if bound is not None and of.counted(item) != of.counted(ANY):
             is_own, _ = self.returns.uses_own(function, bound)
