@@ -34,7 +34,7 @@ try:
     from specstream.declarations.pure import pure
     from specstream.declarations.records import Record
     from specstream.declarations.schema import decimal, nullable, timestamp
-    from specstream.declarations.state import State, array, scalar, scratch
+    from specstream.declarations.state_layout import State, array, scalar, scratch
     from specstream.engine.engine import Engine
     from specstream.engine.hooks import Abort, Notification
     from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot

@@ -12,7 +12,7 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.element_types import storage_of
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 
 
 def under_sorted_locks(

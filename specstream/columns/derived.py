@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream.columns.dates_and_decimals import Scaled
+from specstream.columns.exception_texts import record_of
 from specstream.columns.instants import Instant
 from specstream.columns.lists import addresses
-from specstream.columns.own_values import Scaled
 from specstream.columns.strings import StringTable, check_text
-from specstream.columns.told_errors import record_of
 from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
 from specstream.declarations.plain_values import plain

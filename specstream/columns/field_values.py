@@ -24,8 +24,8 @@ from specstream.declarations.options import shown, whole
 from specstream.declarations.ordered_set import OrderedSet
 from specstream.declarations.plain_values import plain, plain_elements
 from specstream.declarations.records import Record, record_fields
-from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent, first_repeated
+from specstream.declarations.state_layout import Field, Layout
 from specstream.declarations.state_view import column_names
 from specstream.errors import ConfigurationError, InputError, SpecstreamError
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from specstream._native import lib
 from specstream.columns.conversion import tick_of
 from specstream.declarations.durations import duration_text
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.errors import InputError
 
 __all__ = ["check_unit", "is_settled", "settle_unit"]

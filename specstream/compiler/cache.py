@@ -43,11 +43,11 @@ import llvmlite.binding
 import numba
 
 from specstream._native import lib
-from specstream.compiler.backend.types import PROFILED, Variant
+from specstream.compiler.backend.numba_types import PROFILED, Variant
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.language.own_code import PACKAGE
+from specstream.compiler.language.user_code import PACKAGE
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["Stored", "directory", "key", "load", "not_ours", "store"]
 

@@ -30,16 +30,16 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.compiler.backend import sites
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.facts.array_use import computes_arrays
-from specstream.compiler.facts.bindings import look_up
 from specstream.compiler.facts.call_versions import tell_calls_apart
-from specstream.compiler.facts.check import Check
 from specstream.compiler.facts.kept_codes import keeps_codes
 from specstream.compiler.facts.literal_promotion import LiteralPromotion
-from specstream.compiler.facts.looking_ahead import look_ups
+from specstream.compiler.facts.name_bindings import look_up
+from specstream.compiler.facts.prefetching import look_ups
 from specstream.compiler.facts.promotion_calls import Known
 from specstream.compiler.facts.promotion_texts import check_either
+from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.facts.text_use import Unentered, unentered
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.desugar import respell
@@ -58,7 +58,7 @@ from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["ALONE", "TIMER", "Place", "analyse", "checked_functions"]

@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.compiler.facts.bindings import MISSING, look_up
+from specstream.compiler.facts.name_bindings import MISSING, look_up
 from specstream.compiler.frontend.program import Written
 from specstream.compiler.language.frozen import Frozen
 from specstream.declarations.pure import marked, pure_mark

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from specstream._native import lib
 from specstream.declarations.containers import Container
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["Words", "count", "entries", "replace", "set_apart", "stamped", "used_bytes"]
 

@@ -68,7 +68,7 @@ class Derived:
         function: makes the value, of the inputs.
         status: what compiled code raises in place of an exception.
         tells: behind the array of what is raised there is one of what that says
-            (:mod:`specstream.columns.told_errors`).
+            (:mod:`specstream.columns.exception_texts`).
     """
 
     text: str

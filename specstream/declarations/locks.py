@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.state import Declaration
+from specstream.declarations.state_layout import Declaration
 
 __all__ = ["locks"]
 

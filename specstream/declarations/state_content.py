@@ -20,7 +20,7 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Container
 from specstream.declarations.durations import TICKS
 from specstream.declarations.element_types import Storage
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.files.untrusted import Buffer, Malformed, natural
 
 __all__ = ["StateContent", "first_repeated", "fixed_words", "row_bytes", "row_codes"]

@@ -22,8 +22,8 @@ from specstream.declarations.container_views import (
 from specstream.declarations.container_words import count, entries
 from specstream.declarations.containers import Shape
 from specstream.declarations.records import Record
-from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_layout import Field, Layout
 from specstream.display.sheet import Sheet
 from specstream.display.values import MOST, short
 from specstream.errors import SpecstreamError

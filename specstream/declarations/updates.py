@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from specstream.declarations.element_types import Storage
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["Misfit", "check_update", "misfit", "misfit_of_field", "update", "update_name"]
 

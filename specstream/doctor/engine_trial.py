@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from specstream import _native
-from specstream.declarations.state import State, array
+from specstream.declarations.state_layout import State, array
 from specstream.engine.engine import Engine
 from specstream.operator.operator import operator
 

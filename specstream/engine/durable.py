@@ -17,7 +17,7 @@ from specstream.columns.failed_events import FailedEvents
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.state_content import StateContent
-from specstream.engine.committed import Savepoint
+from specstream.engine.committed_state import Savepoint
 from specstream.engine.early_results import EarlyResults
 from specstream.engine.emitted_rows import EmittedRows
 from specstream.engine.open_job import OpenJob

@@ -24,7 +24,7 @@ from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
 from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
-from specstream.engine.committed import Committed, Savepoint
+from specstream.engine.committed_state import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.early_results import Changes, EarlyAnswer, EarlyResults
 from specstream.engine.emitted_rows import EmittedRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specstream.columns.strings import StringTable
-from specstream.compiler.backend.types import Variant
-from specstream.compiler.entries import Entry
+from specstream.compiler.backend.numba_types import Variant
+from specstream.compiler.entry_points import Entry
 from specstream.engine.native import Native
 from specstream.engine.options import Options
 from specstream.interpreted.running import Interpreter

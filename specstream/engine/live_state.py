@@ -21,8 +21,8 @@ from specstream.declarations.container_views import (
     value_of,
 )
 from specstream.declarations.container_words import count, entries
-from specstream.declarations.state import Field
 from specstream.declarations.state_content import StateContent, row_codes
+from specstream.declarations.state_layout import Field
 from specstream.declarations.state_view import StateView
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError

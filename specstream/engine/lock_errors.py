@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specstream._native import lib
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.errors import LockError, Partial
 from specstream.operator.operator import Operator
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.compiler.backend.types import VARIANTS, Variant
+from specstream.compiler.backend.numba_types import VARIANTS, Variant
 from specstream.declarations.containers import KEYED
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.operator.operator import Operator
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from specstream.columns.python_values import note_raised, place_text
 from specstream.compiler.objects.oracle_containers import key_of
 from specstream.compiler.objects.oracle_timers import timer_key, timer_text
 from specstream.compiler.oracle.oracle import Oracle
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
 

@@ -10,7 +10,7 @@ from specstream._native import lib
 from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import Errors, check_names, checked_errors
 from specstream.columns.rejected_rows import Policy, checked_policy
-from specstream.compiler.backend.types import PROFILED, Variant
+from specstream.compiler.backend.numba_types import PROFILED, Variant
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, integer, one_of
 from specstream.engine.sources import Late, Name, checked_late, checked_sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from specstream.engine.committed import Committed
+from specstream.engine.committed_state import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Hooks
 from specstream.engine.interpreted_code import InterpretedCode

@@ -30,8 +30,8 @@ import pyarrow as pa
 from specstream.columns.field_values import FieldValues
 from specstream.columns.strings import StringTable
 from specstream.declarations import options
-from specstream.declarations.state import Description, Field, Layout
 from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_layout import Description, Field, Layout
 from specstream.declarations.state_view import StateView
 from specstream.errors import InputError, SnapshotError
 from specstream.files.arrow_stream import stream_of

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from specstream.columns.strings import StringTable
 from specstream.declarations.container_words import used_bytes
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.engine.parts import Parts
 from specstream.engine.pending_bytes import pending_words
 

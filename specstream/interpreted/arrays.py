@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from specstream.columns.told_errors import left_with
+from specstream.columns.exception_texts import left_with
 from specstream.compiler.frontend.error_texts import no_element
 from specstream.compiler.objects.oracle_view import View
 from specstream.declarations.element_types import Storage

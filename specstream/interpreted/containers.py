@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.interpreted.coded import Begin, ElementsOf
 from specstream.interpreted.keyed import Entries, StateDict, StateSet, StateTimers
 from specstream.interpreted.sequences import StateDeque, StateList, StateQueue

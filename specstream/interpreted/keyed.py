@@ -19,7 +19,7 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.declarations.element_types import storage_of
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
 from specstream.interpreted.records import Records
 from specstream.interpreted.sets import SetMethods

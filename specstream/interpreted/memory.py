@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from specstream._native import lib
 from specstream.declarations.container_words import entries, replace
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 
 __all__ = ["Memory"]
 

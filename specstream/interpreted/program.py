@@ -13,7 +13,7 @@ from specstream.compiler.driver import TIMER, checked_functions
 from specstream.compiler.frontend.program import Program, Written
 from specstream.compiler.pickling import called_by, written_as
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.errors import DeclarationError
 
 __all__ = ["interpreted_program"]

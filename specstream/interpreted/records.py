@@ -18,7 +18,7 @@ from typing import Any
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.containers import Shape
 from specstream.declarations.records import Record
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 from specstream.interpreted.arrays import Array, strides_of
 from specstream.interpreted.coded import Begin, ElementsOf
 from specstream.interpreted.values import stored

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
+from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
-from specstream.columns.told_errors import leaving
 from specstream.compiler.frontend.program import Program
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer
 from specstream.interpreted.polling import polled
 from specstream.interpreted.runtime import RunEnded, make_run

@@ -16,7 +16,7 @@ from typing import Any
 from specstream.compiler.language import standard_library
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 from specstream.interpreted.coded import Begin, Coded, ElementsOf, full
 from specstream.interpreted.records import Records
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.columns.derived import NO_TEXTS
+from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
-from specstream.columns.told_errors import leaving
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.objects.oracle_timers import timer_key, timer_text
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer
 from specstream.interpreted.memory import Memory
 from specstream.interpreted.state import Elements, make_state

@@ -9,7 +9,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.oracle.oracle import OracleLocks
 from specstream.declarations.element_types import Storage
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.declarations.updates import misfit_of_field
 from specstream.interpreted.arrays import Array, strides_of
 from specstream.interpreted.containers import make_container

@@ -15,7 +15,7 @@ from specstream.compiler.frontend.inputs import ASKED
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.schema import Column
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 from specstream.interpreted.coded import ElementsOf
 from specstream.interpreted.events import Drawing, OnlyRead
 from specstream.interpreted.values import Texts

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from specstream._native import ffi, lib
+from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
-from specstream.columns.told_errors import leaving
 from specstream.compiler.backend.interpreted_vertex import (
     KEY,
     InterpretedVertex,
     note_vertex,
     shown_path,
 )
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.interpreted.events import Emit, check_returned, make_timer
 from specstream.interpreted.polling import Sites, polled
 from specstream.interpreted.runtime import RunEnded, make_run

@@ -21,9 +21,9 @@ from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
 from specstream.compiler.language.builtin_functions import READY
 from specstream.compiler.language.methods import names_where
-from specstream.compiler.language.own_code import is_own
+from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.declarations.updates import update_name
 
 __all__ = ["Access", "Action", "accesses_of"]

@@ -11,9 +11,9 @@ from typing import Any
 
 from specstream.compiler.frontend.inputs import ASKED
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.language.own_code import is_own
+from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.display.sheet import table
 from specstream.operator.accesses import Access, accesses_of
 

@@ -44,7 +44,7 @@ from specstream.declarations.deprecated import renamed, takes_old_name
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
-from specstream.declarations.state import Layout, State
+from specstream.declarations.state_layout import Layout, State
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial

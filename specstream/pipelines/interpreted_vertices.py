@@ -20,7 +20,7 @@ from specstream.compiler.backend.interpreted_vertex import InterpretedVertex
 from specstream.compiler.language.text import Text
 from specstream.compiler.oracle.oracle import seed_of
 from specstream.declarations.codes import EMPTY
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.errors import SpecstreamError
 from specstream.interpreted.events import Emit, check_returned, make_timer
 from specstream.interpreted.memory import Memory

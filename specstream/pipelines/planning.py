@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from specstream.compiler.backend.interpreted_vertex import Input as OfPython
 from specstream.compiler.backend.interpreted_vertex import InterpretedVertex
-from specstream.compiler.backend.types import BASES
+from specstream.compiler.backend.numba_types import BASES
 from specstream.compiler.driver import Place
 from specstream.compiler.frontend.inputs import column_of
 from specstream.compiler.frontend.program import Program
@@ -28,7 +28,7 @@ from specstream.compiler.phases.plan import (
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, OneOf, Schema
-from specstream.declarations.state import Field, Layout, scalar
+from specstream.declarations.state_layout import Field, Layout, scalar
 from specstream.errors import CompileError
 from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once

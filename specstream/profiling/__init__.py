@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from specstream.compiler.frontend.program import Program
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.profiling.advice import advise
 from specstream.profiling.hot_words import HotPlace, conflicts_by_vertex, hot_places, hot_words
 from specstream.profiling.profile import Profile

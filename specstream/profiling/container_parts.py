@@ -10,7 +10,7 @@ from specstream._native import lib
 from specstream.declarations.codes import EMPTY, Texts
 from specstream.declarations.container_words import Words
 from specstream.declarations.element_types import Storage
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 
 __all__ = ["container_of", "part_of"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from specstream.compiler.frontend.program import Program, Written
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.profiling.container_parts import container_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 from specstream.declarations.operations import operations_of
 from specstream.declarations.options import shown
-from specstream.declarations.state import Declaration
+from specstream.declarations.state_layout import Declaration
 from specstream.errors import DeclarationError
 from specstream.structures.sorted_list import (
     sorted_contains,

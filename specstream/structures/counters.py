@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.state import array
+from specstream.declarations.state_layout import array
 from specstream.declarations.updates import check_update, update
 from specstream.structures.commutative import add
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from specstream.declarations.options import integer
-from specstream.declarations.state import array
+from specstream.declarations.state_layout import array
 from specstream.errors import DeclarationError
 from specstream.structures.commutative import add
 

@@ -13,8 +13,8 @@ from specstream.columns.phases import phases_of
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle.oracle import Oracle
 from specstream.declarations.element_types import storage_of
-from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_layout import Field, Layout
 from specstream.engine.engine import Engine
 from specstream.interpreted.sequential import Sequential
 from specstream.operator.operator import Operator, sequential

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.options import integer
-from specstream.declarations.state import State
+from specstream.declarations.state_layout import State
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict

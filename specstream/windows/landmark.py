@@ -7,7 +7,7 @@ from typing import Any
 
 from specstream.declarations.options import integer
 from specstream.declarations.records import Record
-from specstream.declarations.state import State
+from specstream.declarations.state_layout import State
 from specstream.operator.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,

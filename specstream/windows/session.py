@@ -9,7 +9,7 @@ from typing import Any
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer
 from specstream.declarations.records import Record
-from specstream.declarations.state import State, scalar
+from specstream.declarations.state_layout import State, scalar
 from specstream.operator.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,

@@ -28,7 +28,7 @@ from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.checkpoint.run.stream_options import StreamOptions
 from specstream.columns.tables import as_table
 from specstream.declarations.container_words import entries, replace
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 from specstream.files.untrusted import Malformed
 
 

@@ -29,9 +29,9 @@ from conftest import assert_identical, run_engine, run_oracle
 from support import witness
 
 import specstream as ss
-from specstream.compiler import entries as variants
+from specstream.compiler import entry_points as variants
 from specstream.compiler.backend import landing
-from specstream.compiler.entries import compile_entry
+from specstream.compiler.entry_points import compile_entry
 from specstream.compiler.frontend.exceptions import steps_aside
 from specstream.compiler.language.error_classes import LEAVES
 from specstream.structures import boosted

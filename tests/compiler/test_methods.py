@@ -17,7 +17,7 @@ from numba.core.registry import cpu_target
 
 import specstream as ss
 from specstream.compiler.backend.local_types import DictType, ListType, SetType
-from specstream.compiler.backend.types import EventType, RunType
+from specstream.compiler.backend.numba_types import EventType, RunType
 from specstream.compiler.language import methods
 from specstream.compiler.language.methods import METHODS, Method, methods_of
 from specstream.compiler.library import draws

@@ -25,8 +25,8 @@ from support.compiler.mistakes import MISTAKES
 from test_invalid import load
 
 import specstream as ss
-from specstream.compiler import entries as variants
-from specstream.compiler.backend import memory, pipeline
+from specstream.compiler import entry_points as variants
+from specstream.compiler.backend import memory, numba_pipeline
 
 EVENT = {"key": int, "x": float, "on": bool, "name": str, "maybe": ss.nullable(int)}
 EMITS = {"n": int, "x": ss.nullable(float)}
@@ -120,7 +120,7 @@ def raising(kind: type[Exception]) -> Callable[..., Any]:
 
 
 PLACES: dict[str, tuple[Any, str]] = {
-    "a pass of ours": (pipeline._OneTypePerName, "run_pass"),
+    "a pass of ours": (numba_pipeline._OneTypePerName, "run_pass"),
     "a pass of its own": (NopythonTypeInference, "run_pass"),
     "the writing of instructions": (memory.Run, "load"),
 }
@@ -165,14 +165,14 @@ def test_no_error_of_numbas_reaches_a_user(place: str, monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("uncached")
 def test_no_warning_of_numbas_reaches_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds: list[Any] = [kind for kind in CLASSES if issubclass(kind, NumbaWarning)]
-    right = pipeline._OneTypePerName.run_pass
+    right = numba_pipeline._OneTypePerName.run_pass
 
     def warning(self: Any, state: Any) -> Any:
         for kind in kinds:
             warnings.warn(str(of(kind)), kind, stacklevel=1)
         return right(self, state)
 
-    monkeypatch.setattr(pipeline._OneTypePerName, "run_pass", warning)
+    monkeypatch.setattr(numba_pipeline._OneTypePerName, "run_pass", warning)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ss.Engine(plain, horizon=0).close()

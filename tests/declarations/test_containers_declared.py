@@ -13,7 +13,7 @@ from support.operators.held import Held
 import specstream as ss
 from specstream.declarations.container_words import entries, replace, used_bytes
 from specstream.declarations.containers import shape_named
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.files.untrusted import Malformed
 
 

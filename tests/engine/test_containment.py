@@ -33,7 +33,7 @@ from support.engine.crashing import (
 
 import specstream as ss
 from specstream._native import ffi, lib
-from specstream.compiler.backend.types import Variant
+from specstream.compiler.backend.numba_types import Variant
 from specstream.structures import boosted_set
 
 pytestmark = [

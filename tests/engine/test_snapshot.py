@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.declarations.state_view import StateView
 
 

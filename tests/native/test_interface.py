@@ -9,7 +9,7 @@ import pytest
 
 import specstream as ss
 from specstream._native import ffi, lib
-from specstream.compiler.entries import compile_entry
+from specstream.compiler.entry_points import compile_entry
 from stm_native.build import ABI, HEADERS, ROOT, abi
 
 WORDS = 1 << 14

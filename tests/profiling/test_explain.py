@@ -24,7 +24,7 @@ from support.operators import families
 from support.operators.families import FAMILY
 
 import specstream as ss
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.structures import add, allocate, boosted_set, increment
 
 

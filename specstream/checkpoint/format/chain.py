@@ -15,7 +15,7 @@ import pyarrow as pa
 from specstream.checkpoint.format.container_changes import applied
 from specstream.checkpoint.format.file_format import CheckpointFile
 from specstream.columns.strings import string_codes
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.files.untrusted import Malformed
 

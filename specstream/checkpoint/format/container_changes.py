@@ -21,8 +21,8 @@ import numpy.typing as npt
 from specstream._native import lib
 from specstream.declarations.container_words import stamped
 from specstream.declarations.containers import Container
-from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import row_bytes
+from specstream.declarations.state_layout import Field, Layout
 from specstream.files.untrusted import Buffer, Malformed, natural
 
 __all__ = ["Held", "applied", "changes"]

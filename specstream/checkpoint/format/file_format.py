@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.declarations.state import Description
+from specstream.declarations.state_layout import Description
 from specstream.files.container import Container
 from specstream.files.untrusted import Buffer, Malformed, json_of, made_of, natural, read_table
 
@@ -58,7 +58,8 @@ class About:
         operator: its name.
         seed: the engine's.
         state: name of the state, and
-        fields: its layout, as :meth:`specstream.declarations.state.Layout.describe` gives it.
+        fields: its layout, as given by
+            :meth:`specstream.declarations.state_layout.Layout.describe`.
         next_sequence: of the engine.
         builds_on: batch id and checksum of the file before; None for a full file.
         named: names of the sections that follow the others.

@@ -21,6 +21,7 @@ MOVED = {
     "specstream.compiler.shipping": "specstream.compiler.pickling",
     "specstream.compiler.standard_library": "specstream.compiler.language.standard_library",
     "specstream.conversion": "specstream.columns.conversion",
+    "specstream.declarations.state": "specstream.declarations.state_layout",
     "specstream.limits": "specstream.declarations.limits",
     "specstream.locks": "specstream.declarations.locks",
     "specstream.operations": "specstream.declarations.operations",
@@ -32,7 +33,7 @@ MOVED = {
     "specstream.spark.sinks.memory": "specstream.sinks.memory",
     "specstream.spark.sinks.parquet": "specstream.sinks.parquet",
     "specstream.spark.sinks.postgres": "specstream.sinks.postgres",
-    "specstream.state": "specstream.declarations.state",
+    "specstream.state": "specstream.declarations.state_layout",
     "specstream.storage": "specstream.declarations.element_types",
     "specstream.strings": "specstream.columns.strings",
 }

@@ -23,8 +23,8 @@ from specstream.checkpoint.format.restart import Newest, newest_chain
 from specstream.checkpoint.format.store import Store
 from specstream.checkpoint.inspect.inventory import inventory, ranges_of
 from specstream.checkpoint.run.inputs import Input, input_batches, read_input
-from specstream.declarations.state import Layout
 from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_layout import Layout
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile

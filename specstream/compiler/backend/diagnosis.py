@@ -19,8 +19,8 @@ from decimal import Decimal
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import own_name
-from specstream.compiler.language.own_code import is_own
 from specstream.compiler.language.text import refusal
+from specstream.compiler.language.user_code import is_own
 from specstream.errors import CompileError
 
 __all__ = ["translate"]

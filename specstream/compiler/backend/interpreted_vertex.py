@@ -16,7 +16,7 @@ from functools import cached_property
 from specstream.compiler.frontend.program import Program
 from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Column, Schema
-from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_layout import Field, Layout
 
 __all__ = ["KEY", "Input", "InterpretedVertex", "note_vertex", "shown_path"]
 

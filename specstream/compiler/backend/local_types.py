@@ -25,7 +25,7 @@ from numba.extending import lower_cast, models, register_model
 from specstream._native import lib
 from specstream.compiler.backend.instructions import F64, I64, POINTER, Instructions, Value
 from specstream.compiler.backend.none_types import may_be_none
-from specstream.compiler.backend.types import ContainerType, RecordType
+from specstream.compiler.backend.numba_types import ContainerType, RecordType
 from specstream.compiler.language.refusals import FROZEN, refuse
 from specstream.compiler.language.text import TEXT
 

@@ -45,7 +45,7 @@ from specstream.compiler.backend.instructions import (
     Instructions,
     Value,
 )
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     BASES,
     EAGER,
     PROFILED,

@@ -11,7 +11,7 @@ from numba.extending import (
 
 from specstream.compiler.backend.instructions import Value
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     BOOSTED,
     SPECULATIVE,
     VARIANTS,

@@ -21,8 +21,8 @@ from numba.core.typed_passes import BaseNativeLowering
 from specstream.compiler.backend.landing import TELLS, Landing, OperatorContext, end_landing
 from specstream.compiler.backend.linking import LinkedCode, callable_result
 from specstream.compiler.backend.memory import Run
+from specstream.compiler.backend.numba_types import PROFILED, RunType
 from specstream.compiler.backend.try_regions import FAILURE
-from specstream.compiler.backend.types import PROFILED, RunType
 
 __all__ = ["MOST_SITES", "OperatorLowering", "mark"]
 

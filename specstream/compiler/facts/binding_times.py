@@ -32,11 +32,7 @@ from typing import Any
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.bindings import MISSING, bindings_of, look_up
-from specstream.compiler.facts.check import (
-    is_constant,
-    is_container,
-)
+from specstream.compiler.facts.dates_and_decimals import counts, is_counted
 from specstream.compiler.facts.event_calls import Calls
 from specstream.compiler.facts.event_expressions import (
     LETTERS,
@@ -46,7 +42,11 @@ from specstream.compiler.facts.event_expressions import (
 )
 from specstream.compiler.facts.event_operations import Operations
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results
-from specstream.compiler.facts.own_values import counts, is_counted
+from specstream.compiler.facts.name_bindings import MISSING, bindings_of, look_up
+from specstream.compiler.facts.refused_constructs import (
+    is_constant,
+    is_container,
+)
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.library.frozen_types import can_freeze

@@ -10,10 +10,10 @@ import ast
 import copy
 import types
 
-from specstream.compiler.facts.check import Check
 from specstream.compiler.facts.literal_promotion import LiteralPromotion
 from specstream.compiler.facts.number_kinds import clash, joined
 from specstream.compiler.facts.promotion_calls import Kinds
+from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.frontend.scopes import version_name
 
 __all__ = ["tell_calls_apart"]

@@ -18,12 +18,12 @@ import numpy as np
 from specstream.columns.instants import when
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.bindings import MISSING
-from specstream.compiler.facts.check import (
-    FORBIDDEN_MODULES,
-    builtin_name,
-    is_forbidden,
-    math_name,
+from specstream.compiler.facts.dates_and_decimals import (
+    OWN_CLASSES,
+    as_own,
+    is_of_column,
+    is_of_time,
+    own_type,
 )
 from specstream.compiler.facts.event_expressions import (
     LETTERS,
@@ -34,12 +34,12 @@ from specstream.compiler.facts.event_expressions import (
 )
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.list_use import groups_found
-from specstream.compiler.facts.own_values import (
-    OWN_CLASSES,
-    as_own,
-    is_of_column,
-    is_of_time,
-    own_type,
+from specstream.compiler.facts.name_bindings import MISSING
+from specstream.compiler.facts.refused_constructs import (
+    FORBIDDEN_MODULES,
+    builtin_name,
+    is_forbidden,
+    math_name,
 )
 from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps

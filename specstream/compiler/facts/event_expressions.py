@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.dates_and_decimals import OwnValues
 from specstream.compiler.facts.element_facts import Elements
 from specstream.compiler.facts.fact import CONSTANT, Fact, Results
-from specstream.compiler.facts.own_values import OwnValues
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.language.builtin_functions import names_where
 

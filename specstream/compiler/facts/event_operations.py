@@ -15,9 +15,7 @@ import pyarrow as pa
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.check import (
-    REFUSED,
-)
+from specstream.compiler.facts.dates_and_decimals import is_of_time
 from specstream.compiler.facts.event_expressions import (
     LETTERS,
     Expressions,
@@ -27,7 +25,9 @@ from specstream.compiler.facts.event_expressions import (
     makes_container,
 )
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
-from specstream.compiler.facts.own_values import is_of_time
+from specstream.compiler.facts.refused_constructs import (
+    REFUSED,
+)
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.language.operations import refusal
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["is_kept", "keeps_codes", "may_be_code"]
 

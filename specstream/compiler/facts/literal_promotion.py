@@ -19,6 +19,7 @@ import types
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeGuard
 
+from specstream.compiler.facts.def_use_webs import Webs
 from specstream.compiler.facts.number_kinds import (
     LITERAL,
     Fields,
@@ -33,7 +34,6 @@ from specstream.compiler.facts.number_kinds import (
     raised,
 )
 from specstream.compiler.facts.promotion_calls import Kinds, Known
-from specstream.compiler.facts.webs import Webs
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape

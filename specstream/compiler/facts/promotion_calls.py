@@ -14,7 +14,7 @@ from typing import Any
 
 from specstream.compiler.facts.number_kinds import clash, joined
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["Kinds", "Known"]
 

@@ -24,10 +24,10 @@ from typing import Any
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import BindingTimes
-from specstream.compiler.facts.bindings import MISSING, declared_type
-from specstream.compiler.facts.check import is_constant
+from specstream.compiler.facts.dates_and_decimals import OWN_CLASSES, own_type
 from specstream.compiler.facts.fact import CONSTANT, EVENT, Fact, Results
-from specstream.compiler.facts.own_values import OWN_CLASSES, own_type
+from specstream.compiler.facts.name_bindings import MISSING, declared_type
+from specstream.compiler.facts.refused_constructs import is_constant
 from specstream.compiler.facts.value_types import ANY, NEVER, NONE, Type
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.frontend.scopes import own_name

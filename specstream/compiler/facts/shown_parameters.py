@@ -9,7 +9,7 @@ import ast
 import types
 from collections.abc import Callable, Iterator
 
-from specstream.compiler.facts.bindings import look_up
+from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.frontend.analysis import FunctionSource
 
 __all__ = ["arguments_of", "is_of_ints", "shown_in", "source_tree"]

@@ -10,7 +10,7 @@ import ast
 import types
 from collections.abc import Callable, Iterator
 
-from specstream.compiler.facts.bindings import bindings_of, look_up
+from specstream.compiler.facts.name_bindings import bindings_of, look_up
 from specstream.compiler.frontend.analysis import FunctionSource
 from specstream.compiler.language.hints import is_of_a_library
 from specstream.compiler.language.methods import CHANGING

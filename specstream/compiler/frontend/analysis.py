@@ -13,7 +13,7 @@ from specstream.compiler.frontend.error_texts import ErrorTexts
 from specstream.compiler.frontend.scopes import own_name
 from specstream.compiler.language.error_classes import ErrorClasses
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.errors import CompileError
 
 __all__ = ["Analysis", "FunctionSource"]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from specstream.columns.told_errors import error_of, python_error, record_of
+from specstream.columns.exception_texts import error_of, python_error, record_of
 from specstream.compiler.frontend.exceptions import Part, change_arguments, parts_of
 from specstream.compiler.language.error_classes import CLASSES, LEAVES, ErrorClasses
 from specstream.compiler.language.text import Text
@@ -64,7 +64,7 @@ NO_ELEMENT = NO_KEY + 1
 """The site of an element that an array has not; the index, the axis and its length are put down."""
 _RECORDED = NO_ELEMENT + 1
 """The site of what Python has raised, before the operator ran or in the oracle; what it says is put
-down (:mod:`specstream.columns.told_errors`)."""
+down (:mod:`specstream.columns.exception_texts`)."""
 RECORDED = CLASSES * _RECORDED
 """The status of such a one whose class does not matter any more."""
 _FIRST = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from specstream.compiler.frontend.steps import made_of_event
+from specstream.compiler.frontend.single_assignment import made_of_event
 
 __all__ = ["why_not_of_event"]
 

@@ -22,7 +22,7 @@ from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
-from specstream.columns.told_errors import in_python
+from specstream.columns.exception_texts import in_python
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1

@@ -12,7 +12,7 @@ from numba.core.errors import TypingError
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.methods import METHODS, calls_of, method_of, methods_of
 from specstream.compiler.language.text import refusal
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = [
     *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),

@@ -34,7 +34,7 @@ from specstream.columns.strings import StringTable, string_code
 from specstream.compiler.language.exact_template import ExactTemplate
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.operations import OPERATIONS, signs_of
-from specstream.compiler.language.own_code import is_own
+from specstream.compiler.language.user_code import is_own
 from specstream.errors import CompileError
 
 __all__ = [

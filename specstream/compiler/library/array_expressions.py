@@ -26,7 +26,7 @@ from specstream.compiler.backend.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.backend.local_types import kinds_of
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.native_function import Native
-from specstream.compiler.backend.types import Variant, ViewType
+from specstream.compiler.backend.numba_types import Variant, ViewType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library import arithmetic, assignment, conversions

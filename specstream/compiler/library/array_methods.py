@@ -24,7 +24,7 @@ from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instruc
 from specstream.compiler.backend.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.local_types import ListType, kinds_of
 from specstream.compiler.backend.native_function import require_scalar, write_bool
-from specstream.compiler.backend.types import ViewType
+from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.language.refusals import no_letters, refuse
 from specstream.compiler.library import arithmetic, assignment
 from specstream.compiler.library.arithmetic import write_comparison

@@ -22,7 +22,7 @@ from numba.core import cgutils
 
 from specstream.compiler.backend.instructions import F64, I64, POINTER, Value
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import ViewType
+from specstream.compiler.backend.numba_types import ViewType
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["Window", "copy", "fill", "read_whole", "whole_type"]

@@ -20,8 +20,8 @@ from specstream.compiler.backend.instructions import F64, I32, I64, POINTER, Val
 from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.landing import raise_known, raise_status, without_site
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.pipeline import compiled
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import (
     BOOSTED,
     SPECULATIVE,
     UNDOING,
@@ -33,7 +33,7 @@ from specstream.compiler.backend.types import (
 from specstream.compiler.language.error_classes import LEAVES
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.state_fields import whole_field
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["call_operation", "operation_entry"]
 

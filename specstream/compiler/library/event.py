@@ -20,7 +20,7 @@ from specstream.compiler.backend.instructions import BIT, F64, I64, POINTER, Val
 from specstream.compiler.backend.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.backend.landing import STATUS, raise_known
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     EventType,
 )
 from specstream.compiler.language.hints import names_it_has

@@ -34,7 +34,7 @@ from specstream.compiler.backend.local_types import (
     width_of,
 )
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import ViewType
+from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.language.frozen import (
     EnumMembers,
     Frozen,

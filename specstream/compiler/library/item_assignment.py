@@ -27,7 +27,7 @@ from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.local_types import ListType, refuse_frozen
 from specstream.compiler.backend.none_types import present, unwrapped
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     BoostedType,
     StateType,
     ViewType,

@@ -33,9 +33,9 @@ from specstream.compiler.backend.local_types import (
     resolved,
 )
 from specstream.compiler.backend.native_function import Native
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import ContainerType, RecordType
 from specstream.compiler.backend.polling import poll_while
-from specstream.compiler.backend.types import ContainerType, RecordType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library import arithmetic, conversions

@@ -41,7 +41,7 @@ from specstream.compiler.backend.local_types import (
     unpack,
     width_of,
 )
-from specstream.compiler.backend.types import RunType
+from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT

@@ -34,7 +34,7 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import NullableType, may_be_none
-from specstream.compiler.backend.types import RecordType, RunType
+from specstream.compiler.backend.numba_types import RecordType, RunType
 from specstream.compiler.frontend.error_texts import NO_KEY
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT

@@ -17,9 +17,9 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import RunType
+from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.language.refusals import refuse
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["METHODS", "LocksType"]
 

@@ -29,7 +29,7 @@ from specstream.compiler.backend.none_types import (
     unwrapped,
     value_or_zero,
 )
-from specstream.compiler.backend.types import EventType, ViewType
+from specstream.compiler.backend.numba_types import EventType, ViewType
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound

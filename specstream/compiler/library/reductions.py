@@ -13,7 +13,7 @@ from numba.extending import (
 
 from specstream.compiler.backend.instructions import raise_error
 from specstream.compiler.backend.local_types import LocalType
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     ContainerType,
     ViewType,
 )

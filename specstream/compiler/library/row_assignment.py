@@ -20,7 +20,7 @@ from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.local_types import ListType, LocalType, Unknown, pack
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
-from specstream.compiler.backend.types import ViewType
+from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import assignment
 from specstream.compiler.library.assignment import Window

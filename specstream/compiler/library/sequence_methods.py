@@ -22,7 +22,7 @@ from specstream.compiler.backend.core_function import (
     of_values,
 )
 from specstream.compiler.backend.instructions import I64, Value, raise_error
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.polling import poll_for
 from specstream.compiler.language.refusals import no_method, refuse
 from specstream.compiler.library.arithmetic import eq

@@ -28,9 +28,9 @@ from specstream.compiler.backend.instructions import BIT, Value, raise_error
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import ListType, LocalType
 from specstream.compiler.backend.none_types import may_be_none, present
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import RecordType, RunType
 from specstream.compiler.backend.polling import poll_for
-from specstream.compiler.backend.types import RecordType, RunType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods, conversions
 from specstream.compiler.library.arithmetic import add, eq, gt, lt, mul

@@ -24,7 +24,7 @@ from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     BoostedType,
     ContainerType,
     MovedStateType,
@@ -38,7 +38,7 @@ from specstream.compiler.language.refusals import is_boosted, refuse, without_li
 from specstream.compiler.library.locking import LocksType
 from specstream.compiler.library.views import make_view
 from specstream.declarations.containers import ContainerKind
-from specstream.declarations.state import WORD_BYTES, Field
+from specstream.declarations.state_layout import WORD_BYTES, Field
 
 __all__ = [
     *("CONTAINER_TYPES", "SET_FIELD", "field_of", "run_and_start", "run_and_word", "set_field"),

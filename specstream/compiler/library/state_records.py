@@ -46,7 +46,7 @@ from specstream.compiler.backend.none_types import (
     unwrapped,
     value_or_zero,
 )
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     RecordsType,
     RecordType,
     RunType,

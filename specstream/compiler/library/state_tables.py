@@ -25,9 +25,8 @@ from specstream.compiler.backend.kinds import check_kind
 from specstream.compiler.backend.local_types import DictType, SetType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import NullableType, may_be_none
-from specstream.compiler.backend.pipeline import compiled
-from specstream.compiler.backend.polling import poll_while
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import (
     ContainerType,
     RecordType,
     RunType,
@@ -36,6 +35,7 @@ from specstream.compiler.backend.types import (
     is_alone,
     shape_type,
 )
+from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library.local_methods import method
@@ -52,7 +52,7 @@ from specstream.compiler.library.state_records import PLACES, Records, make_plac
 from specstream.compiler.library.table_methods import DictView, collect_keys, collect_pairs
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = [
     "Declared",

@@ -31,7 +31,7 @@ from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.local_types import TableType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present
-from specstream.compiler.backend.types import EventType, StateType, shape_type
+from specstream.compiler.backend.numba_types import EventType, StateType, shape_type
 from specstream.compiler.language.refusals import TIMER_NAMES, refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library.item_assignment import SET_ITEM
@@ -43,7 +43,7 @@ from specstream.compiler.library.state_tables import Declared, StateTable
 from specstream.compiler.library.table_methods import get_or_none, is_null
 from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["StateTimersType", "TimerType", "timer_place"]
 

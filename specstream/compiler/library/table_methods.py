@@ -26,9 +26,9 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import present
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import RecordType
 from specstream.compiler.backend.polling import poll_while
-from specstream.compiler.backend.types import RecordType
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.list_methods import delete_item, reversed_list

@@ -30,7 +30,7 @@ from specstream.compiler.backend.instructions import BIT, I64, Value
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_types import (
     BoostedType,
     EmitType,
     EventType,

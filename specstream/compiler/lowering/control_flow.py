@@ -29,7 +29,7 @@ from specstream.compiler.library.formatting import formatted
 from specstream.compiler.lowering.rewrite_parts import NativeParts
 from specstream.compiler.lowering.trip_counts import MOST_TRIPS, TripCounts
 from specstream.compiler.objects.forms import CaughtName
-from specstream.compiler.oracle.rewrite import targets_in
+from specstream.compiler.oracle.common_rewriting import targets_in
 
 __all__ = ["LeavingRewriter"]
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specstream.compiler.backend.pipeline import compiled
+from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.frontend.signatures import bind, parameters_of
 from specstream.compiler.lowering.rewrite_parts import NativeParts

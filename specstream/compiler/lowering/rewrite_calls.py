@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler.facts.check import (
+from specstream.compiler.facts.kept_codes import is_kept, may_be_code
+from specstream.compiler.facts.refused_constructs import (
     branches,
     builtin_name,
     default_name,
@@ -28,7 +29,6 @@ from specstream.compiler.facts.check import (
     math_name,
     numpy_name,
 )
-from specstream.compiler.facts.kept_codes import is_kept, may_be_code
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, parameters_of_function
@@ -63,7 +63,7 @@ from specstream.compiler.lowering.rewrite_local import CONTAINERS
 from specstream.compiler.lowering.rewrite_none import MaybeNone
 from specstream.compiler.lowering.rewrite_records import RecordRewriter
 from specstream.compiler.objects.forms import EmittedForm
-from specstream.compiler.oracle.rewrite import (
+from specstream.compiler.oracle.common_rewriting import (
     oracle_constant,
 )
 from specstream.declarations.deprecated import NEXT_GONE_WITH

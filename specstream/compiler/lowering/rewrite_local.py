@@ -28,7 +28,7 @@ from specstream.compiler.library import (
 )
 from specstream.compiler.library.local_methods import FUNCTIONS
 from specstream.compiler.lowering.rewrite_parts import NativeParts
-from specstream.compiler.oracle.rewrite import targets_in
+from specstream.compiler.oracle.common_rewriting import targets_in
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 

@@ -31,7 +31,7 @@ from specstream.compiler.lowering.control_flow import LeavingRewriter
 from specstream.compiler.lowering.match_statement import MatchStatements
 from specstream.compiler.lowering.nested import RUN, Nested
 from specstream.compiler.lowering.rewrite_calls import CallRewriter, native_constant
-from specstream.compiler.oracle.rewrite import (
+from specstream.compiler.oracle.common_rewriting import (
     expand_augmented,
     without_slices,
 )

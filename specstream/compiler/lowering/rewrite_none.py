@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from specstream.compiler.backend import none_types
-from specstream.compiler.facts.check import is_singleton_test
+from specstream.compiler.facts.refused_constructs import is_singleton_test
 from specstream.compiler.frontend.nullable_flows import is_none, is_none_test, is_null_read
 from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.library import arithmetic, none_rules

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from specstream.compiler.oracle.rewrite import Rewriter
+from specstream.compiler.oracle.common_rewriting import Rewriter
 
 __all__ = ["NativeParts"]
 

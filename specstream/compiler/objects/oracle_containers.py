@@ -36,7 +36,7 @@ from specstream.compiler.objects.oracle_view import ByValue, by_value
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.container_words import Words, count, entries
 from specstream.declarations.containers import Container, Shape
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["Find", "Journal", "key_of", "loaded", "rows_of"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.columns.told_errors import in_python
+from specstream.columns.exception_texts import in_python
 from specstream.compiler.language.numbers import (
     INT64_MAX,
     MATH_CONSTANTS,

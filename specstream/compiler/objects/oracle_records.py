@@ -19,7 +19,7 @@ from specstream.compiler.objects.oracle_view import View
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.records import record_fields
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = [
     *("OracleRecord", "Places", "RecordView", "class_of", "forget", "maker", "record_view"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.columns.told_errors import in_python
+from specstream.columns.exception_texts import in_python
 from specstream.compiler.language.numbers import Int64
 
 __all__ = ["NAMES", "Reductions", "floats", "reduction"]

@@ -13,7 +13,7 @@ from specstream._native import lib
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.objects.oracle_elements import STORE
 from specstream.declarations.container_words import Words
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["Due", "StateTimers", "timer_key", "timer_text"]
 

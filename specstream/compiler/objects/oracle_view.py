@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.columns.told_errors import in_python
+from specstream.columns.exception_texts import in_python
 from specstream.compiler.frontend.error_texts import no_element
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.columns.derived import NO_TEXTS, Texts, computed_again, item_again, raise_again
+from specstream.columns.exception_texts import record_of
 from specstream.columns.phases import first_column
 from specstream.columns.strings import StringTable
-from specstream.columns.told_errors import record_of
 from specstream.compiler.frontend.error_texts import as_told
 from specstream.compiler.frontend.program import CompiledOperation, InterpretedVertices, Program
 from specstream.compiler.language.numbers import Int64, Uint64
@@ -42,7 +42,7 @@ from specstream.compiler.objects.oracle_view import View
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field, Layout, Space
+from specstream.declarations.state_layout import Field, Layout, Space
 from specstream.declarations.updates import misfit_of_field
 
 __all__ = [
@@ -647,7 +647,7 @@ class Oracle:
     @property
     def answers(self) -> list[tuple[str, int]]:
         """What the event that ran last has emitted of caught exceptions, in order: what each says
-        (:mod:`specstream.columns.told_errors`), or the status of what its text raises."""
+        (:mod:`specstream.columns.exception_texts`), or the status of what its text raises."""
         return self._emit.answers
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler.facts.bools import Bools
-from specstream.compiler.facts.check import (
+from specstream.compiler.facts.refused_constructs import (
     builtin_name,
     default_name,
     is_singleton_test,
@@ -44,13 +44,13 @@ from specstream.compiler.objects.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.objects.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.objects.oracle_records import maker
 from specstream.compiler.objects.oracle_reductions import floats
-from specstream.compiler.oracle.raise_arguments import RaiseArguments
-from specstream.compiler.oracle.rewrite import (
+from specstream.compiler.oracle.common_rewriting import (
     Rewriter,
     expand_augmented,
     oracle_constant,
     targets_in,
 )
+from specstream.compiler.oracle.raise_arguments import RaiseArguments
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name

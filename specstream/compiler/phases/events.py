@@ -15,7 +15,7 @@ from numba.extending import models, register_model
 
 from specstream.compiler.backend.instructions import BIT, F64, I64, Value
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import PROFILED, EventType, Variant
+from specstream.compiler.backend.numba_types import PROFILED, EventType, Variant
 from specstream.compiler.frontend.inputs import ASKED
 from specstream.compiler.library.event import READERS, event_column, event_null, order_key
 from specstream.compiler.phases.plan import TYPES, Plan, Planned
@@ -24,7 +24,7 @@ from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 __all__ = ["VertexEventType", "VertexReader", "first_kept"]
 

@@ -17,8 +17,8 @@ from numba.extending import intrinsic
 
 from specstream.compiler.backend.diagnosis import translate
 from specstream.compiler.backend.instructions import Value
-from specstream.compiler.backend.pipeline import COMPILE_OPTIONS, OperatorCompiler
-from specstream.compiler.backend.types import EventType, MovedStateType, StateType
+from specstream.compiler.backend.numba_pipeline import COMPILE_OPTIONS, OperatorCompiler
+from specstream.compiler.backend.numba_types import EventType, MovedStateType, StateType
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.phases.events import VertexEventType

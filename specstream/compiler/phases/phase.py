@@ -12,7 +12,7 @@ from specstream.compiler.backend.instructions import BIT, I64
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.library.event import event_column, phase_column
 from specstream.compiler.library.state_timers import timer_place
-from specstream.compiler.phases.in_line import write_in_line
+from specstream.compiler.phases.inlined_vertices import write_in_line
 from specstream.compiler.phases.plan import SOURCE
 from specstream.compiler.phases.vertex import Sent, VertexWriter
 from specstream.compiler.phases.waiting import Waiting

@@ -18,7 +18,7 @@ from specstream.compiler.frontend.inputs import column_of, flattened
 from specstream.compiler.frontend.program import Program
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Kind, Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = [
     "MOST_INLINED",

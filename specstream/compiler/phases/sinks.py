@@ -10,7 +10,7 @@ from numba.core import cgutils
 from specstream.columns.strings import string_code
 from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import EmitType, EventType
+from specstream.compiler.backend.numba_types import EmitType, EventType
 from specstream.compiler.library.emit import OutputRow
 from specstream.compiler.library.event import event_column, event_null
 from specstream.compiler.phases.plan import SINK, Plan, Sink

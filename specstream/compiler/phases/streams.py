@@ -19,7 +19,7 @@ from numba.extending import models, register_model
 from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.local_types import kinds_of
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import EmitType
+from specstream.compiler.backend.numba_types import EmitType
 from specstream.compiler.library.array_expressions import new_list
 from specstream.compiler.library.emit import WRITERS
 from specstream.compiler.phases.plan import Planned

@@ -22,7 +22,7 @@ from specstream._native import lib
 from specstream.compiler.backend.instructions import BIT, I32, I64, POINTER, Value
 from specstream.compiler.backend.interpreted_vertex import KEY, InterpretedVertex
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.types import BASES, EmitType, EventType
+from specstream.compiler.backend.numba_types import BASES, EmitType, EventType
 from specstream.compiler.library.event import READERS
 from specstream.compiler.phases.events import VertexReader, first_kept
 from specstream.compiler.phases.plan import Plan, Planned

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from specstream.compiler.backend.instructions import BIT, I64, Value
-from specstream.compiler.backend.types import BASES
+from specstream.compiler.backend.numba_types import BASES
 from specstream.compiler.phases.events import first_kept
 from specstream.compiler.phases.streams import WORDS, word_at
 from specstream.compiler.phases.vertex import Compiled, Sent, Vertex, VertexWriter

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import EVENT, STATE
-from specstream.compiler.facts.bindings import declared_type
+from specstream.compiler.facts.dates_and_decimals import as_number
 from specstream.compiler.facts.fact import Fact
 from specstream.compiler.facts.lengths import Lengths, positions
 from specstream.compiler.facts.list_use import is_list
-from specstream.compiler.facts.own_values import as_number
+from specstream.compiler.facts.name_bindings import declared_type
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment, leaves
 from specstream.compiler.frontend.error_texts import with_texts_in_place
@@ -26,9 +26,9 @@ from specstream.compiler.frontend.exceptions import change_arguments, is_caught
 from specstream.compiler.frontend.joined_strings import as_joined
 from specstream.compiler.frontend.scopes import COMPREHENSIONS
 from specstream.compiler.objects.forms import EmittedForm, form_of
-from specstream.compiler.staging.own_texts import TOLD, OwnTexts
 from specstream.compiler.staging.staged_lists import Guard
 from specstream.compiler.staging.staged_loops import at_place as _at
+from specstream.compiler.staging.texts_of_dates import TOLD, OwnTexts
 
 __all__ = ["StagedFunction"]
 

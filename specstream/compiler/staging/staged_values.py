@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import STATE, BindingTimes
-from specstream.compiler.facts.bindings import look_up
 from specstream.compiler.facts.list_use import list_part
+from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.return_types import Returns
 from specstream.compiler.facts.value_types import BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
@@ -29,7 +29,7 @@ from specstream.compiler.staging.staged_loops import taken_apart
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["Shape", "Staged", "StagedValues"]
 

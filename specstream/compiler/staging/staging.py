@@ -19,14 +19,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from specstream.compiler.facts.bindings import look_up
+from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.loop_names import tell_apart
-from specstream.compiler.frontend.steps import name_steps
+from specstream.compiler.frontend.single_assignment import name_steps
 from specstream.compiler.staging.staged_function import StagedFunction
 from specstream.compiler.staging.staged_values import Staged
 from specstream.declarations.pure import pure_mark
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["Staging"]
 

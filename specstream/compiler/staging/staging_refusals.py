@@ -11,8 +11,8 @@ from typing import NoReturn
 
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import EVENT, STATE
-from specstream.compiler.facts.bindings import look_up
-from specstream.compiler.facts.own_values import as_number
+from specstream.compiler.facts.dates_and_decimals import as_number
+from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.value_types import ANY, STR, Type
 from specstream.compiler.language.hints import OF_CACHED
 from specstream.compiler.staging.staged_values import StagedValues

@@ -18,8 +18,8 @@ from numba.extending import intrinsic
 
 import specstream as ss
 from specstream._native import ffi
-from specstream.compiler.backend.types import Variant
-from specstream.compiler.entries import Entry
+from specstream.compiler.backend.numba_types import Variant
+from specstream.compiler.entry_points import Entry
 
 # Numba itself writes no assembly.
 binding.initialize_native_asmparser()

@@ -13,7 +13,7 @@ import numpy as np
 
 import specstream as ss
 from specstream.declarations.ordered_set import OrderedSet
-from specstream.declarations.state import Field
+from specstream.declarations.state_layout import Field
 
 
 class Spot(ss.Record):

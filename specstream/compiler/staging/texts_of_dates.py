@@ -1,7 +1,7 @@
-"""Texts of dates, times and decimals of the event, where the rest of what is shown is of the state.
+"""Texts of the event's dates, times and decimals, in strings whose other parts come from the state.
 
-Python makes them before the operator runs. Where only compiled code knows which of several values
-is shown, there is but a number, and no text of it: that is refused.
+Python makes these texts before the operator runs. Where only compiled code knows which of several
+values is shown, it has no more than a number: that is refused.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import types
 
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import EVENT
+from specstream.compiler.facts.dates_and_decimals import is_of_column, named_of
 from specstream.compiler.facts.fact import Binding
-from specstream.compiler.facts.own_values import is_of_column, named_of
 from specstream.compiler.facts.shown_parameters import (
     arguments_of,
     is_of_ints,

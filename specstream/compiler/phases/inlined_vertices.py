@@ -1,4 +1,4 @@
-"""The vertices of a phase one after the other, each of which looks whether it has a row."""
+"""Writes the vertices of a phase inline, one after the other; each checks whether it has a row."""
 
 from __future__ import annotations
 

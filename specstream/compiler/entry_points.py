@@ -1,8 +1,8 @@
-"""One function, several native variants: the entries that workers call.
+"""The entry points that the C runtime calls: the loop over a range of events, for each variant.
 
-An entry runs a range of events: the loop is inside, because at 30 ns an event a call per event
-costs a tenth. It calls the user's compiled function and looks at the status that Numba's calling
-convention returns (a ``cfunc`` would print the exception and drop it).
+The loop is inside of the compiled code, because at 30 ns an event a call per event would cost a
+tenth. It calls the user's compiled function and checks the status that Numba's calling convention
+returns (a ``cfunc`` would print the exception and drop it).
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from specstream.compiler import cache
 from specstream.compiler.backend.diagnosis import translate
 from specstream.compiler.backend.instructions import I32, I64, POINTER
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.pipeline import COMPILE_OPTIONS, OperatorCompiler, compiled
-from specstream.compiler.backend.symbols import register
-from specstream.compiler.backend.types import (
+from specstream.compiler.backend.numba_pipeline import COMPILE_OPTIONS, OperatorCompiler, compiled
+from specstream.compiler.backend.numba_types import (
     BOOSTED,
     EAGER,
     UNDOING,
@@ -36,6 +35,7 @@ from specstream.compiler.backend.types import (
     StateType,
     Variant,
 )
+from specstream.compiler.backend.symbols import register
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import (
@@ -47,7 +47,7 @@ from specstream.compiler.library.boosting import operation_entry
 from specstream.compiler.library.event import column_number
 from specstream.compiler.library.state_timers import TimerType
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 from specstream.errors import CompileError
 
 __all__ = ["Entry", "compile_entry", "compile_operation"]

@@ -1,4 +1,4 @@
-"""The state of an operator: named arrays and scalars, packed into one row of 64-bit words."""
+"""How the fields of an operator's state are laid out in one row of 64-bit words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rewritings for the oracle and for Numba share.
+"""What the two rewritings, for the oracle and for Numba, have in common.
 
 Both start from one syntax tree, so that they cannot drift apart.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from specstream.columns.strings import string_code
-from specstream.compiler.facts.check import Check
+from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.language import numbers
 from specstream.compiler.language.frozen import Frozen, is_frozen

@@ -1,8 +1,8 @@
-"""Exceptions as texts: all that ``emit`` can be given of one, kept where there is no exception.
+"""Caught exceptions recorded as texts, so that ``emit`` can show them where there is no exception.
 
-A row, or a hidden column, has a word for what was caught. Making the exception anew would run its
-class's ``__init__``, on what it was not made of; so what it says is written down while it is there,
-and :func:`error_of` gives something that says the same.
+A row or a hidden column holds one word for a caught exception. Making the exception again would
+run its class's ``__init__`` on arguments that it was not made from; so its texts are recorded when
+it is caught, and :func:`error_of` returns an object with the same texts.
 """
 
 from __future__ import annotations

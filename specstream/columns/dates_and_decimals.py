@@ -1,4 +1,4 @@
-"""Numbers of dates, times and decimals as Python's own values of these, where they meet such."""
+"""Turns the numbers of date, time and decimal columns into Python's own dates and decimals."""
 
 from __future__ import annotations
 

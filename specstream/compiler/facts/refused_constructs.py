@@ -1,7 +1,7 @@
-"""What may stand in an operator: refuses the rest, with its line and a way out.
+"""Refuses what an operator may not contain, with the line and what to write instead.
 
-On the way it resolves every name that a function reads: constants are kept with the values that
-they have now, plain functions are compiled along.
+It also resolves every name that a function reads: constants keep the value that they have now, and
+plain functions are compiled with the operator.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler.facts.bindings import as_now
-from specstream.compiler.facts.own_values import of_constant
+from specstream.compiler.facts.dates_and_decimals import of_constant
+from specstream.compiler.facts.name_bindings import as_now
 from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment
 from specstream.compiler.frontend.exceptions import ExceptionCheck
 from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
-from specstream.compiler.frontend.refused_patterns import refused_pattern
+from specstream.compiler.frontend.refused_match_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.language import (
     builtin_functions,

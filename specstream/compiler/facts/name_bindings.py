@@ -1,7 +1,7 @@
-"""The names of a function: which are local, and what those hold that are assigned in one place.
+"""The names of a function: which are local, and the value of each that is assigned once.
 
-A name that a pattern captures is assigned what stands there in the subject of its ``match``, if
-that is written out: in several cases it is the same place.
+A name that a ``match`` pattern captures is bound to the part of the subject at that position, if
+the subject is written out. Captures at one position in several cases count as one assignment.
 """
 
 from __future__ import annotations

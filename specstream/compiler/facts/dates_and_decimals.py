@@ -1,10 +1,10 @@
-"""Dates, times and decimals of an event where they meet Python's own: they are such there.
+"""Date, time and decimal columns that meet Python's own dates, times and decimals.
 
 To an operator ``event.day`` is a number. Where Python computes an expression in which it meets a
-``datetime.date``, as in ``event.day in HOLIDAYS``, it is a ``datetime.date`` too, and so are times
-and decimals; the type of a number says which column it is of. What can never be equal, or be
-computed, is refused: a number that was made of such a column, a date and a time, a time with a zone
-and one without.
+``datetime.date``, as in ``event.day in HOLIDAYS``, it becomes a ``datetime.date`` as well; so do
+times and decimals. The type of the number tells which column it comes from. Comparisons that can
+never be true and computations that Python does not know are refused: with a number computed from
+such a column, between a date and a time, between times with and without a zone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from specstream.columns.instants import when
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.bindings import MISSING
 from specstream.compiler.facts.fact import EVENT, STATE, Binding, Fact
+from specstream.compiler.facts.name_bindings import MISSING
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.schema import Column
 

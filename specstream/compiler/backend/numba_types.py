@@ -18,7 +18,7 @@ from specstream.compiler.frontend.program import CompiledOperation, Program
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import Number, Storage, storage_of
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Field, Layout, Space
+from specstream.declarations.state_layout import Field, Layout, Space
 
 __all__ = [
     "BASES",

@@ -1,10 +1,10 @@
-"""Which dicts and sets of the state an operator asks for a key of its event, whatever happens.
+"""Finds look-ups whose key is known from the event alone, so that they can be prefetched.
 
-The keys of the next events are known before these run. So the entries of a few events are looked
-up at once (``ss_keyed_ahead``), and the processor waits for memory once and not for each. This is
-read off the text: ``state.seen``, with ``event.key`` or a tuple of columns, in a statement that
-every event comes to. Names assigned once, at the top, stand for what they are given. Whoever is not
-found so loses nothing but time.
+The keys of the coming events are known before these events run. So the dict entries of several
+events are looked up together (``ss_keyed_ahead``), and the processor waits for memory once instead
+of once for each event. A look-up is found in the text: ``state.seen`` with ``event.key`` or a tuple
+of columns, in a statement that every event reaches. Names that are assigned once, at the top, stand
+for their value. A look-up that is not found costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specstream._native import lib
 from specstream.compiler.frontend.program import LookUp
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout
+from specstream.declarations.state_layout import Layout
 
 __all__ = ["look_ups"]
 

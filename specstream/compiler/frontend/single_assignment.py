@@ -1,10 +1,10 @@
-"""One name for one step: what is made of the event under one name has a name for each value.
+"""Renames values computed from the event step by step, so that each name is assigned once.
 
-``s = event.w.strip()``, ``s = s.lower()``: a name that is assigned in two places says nothing of
-what it depends on. Where one assignment stands behind the other in a block, all that is read
-between them is the value of the first, and gets a name of its own. Only what is made of the event,
-of constants and of such names is told apart: all else keeps its name. As elsewhere
-(:mod:`specstream.compiler.frontend.loop_names`), the number behind a middle dot is seen by nobody.
+``s = event.w.strip()``, ``s = s.lower()``: of a name that is assigned in two places nothing can be
+said about what it depends on. Where one assignment follows the other in a block, everything read
+between them is the first value, which gets a name of its own. Only values made of the event,
+constants and other such names are renamed. The suffix (a number behind a middle dot, as in
+:mod:`specstream.compiler.frontend.loop_names`) is never shown to users.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which assignments of a name reach which of its uses: its webs, each a variable of its own.
+"""Def-use webs: which assignments of a name reach which of its uses.
 
-``total = 0; total += n; ...; total = total / 4`` has three values under one name, none of which is
-ever where another might be. Assignments that reach one use together, as those of two branches do,
-are one web. By the usual forward analysis over the syntax tree: at each point, the assignments that
-may have been the last. What a nested function reads of its surroundings it reads when it is called,
-whatever was assigned by then: such a name is one web.
+``total = 0; total += n; ...; total = total / 4`` gives one name three values that never meet, so
+each is a variable of its own. Assignments that reach a common use, as those of two branches do,
+belong to one web. This is the usual forward analysis of reaching definitions over the syntax tree.
+A nested function reads outer names when it is called, whatever was assigned by then: a name that
+is captured is a single web.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.codes import Texts
 from specstream.declarations.container_words import set_apart, stamped, used_bytes
-from specstream.declarations.state import Field
 from specstream.declarations.state_content import StateContent, fixed_words
+from specstream.declarations.state_layout import Field
 from specstream.declarations.state_view import Words
 from specstream.display.values import size
 from specstream.engine.options import Options

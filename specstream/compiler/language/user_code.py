@@ -1,4 +1,4 @@
-"""Which code is the package's, and which an operator's author wrote."""
+"""Tells the code of the package from the code that users write."""
 
 from __future__ import annotations
 
