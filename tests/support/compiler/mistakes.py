@@ -662,7 +662,7 @@ MISTAKES = {
     "a text of a number of the state": Mistake(
         "text = str(state.total)  # <-\nstate.total = len(text)",
         "str() cannot stand here",
-        "gives text of the state to a column of str",
+        "give text of that to a column of str",
         "text = str(event.key)",
     ),
     "an identifier": Mistake(
