@@ -25,7 +25,9 @@ from specstream.declarations.schema import Column
 __all__ = ["Misfit", "column_of", "expected"]
 
 _DIGITS = 38
-_ZONE = re.compile(r"(Z|z|[+-]\d\d(:?\d\d)?)$")
+_ZONE = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
+_FRACTION = re.compile(r"\.(\d+)")
+_DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a second, in each unit
 _OWN = {bool, int, float, str, decimal.Decimal, datetime.datetime, datetime.date}
 _PLAIN: dict[str, set[type]] = {"int": {int}, "float": {float, int}, "bool": {bool}, "str": {str}}
 
@@ -40,12 +42,12 @@ def expected(column: Column) -> str:
     >>> import specstream as ss
     >>> from specstream.declarations.schema import Schema
     >>> schema = Schema.of({"at": ss.timestamp("ms"), "paid": ss.decimal(2)}, "event")
-    >>> [expected(column) for column in schema.columns]
-    ['a time in ISO 8601, or a whole number of ms', 'a decimal with 2 digits after its point']
+    >>> print(*map(expected, schema.columns), sep="; ")
+    a time in ISO 8601 to the ms, or a whole number of ms; a decimal with 2 digits after its point
     """
     of = column.arrow
     if pa.types.is_timestamp(of):
-        return f"a time in ISO 8601, or a whole number of {of.unit}"
+        return f"a time in ISO 8601 to the {of.unit}, or a whole number of {of.unit}"
     if pa.types.is_date(of):
         return "a date in ISO 8601"
     if pa.types.is_decimal(of):
@@ -107,7 +109,8 @@ def _times(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array
     if kinds <= {int}:
         return pa.array(values, pa.int64()).cast(instants).cast(of)
     if kinds <= {str}:
-        texts = [None if one is None else _with_zone(one) for one in values]
+        decimals = _DECIMALS[of.unit]
+        texts = [None if one is None else _time_text(one, decimals) for one in values]
         return pa.array(texts, pa.string()).cast(instants).cast(of)
     if all(issubclass(kind, datetime.datetime) for kind in kinds):
         aware = [
@@ -128,11 +131,16 @@ def _is_time(value: Any) -> bool:
     return value is None or type(value) in (int, str) or isinstance(value, datetime.datetime)
 
 
-def _with_zone(text: str) -> str:
-    day, sign, time = text.replace("t", "T").replace(" ", "T", 1).partition("T")
+def _time_text(text: str, decimals: int) -> str:
+    """The text as Arrow reads it: with a zone, and without zeros beyond the column's unit."""
+    day, sign, time = text.upper().replace(" ", "T", 1).partition("T")
     if not sign:
         return f"{day}T00:00:00Z"
-    return text if _ZONE.search(time) else f"{text}Z"
+    fraction = _FRACTION.search(time)
+    if fraction is not None and not fraction[1][decimals:].strip("0"):
+        kept = fraction[1][:decimals]
+        time = time.replace(fraction[0], f".{kept}" if kept else "")
+    return f"{day}T{time}" if _ZONE.search(time) else f"{day}T{time}Z"
 
 
 def _dates(values: Sequence[Any], kinds: set[type], of: pa.DataType) -> pa.Array:
