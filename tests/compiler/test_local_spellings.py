@@ -16,6 +16,7 @@ import itertools
 import pickle
 import runpy
 import sys
+import types
 from bisect import insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
@@ -478,6 +479,48 @@ def test_a_deque_has_the_errors_of_a_deque() -> None:
         "deque already at its maximum size",
         "maxlen must be non-negative",
     }
+
+
+NO_LIMIT = None
+
+
+def test_the_length_of_a_deque_may_be_none() -> None:
+    def lengths(state, event, emit):
+        few = None if event.x < 3 else 2
+        one = deque(range(5), few)
+        one.append(9)
+        one.extend([event.x, 8])
+        two = deque(maxlen=few)
+        two.extend([event.x, 7, 6])
+        three = deque([1, 2], NO_LIMIT)
+        three.appendleft(event.x)
+        emit(one[0], len(one), two[0], len(two), -1 if two.maxlen is None else two.maxlen)
+        emit(three[0], len(three), -1 if three.maxlen is None else 0, len(state.last), 0)
+        four = deque(state.last, state.last.maxlen)
+        four.append(4)
+        five = deque(state.all, state.all.maxlen)
+        five.extend(four)
+        five.extend([5, 6, 7])
+        state.last.append(event.x)
+        state.all.append(event.x)
+        emit(four[0], len(four), five[0], len(five), -1 if five.maxlen is None else 0)
+
+    class Kept(ss.State):
+        last = ss.deque(int, maxlen=3)
+        all = ss.deque(int)
+
+    rows: list[tuple[int, ...]] = []
+    state = types.SimpleNamespace(last=deque(maxlen=3), all=deque())
+    for x in range(6):
+        lengths(state, types.SimpleNamespace(x=x), lambda *row: rows.append(row))
+    columns = dict.fromkeys("abcde", int)
+    operator = ss.operator(state=Kept, event={"x": int}, emits=columns)(lengths)
+    table = {"x": range(6)}
+    assert [
+        tuple(row.values()) for row in operator.run_sequential(table).output.to_pylist()
+    ] == rows
+    with ss.Engine(operator, threads=2, horizon=4) as engine:
+        assert [tuple(row.values()) for row in engine.process(table).to_pylist()] == rows
 
 
 def test_an_empty_heap() -> None:

@@ -43,12 +43,14 @@ class _Made:
     Attributes:
         kind: the class.
         default: of a defaultdict, what a missing key gets.
-        most: of a deque, the name that has its greatest length.
+        maxlen: of a deque with ``maxlen``, the name of what that was given, and
+        most: the name of its greatest length as a number.
     """
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
         self.default: ast.expr | None = None
+        self.maxlen: str | None = None
         self.most: str | None = None
 
 
@@ -166,10 +168,11 @@ class LocalCollections(ast.NodeTransformer):
             if most is None or is_none(most):
                 node.value = _call("list", *values) if values else _expression("[]")
             else:
-                made.most = f"{target}_maxlen"
-                most = _call(f"{PREFIX}greatest_length", most)
-                kept = ast.Assign([ast.Name(made.most, ast.Store())], most)
-                before.append(ast.copy_location(kept, node))
+                made.maxlen, made.most = f"{target}_maxlen", f"{target}_most"
+                bound = _call(f"{PREFIX}greatest_length", ast.Name(made.maxlen, ast.Load()))
+                for name, value in ((made.maxlen, most), (made.most, bound)):
+                    kept = ast.Assign([ast.Name(name, ast.Store())], value)
+                    before.append(ast.copy_location(kept, node))
                 most = ast.Name(made.most, ast.Load())
                 last = _call(f"{PREFIX}last_of", values[0], most) if values else None
                 node.value = last or _expression("[]")
@@ -287,24 +290,25 @@ class LocalCollections(ast.NodeTransformer):
         made = self.of(node.value)
         if made is None:
             return self.generic_visit(node)
-        if made.kind is collections.deque and node.attr == "maxlen" and made.most:
-            return _placed(ast.Name(made.most, ast.Load()), node)
+        if made.kind is collections.deque and node.attr == "maxlen" and made.maxlen:
+            return _placed(ast.Name(made.maxlen, ast.Load()), node)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        """``append`` of a bounded deque: what is put in says what it holds; then it is cut off."""
+        """A bounded deque: what is put in says what it holds; what is too much is cut off."""
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return self.generic_visit(node)
         made, owner = self.of(call.func.value), call.func.value
-        cut = {"append": "cut_left", "appendleft": "cut_right"}.get(call.func.attr)
+        cuts = {"append": "cut_left", "appendleft": "cut_right", "extend": "cut_to"}
+        cut = cuts.get(call.func.attr)
         if made is None or made.most is None or cut is None or len(call.args) != 1:
             return self.generic_visit(node)
-        item = self.visit(call.args[0])
-        if cut == "cut_left":
-            put = ast.Call(ast.Attribute(owner, "append", ast.Load()), [item], [])
-        else:
+        item = self.test(call.args[0]) if cut == "cut_to" else self.visit(call.args[0])
+        if cut == "cut_right":
             put = ast.Call(ast.Attribute(owner, "insert", ast.Load()), [ast.Constant(0), item], [])
+        else:
+            put = ast.Call(ast.Attribute(owner, call.func.attr, ast.Load()), [item], [])
         off = _call(f"{PREFIX}{cut}", copy.deepcopy(owner), ast.Name(made.most, ast.Load()))
         return [_placed(ast.Expr(put), node), _placed(ast.Expr(off), node)]
 
@@ -319,7 +323,8 @@ class LocalCollections(ast.NodeTransformer):
                     node.func.value = _placed(owner, node)
             if made is not None:
                 is_counted = made.kind is collections.Counter and node.func.attr == "update"
-                node.args = [self.test(one) if is_counted else self.visit(one) for one in node.args]
+                is_read = is_counted or node.func.attr == "extend"
+                node.args = [self.test(one) if is_read else self.visit(one) for one in node.args]
                 return _placed(self.method(node, made, node.func.value, node.func.attr), node)
         if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
             node.args = [one if self.of(one) else self.visit(one) for one in node.args]

@@ -301,7 +301,14 @@ def cut_right(items, most):
         items.pop()
 
 
+def cut_to(items, most):
+    if len(items) > most:
+        del items[: len(items) - most]
+
+
 def greatest_length(most):
+    if most is None:
+        return 9223372036854775807
     if most < 0:
         raise ValueError("maxlen must be non-negative")
     return most
