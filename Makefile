@@ -34,7 +34,7 @@ STRESS_PIPELINES = $(SUPPORT).stress.pipelines --seconds $(SECONDS) $(if $(SEED)
 # What `make help` shows; `make help-all` shows all that has a line of `##` above it.
 HELP := demo quick test lint bench-NAME docs wheel clean help-all
 
-.PHONY: help help-all demo example test quick lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs wheel compat clean
+.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs wheel compat clean
 .DELETE_ON_ERROR:
 
 ## the targets of every day
@@ -125,6 +125,14 @@ test: $(VENV)/installed-test
 	$(WITH_JAVA) NUMBA_OPT=0 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not long" $(addprefix --ignore=,$(OPTIMISED) tests/benchmarks tests/spark) $(PYTEST_ARGS)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "spark and not long" $(WITH_SPARK) $(PYTEST_ARGS)
 
+## the tests that are marked `long` and that `make test` leaves out; writes date, commit, machine
+## and counts on the page of evidence
+long: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	-@.ci/ensure-postgres > /dev/null
+	-@.ci/ensure-nats > /dev/null
+	$(WITH_JAVA) $(SUPPORT).long $(PYTEST_ARGS)
+
 ## the C stress programs under three sanitizers (SECONDS=60 for each)
 stress:
 	$(MAKE) -C stm_native/tests stress
@@ -140,7 +148,6 @@ stress-closing: $(VENV)/installed-test
 ## STRESS_SPARK_ARGS=--pipelines for pipelines with two sinks only
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
 	$(WITH_JAVA) $(SUPPORT).stress.spark --count $(COUNT) $(STRESS_SPARK_ARGS)
 
 # The package once more, with the runtime under sanitizers and its assertions compiled in: where,
