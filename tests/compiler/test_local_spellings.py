@@ -548,7 +548,14 @@ q = deque([1]); emit(half(q)) -> 'q' is a deque only under this name; write list
 d = defaultdict(int); e = d -> 'd' is a defaultdict only under this name; write dict(d)
 c = Counter(xs); c.subtract([1]) -> subtract of a Counter cannot be used .*; make a dict of it
 c = Counter(xs); c.update(xs, a=1) -> update of a Counter takes one value .*; write c.update
-c = Counter(xs); e = c + c -> 'c' is a Counter only under this name; write dict
+c = Counter(xs); e = c -> 'c' is a Counter only under this name; write dict
+c = Counter(xs); e = c + c -> Counters have no arithmetic .*; write for key, n in d.items\\(\\)
+c = Counter(xs); e = +c -> Counters have no arithmetic .*; write for key, n in d.items\\(\\)
+c = Counter(xs); c += Counter([1]) -> 'c' is a Counter here and is assigned elsewhere .*; give each
+q = deque(xs); q = deque() -> 'q' is a deque here and is assigned elsewhere as well; give each deque
+c = Counter(xs); x = len(c - Counter([1])) -> Counters have no arithmetic .*; write for key, n
+c = Counter(xs); emit(c == Counter([1]), 0.0) -> Counters have no comparisons .*; write dict
+c = Counter(xs); emit(1 if c <= c else 0, 0.0) -> Counters have no comparisons .*; write dict
 c = Counter({1: event.s}) -> the counts of a Counter are string; give it a dict of numbers
 emit(Counter(xs)[1], 0.0) -> a Counter is created here without a name; give it a name
 q = deque(xs); emit(q[1:2][0], 0.0) -> a deque has no slices; write list(q)

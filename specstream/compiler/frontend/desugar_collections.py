@@ -151,6 +151,13 @@ class LocalCollections(ast.NodeTransformer):
         target = _single_target(node)
         made = self.made.get(target or "")
         if made is None:
+            if target and _is_call(node.value) and self.value_of(node.value.func) in _KINDS:  # type: ignore[attr-defined]
+                kind = self.value_of(node.value.func).__name__  # type: ignore[attr-defined]
+                self.refuse(
+                    node,
+                    f"{target!r} is a {kind} here and is assigned elsewhere as well",
+                    f"give each {kind} a name of its own that is assigned once; clear() empties it",
+                )
             return self.generic_visit(node)
         assert isinstance(node.value, ast.Call)
         self.only_takes(node.value, made)
@@ -259,6 +266,7 @@ class LocalCollections(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = node.target
+        self.counters_have_none(node, target, node.value)
         made = self.of(target.value) if isinstance(target, ast.Subscript) else None
         if made is None or made.kind is collections.deque:
             return self.generic_visit(node)
@@ -399,7 +407,32 @@ class LocalCollections(ast.NodeTransformer):
         """What asks no more than whether it is empty, or goes through it."""
         return node if self.of(node) else self.visit(node)
 
+    def counters_have_none(self, node: ast.AST, *operands: ast.expr) -> None:
+        """Arithmetic and comparisons of Counters, which leave out counts below 1 or compare them as
+        missing: no dict does."""
+        for one in operands:
+            made = self.of(one)
+            is_counter = made is not None and made.kind is collections.Counter
+            if is_counter or (_is_call(one) and self.value_of(one.func) is collections.Counter):  # type: ignore[attr-defined]
+                is_compared = isinstance(node, ast.Compare)
+                self.refuse(
+                    node,
+                    f"Counters have no {'comparisons' if is_compared else 'arithmetic'} in an "
+                    "operator",
+                    "write dict(c) == dict(d), which is the same where no count is 0"
+                    if is_compared
+                    else "write for key, n in d.items(): c[key] += n, and leave out what is "
+                    "below 1",
+                )
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.counters_have_none(node, node.left, node.right)
+        return self.generic_visit(node)
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if not isinstance(node.op, ast.Not):
+            self.counters_have_none(node, node.operand)
+            return self.generic_visit(node)
         node.operand = self.test(node.operand)
         return node
 
@@ -408,6 +441,8 @@ class LocalCollections(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        if not all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            self.counters_have_none(node, node.left, *node.comparators)
         node.left = self.visit(node.left)
         are_in = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
         node.comparators = [
