@@ -10,7 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from specstream.compiler.language import builtin_functions
+from specstream.compiler.language.builtin_functions import BUILTINS
 from specstream.compiler.language.methods import METHODS, REFUSED, Method, methods_of
+from specstream.compiler.language.operations import OPERATIONS
 
 PAGE = Path(__file__).parents[1] / "reference" / "language.md"
 TABLE = re.compile(r"(<!-- table of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -57,7 +60,43 @@ def refused() -> str:
     return "\n" + table("method | write instead", rows).replace("local deque", "deque")
 
 
-WRITERS = {"methods": methods, "refused": refused}
+def builtins() -> str:
+    rows = []
+    for one in sorted(BUILTINS.values(), key=lambda one: one.name):
+        named = ", ".join(f"`{name}=`" for name in one.keywords)
+        rows.append(f"`{one.call}` | {named} | {one.returns} | {raises(one.raises)}")
+    return "\n" + table("function | by keyword | gives | raises", rows)
+
+
+def refused_builtins() -> str:
+    found = sorted(builtin_functions.REFUSED.values(), key=lambda one: one.name)
+    by_hint: dict[str, list[str]] = {}
+    for one in found:
+        by_hint.setdefault(one.hint, []).append(f"`{one.name}`")
+    rows = [f"{', '.join(names)} | {hint}" for hint, names in by_hint.items()]
+    return "\n" + table("function | hint", rows)
+
+
+def operators() -> str:
+    rows = [
+        f"{as_code(one.form)} | {one.takes} | {one.returns} | {raises(one.raises)}"
+        for one in OPERATIONS.values()
+    ]
+    return "\n" + table("operator | of | gives | raises", rows)
+
+
+def as_code(text: str) -> str:
+    """In a cell of a table, where a bar would end it."""
+    return f"`{text}`".replace("|", "\\|")
+
+
+WRITERS = {
+    "methods": methods,
+    "refused": refused,
+    "builtins": builtins,
+    "refused_builtins": refused_builtins,
+    "operators": operators,
+}
 
 
 def page() -> str:
