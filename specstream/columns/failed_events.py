@@ -48,7 +48,7 @@ Numbers = tuple[int, int]
 _POLICIES = ("raise", "side")
 
 _TOLD = ("error", "message", "traceback")
-# Leading frames in them are ours, and not those of who wrote the function.
+# Frames in them are the package's, and not of whoever wrote the function.
 _ROOMS = ("checkpoint", "columns", "compiler", "engine", "interpreted", "operator", "pipelines")
 _OURS = tuple(f"{Path(__file__).parents[1] / room}/" for room in _ROOMS)
 
@@ -180,16 +180,24 @@ def failed_firing(
 
 
 def _told(error: BaseException) -> dict[str, Any]:
-    lines = error.__traceback__
-    while lines is not None and lines.tb_frame.f_code.co_filename.startswith(_OURS):
-        lines = lines.tb_next
-    shown = traceback.TracebackException(type(error), error, lines)
+    shown = traceback.TracebackException.from_exception(error)
+    _leave_users(shown)
     return {
         "error": type(error).__name__,
         "message": _whole(_text(error)),
         "traceback": _whole("".join(shown.format())),
         "vertex": getattr(error, "specstream_vertex", None),
     }
+
+
+def _leave_users(shown: traceback.TracebackException) -> None:
+    """Takes out the frames of the package: an engine raises in others than the sequential run."""
+    shown.stack = traceback.StackSummary.from_list(
+        [one for one in shown.stack if not one.filename.startswith(_OURS)]
+    )
+    for one in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
+        if one is not None:
+            _leave_users(one)
 
 
 def _text(error: BaseException) -> str:

@@ -547,7 +547,15 @@ class _Analysis(Analysis):
     def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
         refuse = partial(self.refuse_at, original)
         names, look = _names_of(tree), partial(look_up, original)
-        return respell(tree, names, look, refuse, self.catches)
+        return respell(tree, names, look, refuse, self.catches, self.deques(original, tree))
+
+    def deques(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, int | None]:
+        """The deques of the state, as a function names them, and the greatest length of each."""
+        if original is not self.of_operator or not self.layout.fields:
+            return {}
+        state = tree.args.args[0].arg
+        kept = [(one.name, one.container) for one in self.layout.fields if one.container]
+        return {f"{state}.{name}": of.maxlen for name, of in kept if of.kind == "deque"}
 
 
 def _names_of(tree: ast.FunctionDef) -> set[str]:

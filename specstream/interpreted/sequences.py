@@ -311,6 +311,9 @@ class StateDeque(StateList):
             raise IndexError("deque already at its maximum size")
         super().insert(index, value)
 
+    def copy(self) -> deque[Any]:  # type: ignore[override]
+        return deque(self, self.maxlen)
+
     def extendleft(self, values: Iterable[Any]) -> None:
         for one in list(values):
             self.appendleft(one)

@@ -637,7 +637,7 @@ REFUSED = [
     (sorts_strings, 2, r"a sort of strings.*key="),
     (keeps, 2, r"declared int and gets list"),
     (hashes, 1, r"is a key; keys are numbers, strings and tuples"),
-    (other_key, 2, r"the keys of a dict are int64 and one is float64"),
+    (other_key, 2, r"the keys of a dict are int64, but one is float64"),
     (unlike, 1, r"a list of int64 gets float64"),
     (itself, 2, r"put into itself; make a new one"),
     (bad_hint, 1, r"annotation list\[complex\] is not understood|complex"),

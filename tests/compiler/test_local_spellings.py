@@ -523,6 +523,31 @@ def test_the_length_of_a_deque_may_be_none() -> None:
         assert [tuple(row.values()) for row in engine.process(table).to_pylist()] == rows
 
 
+def test_a_deque_is_copied_and_filled_from_the_left() -> None:
+    def process(state, event, emit):
+        q = deque(maxlen=3)
+        q.extendleft([event.i, 2])
+        q.extendleft(x for x in state.a)
+        free: deque[float] = deque()
+        free.extendleft((event.x, 2.0))
+        p = q.copy()
+        again = p.copy()
+        p.extendleft([7, event.i])
+        again.clear()
+        more = free.copy()
+        more.extendleft(more)
+        more.append(1.5 if more.extendleft(free) is None else 0.5)
+        held = deque([event.i], event.i % 3)
+        held.extendleft([4, 5, 6])
+        emit(p[0] * 10 + p[-1] + len(held), more[0] + more[-1] * 2)
+        emit(len(p) * 100 + len(again) * 10 + len(q), float(len(more)))
+        for at in range(len(q)):
+            emit(q[at], more[at])
+        state.a[event.i % 6] = event.i
+
+    agree(process)
+
+
 def test_an_empty_heap() -> None:
     def process(state, event, emit):
         heap = [event.i][: event.i % 2]
@@ -557,6 +582,9 @@ c = Counter(xs); x = len(c - Counter([1])) -> Counters have no arithmetic .*; wr
 c = Counter(xs); emit(c == Counter([1]), 0.0) -> Counters have no comparisons .*; write dict
 c = Counter(xs); emit(1 if c <= c else 0, 0.0) -> Counters have no comparisons .*; write dict
 c = Counter({1: event.s}) -> the counts of a Counter are string; give it a dict of numbers
+q = deque(xs); emit(len(q.copy()), 0.0) -> the copy of q is a deque, .* function; write copied = q
+q = deque(xs); p = q.copy(); p = xs -> the copy of q is a deque, .*; or make a list, list(q)
+q = deque(xs); q.extendleft(1, 2) -> extendleft of q gets 2 values; it takes 1
 emit(Counter(xs)[1], 0.0) -> a Counter is created here without a name; give it a name
 q = deque(xs); emit(q[1:2][0], 0.0) -> a deque has no slices; write list(q)
 for a, b in itertools.zip_longest(xs, xs): emit(a, 0.0) -> zip_longest cannot be used .*; write a

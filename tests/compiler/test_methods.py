@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "appendleft": (9,),
     "fill": (9.0,),
 }
-WITHOUT = {"deque": {"copy"}, "dict": {"fromkeys"}, "list": set[str](), "set": set[str]()}
+WITHOUT = {"deque": set[str](), "dict": {"fromkeys"}, "list": set[str](), "set": set[str]()}
 PYTHONS = [one for one in METHODS.values() if one.of in SAMPLES]
 
 

@@ -99,6 +99,20 @@ def a_slice_of_a_deque(state, event, emit):
     state.x = state.q[1:]
 
 
+@refused("the copy of state.q is a deque, which needs a name", "write copied = state.q.copy()")
+def a_copy_in_a_helper(state, event, emit):
+    def copied(values):
+        made = values.copy()
+        return len(made)
+
+    state.x = copied(state.q) * 1.0
+
+
+@refused("the copy of state.q is a deque, which needs a name", "or make a list, list(state.q)")
+def a_copy_without_a_name(state, event, emit):
+    state.x = len(state.q.copy()) * 1.0
+
+
 @refused("x[i] is not supported for a priority queue", "state.h.peek()")
 def an_item_of_a_queue(state, event, emit):
     state.x = state.h[0][0]
@@ -219,6 +233,12 @@ def test_a_deque_several_times_is_told_of_by_the_oracle_as_by_the_compiler() -> 
         operator.run_sequential({"a": [1], "name": ["a"]})
 
 
+def test_a_copy_without_a_name_is_told_of_by_the_oracle_as_by_the_compiler() -> None:
+    operator = ss.operator(state=S, event=EVENT, emits={})(a_copy_without_a_name)
+    with pytest.raises(ss.CompileError, match=r"the copy of state.q .*; write copied = state.q"):
+        operator.run_sequential({"a": [1], "name": ["a"]})
+
+
 @ss.operator(state=S, event=EVENT, emits={"n": int})
 def mended(state, event, emit):
     """What the messages lead to."""
@@ -244,6 +264,9 @@ def mended(state, event, emit):
     state.x = state.h.peek()[0] + sum(list(state.q)[1:])
     for x, _ in state.h:
         state.x += x
+    copied = state.q.copy()
+    copied.extendleft([3])
+    state.x += len(copied) + len(list(state.q))
     values = list(state.numbers) if event.a > 0 else [event.a]
     values.append(1)
     state.cells[:1] = list(state.xs)

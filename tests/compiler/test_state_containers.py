@@ -326,6 +326,18 @@ def deques(state, event, emit):
         case 10:
             emit(last.count(i) + 10 * len(trail) + 100 * (not trail) + len(state.none))
             emit(sum(last) if trail.maxlen is None else 0)
+        case 11:
+            kept = state.last.copy()
+            kept.append(i)
+            state.last.appendleft(9)
+            kept.extendleft([i + 1, *last])
+            emit(kept[0] + 10 * kept[-1] + 100 * len(kept) + 1000 * kept.maxlen)
+            again = kept.copy()
+            again.clear()
+            named = state.trail
+            pairs = named.copy()
+            pairs.extendleft([pair, (7, "b")])
+            emit(len(pairs) + 100 * len(kept) + 1000 * len(again), None, pairs.popleft()[1])
 
 
 def queues(state, event, emit):
@@ -358,7 +370,7 @@ EVERY: list[tuple[Callable[..., None], type[ss.State], int, set[str]]] = [
     (dicts, Keyed, 17, {"KeyError", "RuntimeError", "OverflowError", "ValueError"}),
     (sets, Keyed, 14, {"KeyError", "RuntimeError", "OverflowError", "ValueError"}),
     (lists, Rows, 16, {"IndexError", "OverflowError", "ValueError"}),
-    (deques, Rows, 11, {"IndexError", "OverflowError", "ValueError", "RuntimeError"}),
+    (deques, Rows, 12, {"IndexError", "OverflowError", "ValueError", "RuntimeError"}),
     (queues, Rows, 7, {"IndexError", "OverflowError", "ValueError"}),
 ]
 each = pytest.mark.parametrize(
@@ -413,7 +425,7 @@ def wrong(state, event, emit):
     ("what", "message"),
     [
         (0, r"state.counts is declared int and gets 0.5 \(float\)"),
-        (2, r"a key of state.marks is declared bool and gets 3 \(Int64\)"),
+        (2, r"a key of state.marks is declared bool and gets 3 \(int\)"),
         (3, r"state.pairs is declared tuple\[int, float\] and gets \(1, 2.0, 3\)"),
         (4, "'counts' of state 'Keyed' is a dict and cannot be replaced"),
         (

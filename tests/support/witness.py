@@ -576,6 +576,9 @@ class Deque(collections.deque[Any]):
         for one in list(given):
             self.append(one)
 
+    def copy(self) -> Any:
+        return collections.deque(self, self.maxlen)
+
     def extendleft(self, given: Any) -> None:
         for one in list(given):
             self.appendleft(one)

@@ -445,3 +445,92 @@ def test_input_may_go_on_after_the_table() -> None:
     assert run.output["user"].to_pylist() == ["a", "b"]
     with pytest.raises(ss.ConfigurationError, match=r"^end='no'; expected True or False"):
         ss.testing.check(heartbeat, events, order_by="time", end="no")  # type: ignore[arg-type]
+
+
+class Entry(ss.Record):
+    count: int = 0
+
+
+class Held(ss.State):
+    by_name = ss.dict(str, int)
+    entries = ss.dict(str, Entry)
+    seen = ss.set(str)
+    few = ss.dict(int, int, limit=1)
+    items = ss.list(int)
+    last = ss.deque(int)
+    queue = ss.priority_queue(int)
+    cells = ss.array(int, 3)
+
+
+def value_of(values, key):
+    return values[key]
+
+
+def raises_by_form(state, event, emit):
+    match event.form:
+        case 0:
+            emit(state.by_name[event.name])
+        case 1:
+            del state.by_name[event.name]
+        case 2:
+            state.by_name[event.name] += 1
+        case 3:
+            emit(state.by_name.pop(event.name))
+        case 4:
+            emit(state.by_name.popitem()[1])
+        case 5:
+            emit(state.entries[event.name].count)
+        case 6:
+            state.entries[event.name].count += 1
+        case 7:
+            state.seen.remove(event.name)
+        case 8:
+            emit(event.form if state.seen.pop() == event.name else 0)
+        case 9:
+            emit(state.items[event.form])
+        case 10:
+            state.items.remove(9)
+        case 11:
+            emit(state.last.popleft())
+        case 12:
+            emit(state.queue.pop())
+        case 13:
+            emit(state.cells[event.form])
+        case 14:
+            emit(value_of(state.by_name, event.name))
+        case 15:
+            emit(max(state.items))
+        case 16:
+            state.few[1] = 1
+            state.few[2] = 2
+        case 17:
+            try:
+                emit(value_of(state.by_name, event.name))
+            except KeyError as error:
+                raise ValueError(event.name) from error
+        case 18:
+            try:
+                state.seen.remove(event.name)
+            except KeyError:
+                state.last.pop()
+        case 19:
+            state.by_name[event.name] = 1
+            del state.by_name[event.name]
+            emit(state.by_name[event.name])
+        case _:
+            emit(event.form)
+
+
+def test_failed_events_have_the_traceback_of_the_sequential_run() -> None:
+    columns = {"form": int, "name": str}
+    operator = ss.operator(state=Held, event=columns, emits={"n": int})(raises_by_form)
+    table = {"form": [*range(21)] * 2, "name": ["a", "b"] * 21}
+    ss.testing.check(operator, table)
+    with ss.Engine(operator, errors="side") as engine:
+        engine.process(table)
+        failed = engine.failed_events().to_pylist()
+    assert [row["form"] for row in failed] == [*range(20)] * 2
+    for row in failed:
+        frames = [line for line in row["traceback"].splitlines() if line.startswith("  File ")]
+        assert frames
+        assert all(f'"{__file__}"' in line for line in frames)

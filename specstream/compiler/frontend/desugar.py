@@ -17,7 +17,7 @@ import functools
 import heapq
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.desugar_collections import LocalCollections
@@ -58,6 +58,7 @@ def respell(
     look_up: Callable[[str], Any],
     refuse: Callable[[ast.AST, str, str], NoReturn],
     catches: bool,
+    deques: Mapping[str, int | None],
 ) -> dict[str, Any]:
     """Changes a function's tree; gives what the names stood for that it has taken out.
 
@@ -67,10 +68,11 @@ def respell(
         look_up: what a global name stands for.
         refuse: raises, of a node.
         catches: what stands behind raise is compiled, and not Python's.
+        deques: those of the state, as they are written here, with ``maxlen``.
     """
     spelling = _Spelling(frozenset(names), look_up, refuse, catches)
     spelling.refuse_used_up(tree)
-    LocalCollections(spelling.value_of, refuse, catches).spell(tree)
+    LocalCollections(spelling.value_of, refuse, catches, deques).spell(tree)
     whole = ast.Module(tree.body, [])
     spelling.generic_visit(whole)
     tree.body = whole.body

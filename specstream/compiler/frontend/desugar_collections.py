@@ -13,12 +13,13 @@ import ast
 import collections
 import copy
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.language import builtin_functions
-from specstream.compiler.language.methods import REFUSED, names_where
+from specstream.compiler.language.methods import METHODS, REFUSED, names_where
+from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.standard_library import PREFIX
 
 __all__ = ["LocalCollections"]
@@ -35,6 +36,12 @@ _ASKING |= builtin_functions.names_where(lambda one: one.goes_through)
 _DEFAULTS = {"int": "0", "float": "0.0", "bool": "False", "str": "''", "list": "[]"}
 _DEFAULTS |= {"dict": "{}", "set": "set()"}
 _KINDS = (collections.defaultdict, collections.Counter, collections.deque)
+# Methods that go through what they get.
+_THROUGH = {
+    (collections.Counter, "update"),
+    (collections.deque, "extend"),
+    (collections.deque, "extendleft"),
+}
 
 
 class _Made:
@@ -42,13 +49,15 @@ class _Made:
 
     Attributes:
         kind: the class.
+        call: what made it.
         default: of a defaultdict, what a missing key gets.
         maxlen: of a deque with ``maxlen``, the name of what that was given, and
         most: the name of its greatest length as a number.
     """
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, call: ast.Call) -> None:
         self.kind = kind
+        self.call = call
         self.default: ast.expr | None = None
         self.maxlen: str | None = None
         self.most: str | None = None
@@ -61,6 +70,8 @@ class LocalCollections(ast.NodeTransformer):
         value_of: what of the library is called, by its name.
         refuse: raises, of a node.
         catches: what stands behind raise is compiled, and not Python's.
+        deques: those of the state, as they are written here, and what each of them has for
+            ``maxlen``.
     """
 
     def __init__(
@@ -68,20 +79,23 @@ class LocalCollections(ast.NodeTransformer):
         value_of: Callable[[ast.expr], Any],
         refuse: Callable[[ast.AST, str, str], NoReturn],
         catches: bool,
+        deques: Mapping[str, int | None],
     ) -> None:
         self.catches = catches
         self.says = False
         self.value_of = value_of
         self.refuse = refuse
+        self.deques = dict(deques)
         self.made: dict[str, _Made] = {}
         self.numbers = itertools.count(1)
 
     def spell(self, tree: ast.FunctionDef) -> None:
         _Records(tree).spell()
-        if not any(
+        are_made = any(
             isinstance(node, ast.Call) and self.value_of(node.func) in _KINDS
             for node in ast.walk(tree)
-        ):
+        )
+        if not are_made and not self.deques:
             return
         bound = [
             node.id
@@ -92,9 +106,46 @@ class LocalCollections(ast.NodeTransformer):
             target = _single_target(node)
             kind = self.value_of(node.value.func) if target and _is_call(node.value) else None  # type: ignore[attr-defined]
             if target is not None and kind in _KINDS and bound.count(target) == 1:
-                self.made[target] = _Made(kind)
+                self.made[target] = _Made(kind, node.value)  # type: ignore[attr-defined]
+        once = [
+            (target, node)
+            for node in ast.walk(tree)
+            if (target := _single_target(node)) is not None and bound.count(target) == 1
+        ]
+        for name, node in once:
+            known = ast.unparse(node.value)  # type: ignore[attr-defined]
+            if known in self.deques:
+                self.deques[name] = self.deques[known]
+        while any(self.is_copy(*one) for one in once):
+            pass
+        if not are_made and not self.made:
+            return
         self.refuse_resized(tree)
         tree.body = self.block(tree.body)
+
+    def is_copy(self, target: str, node: Any) -> bool:
+        """``x = q.copy()`` of a deque, here or of the state, as the call that makes x; gives
+        whether it was one that was not known."""
+        call = node.value
+        if target in self.made or not _is_call(call) or call.args or call.keywords:
+            return False
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "copy":
+            return False
+        owner = call.func.value
+        source = self.of(owner)
+        bounds: list[ast.expr] = []
+        if source is not None and source.kind is collections.deque:
+            if _bound(source.call):
+                bounds.append(ast.Attribute(owner, "maxlen", ast.Load()))
+        elif (text := ast.unparse(owner)) in self.deques:
+            most = self.deques[text]
+            if most is not None:
+                bounds.append(ast.Constant(most))
+        else:
+            return False
+        node.value = _placed(_call("deque", owner, *bounds), call)
+        self.made[target] = _Made(collections.deque, node.value)
+        return True
 
     def refuse_resized(self, tree: ast.FunctionDef) -> None:
         """Refuses deques that change while they are gone through: as lists they may never end."""
@@ -169,10 +220,9 @@ class LocalCollections(ast.NodeTransformer):
         elif made.kind is collections.Counter:
             node.value = _call(f"{PREFIX}counted", *call.args) if call.args else _expression("{}")
         else:
-            most = call.args[1] if len(call.args) == 2 else None
-            most = next((one.value for one in call.keywords), most)
+            most = _bound(call)
             values = call.args[:1]
-            if most is None or is_none(most):
+            if most is None:
                 node.value = _call("list", *values) if values else _expression("[]")
             else:
                 made.maxlen, made.most = f"{target}_maxlen", f"{target}_most"
@@ -308,6 +358,8 @@ class LocalCollections(ast.NodeTransformer):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return self.generic_visit(node)
         made, owner = self.of(call.func.value), call.func.value
+        if made and made.kind is collections.deque and call.func.attr == "extendleft":
+            return self.extended_left(node, call, made)
         cuts = {"append": "cut_left", "appendleft": "cut_right", "extend": "cut_to"}
         cut = cuts.get(call.func.attr)
         if made is None or made.most is None or cut is None or len(call.args) != 1:
@@ -320,19 +372,30 @@ class LocalCollections(ast.NodeTransformer):
         off = _call(f"{PREFIX}{cut}", copy.deepcopy(owner), ast.Name(made.most, ast.Load()))
         return [_placed(ast.Expr(put), node), _placed(ast.Expr(off), node)]
 
+    def extended_left(self, node: ast.Expr, call: ast.Call, made: _Made) -> Any:
+        """``extendleft``: likewise what is put in says what it holds."""
+        owner = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+        if len(call.args) != 1 or call.keywords:
+            return self.generic_visit(node)
+        put = ast.parse(f"{owner}[:0] = list(values)[::-1]").body[0]
+        put.value.value.args = [self.test(call.args[0])]  # type: ignore[attr-defined]
+        cut = [] if made.most is None else ast.parse(f"del {owner}[{made.most}:]").body
+        return [_placed(one, node) for one in (put, *cut)]
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):
             made, owner = self.of(node.func.value), node.func.value
             if made is None and _is_call(owner) and self.value_of(owner.func) in _KINDS:  # type: ignore[attr-defined]
                 assert isinstance(owner, ast.Call)
-                made = _Made(self.value_of(owner.func))
+                made = _Made(self.value_of(owner.func), owner)
                 if made.kind is collections.Counter and len(owner.args) == 1:
                     owner = _call(f"{PREFIX}counted", *map(self.test, owner.args))
                     node.func.value = _placed(owner, node)
             if made is not None:
-                is_counted = made.kind is collections.Counter and node.func.attr == "update"
-                is_read = is_counted or node.func.attr == "extend"
-                node.args = [self.test(one) if is_read else self.visit(one) for one in node.args]
+                goes_through = (made.kind, node.func.attr) in _THROUGH
+                node.args = [
+                    self.test(one) if goes_through else self.visit(one) for one in node.args
+                ]
                 return _placed(self.method(node, made, node.func.value, node.func.attr), node)
         if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
             node.args = [one if self.of(one) else self.visit(one) for one in node.args]
@@ -355,6 +418,15 @@ class LocalCollections(ast.NodeTransformer):
             self.refuse(node, f"{name} of a {kind} cannot be used in an operator", refused.hint)
         if kind == "Counter":
             return self.of_counter(node, owner, name)
+        record = METHODS.get((kind, name))
+        if record and not record.accepts(len(node.args)) and not _has_star(node):
+            self.refuse(
+                node,
+                f"{name} of {ast.unparse(owner)} gets {len(node.args)} values",
+                f"it takes {record.counts}, as Python's",
+            )
+        if kind == "deque" and name == "copy":
+            self.refuse(node, *unnamed_copy(ast.unparse(owner)))
         if kind == "deque":
             return self.of_deque(node, made, owner, name)
         return node
@@ -387,11 +459,13 @@ class LocalCollections(ast.NodeTransformer):
     def of_deque(self, node: ast.Call, made: _Made, owner: ast.expr, name: str) -> ast.expr:
         most = None if made.most is None else ast.Name(made.most, ast.Load())
         bounded = {"append": "push", "appendleft": "push_left", "extend": "push_all"}
-        bounded["insert"] = "put_in"
+        bounded |= {"insert": "put_in", "extendleft": "push_all_left"}
         method = node.func
         assert isinstance(method, ast.Attribute)
         if name in bounded and most is not None:
             return _call(f"{PREFIX}{bounded[name]}", owner, *node.args, most)
+        if name == "extendleft":
+            return _call(f"{PREFIX}put_before", owner, *node.args)
         if name == "appendleft":
             method.attr = "insert"
             node.args.insert(0, ast.Constant(0))
@@ -652,6 +726,10 @@ def _resizing(tree: ast.AST, name: str) -> ast.AST | None:
     return None
 
 
+def _has_star(call: ast.Call) -> bool:
+    return any(isinstance(one, ast.Starred) for one in call.args)
+
+
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -667,6 +745,13 @@ def _single_target(node: ast.AST) -> str | None:
         targets = [node.target]
     only = targets[0] if len(targets) == 1 else None
     return only.id if isinstance(only, ast.Name) else None
+
+
+def _bound(call: ast.Call) -> ast.expr | None:
+    """The greatest length of a deque where it is made; None: it has none."""
+    most = call.args[1] if len(call.args) == 2 else None
+    most = next((one.value for one in call.keywords), most)
+    return None if most is None or is_none(most) else most
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:

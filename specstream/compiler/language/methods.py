@@ -141,6 +141,7 @@ _RECORDS = (
         changes=True,
     ),
     *_sequence("deque"),
+    Method("deque", "copy", returns="deque"),
     Method("deque", "appendleft", "element", changes=True, resizes=True, keeps=0),
     Method("deque", "extendleft", "iterable", changes=True, resizes=True, takes_iterables=True),
     Method(
@@ -262,8 +263,7 @@ REFUSED = {
     for one in (
         *_refused("defaultdict", "copy fromkeys", _AS_A_DICT),
         *_refused("Counter", "copy elements fromkeys setdefault subtract", _AS_A_DICT),
-        *_refused("local deque", "copy sort", _AS_A_LIST),
-        *_refused("local deque", "extendleft", "write for x in xs: q.appendleft(x)"),
+        *_refused("local deque", "sort", _AS_A_LIST),
     )
 }
 """By kind and name those that would work but for us: of what an operator makes of `collections`."""

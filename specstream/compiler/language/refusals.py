@@ -16,7 +16,7 @@ from specstream.declarations.state_layout import Field
 
 __all__ = [
     *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),
-    *("is_no_container", "no_letters", "no_method", "refuse", "without_literals"),
+    *("is_no_container", "no_letters", "no_method", "refuse", "unnamed_copy", "without_literals"),
 ]
 
 TIMER_NAMES = ("key", "at", "timestamp", "sequence")
@@ -53,6 +53,14 @@ def is_boosted(field: Field) -> TypingError:
     """Why a boosted field is not accessed like an array."""
     ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
+
+
+def unnamed_copy(of: str) -> tuple[str, str]:
+    """Why a copy of a deque is not made where no name tells that it is one."""
+    return (
+        f"the copy of {of} is a deque, which needs a name of its own in the operator's function",
+        f"write copied = {of}.copy() there, and assign it nowhere else; or make a list, list({of})",
+    )
 
 
 def has_no_method(of: types.Type, name: str) -> bool:

@@ -357,6 +357,15 @@ def push_all(items, values, most):
             del items[0]
 
 
+def put_before(items, values):
+    items[:0] = list(values)[::-1]
+
+
+def push_all_left(items, values, most):
+    items[:0] = list(values)[::-1]
+    del items[most:]
+
+
 def rotate(items, by):
     if len(items) > 0:
         by %= len(items)

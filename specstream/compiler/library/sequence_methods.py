@@ -24,7 +24,7 @@ from specstream.compiler.backend.core_function import (
 from specstream.compiler.backend.instructions import I64, Value, raise_error
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.polling import poll_for
-from specstream.compiler.language.refusals import no_method, refuse
+from specstream.compiler.language.refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.list_methods import list_from, list_sorted, list_sorted_by
@@ -418,3 +418,11 @@ def _copied(values):
 
 
 sequence_method("copy", (ListField,))(plain_python(_copied))
+
+
+@sequence_method("copy", (DequeField,))
+def _no_copy(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A deque of the event is known by its name, and is made before anything is typed."""
+    of = args[0]
+    assert isinstance(of, SequenceType)
+    raise refuse("; ".join(unnamed_copy(f"state.{of.field.name}")))

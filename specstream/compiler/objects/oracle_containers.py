@@ -25,6 +25,7 @@ from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.numbers import Int64, shown_as
+from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.text import Text, refuse
 from specstream.compiler.objects.oracle_elements import LOAD, store_of
 from specstream.compiler.objects.oracle_local import Dict, List, Set
@@ -625,6 +626,9 @@ class StateDeque(StateList):
             f"*= is not supported for a deque of the state, {name}",
             f"write {name}.extend(list({name}) * (n - 1)), where n is 1 or more",
         )
+
+    def copy(self) -> Any:
+        refuse(*unnamed_copy(f"state.{self._name}"))
 
     def rotate(self, by: Any = 1) -> None:
         by = operator.index(by)
