@@ -524,11 +524,13 @@ def raises_by_form(state, event, emit):
 def test_failed_events_have_the_traceback_of_the_sequential_run() -> None:
     columns = {"form": int, "name": str}
     operator = ss.operator(state=Held, event=columns, emits={"n": int})(raises_by_form)
-    table = {"form": [*range(21)] * 2, "name": ["a", "b"] * 21}
-    ss.testing.check(operator, table)
+    events = {"form": [*range(21)] * 2, "name": ["a", "b"] * 21}
+    ss.testing.check(operator, events)
     with ss.Engine(operator, errors="side") as engine:
-        engine.process(table)
-        failed = engine.failed_events().to_pylist()
+        engine.process(events)
+        table = engine.failed_events()
+    assert table is not None
+    failed = table.to_pylist()
     assert [row["form"] for row in failed] == [*range(20)] * 2
     for row in failed:
         frames = [line for line in row["traceback"].splitlines() if line.startswith("  File ")]
