@@ -15,6 +15,7 @@ from collections.abc import (
     MutableMapping,
     ValuesView,
 )
+from copy import deepcopy
 from typing import Any
 
 from specstream._native import lib
@@ -152,15 +153,18 @@ class _Walked(MappingView):
 
 
 class _Keys(_Walked, KeysView[Any]):
-    pass
+    def __repr__(self) -> str:
+        return f"dict_keys({list(self)!r})"
 
 
 class _Values(_Walked, ValuesView[Any]):
-    pass
+    def __repr__(self) -> str:
+        return f"dict_values({list(self)!r})"
 
 
 class _Items(_Walked, ItemsView[Any, Any]):
-    pass
+    def __repr__(self) -> str:
+        return f"dict_items({list(self)!r})"
 
 
 class StateDict(MutableMapping[Any, Any]):
@@ -228,6 +232,11 @@ class StateDict(MutableMapping[Any, Any]):
 
     def copy(self) -> dict[Any, Any]:
         return dict(self.items())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> dict[Any, Any]:
+        return deepcopy(self.copy(), memo)
 
     def __or__(self, other: Any) -> Any:
         return (

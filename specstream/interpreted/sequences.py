@@ -8,6 +8,7 @@ Each does what a few primitives of a backend do: insert and delete elements, and
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
@@ -233,14 +234,20 @@ class StateList(MutableSequence[Any]):
             yield self._held_at(at)
             at += 1
 
-    def __add__(self, other: Any) -> list[Any]:
-        return list(self) + list(other)
+    def __copy__(self) -> Any:
+        return self._as_python()
 
-    def __radd__(self, other: Any) -> list[Any]:
-        return list(other) + list(self)
+    def __deepcopy__(self, memo: Any) -> Any:
+        return copy.deepcopy(self._as_python(), memo)
 
-    def __mul__(self, times: int) -> list[Any]:
-        return list(self) * times
+    def __add__(self, other: Any) -> Any:
+        return self._as_python() + (other._as_python() if isinstance(other, StateList) else other)
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self._as_python()
+
+    def __mul__(self, times: int) -> Any:
+        return self._as_python() * times
 
     __rmul__ = __mul__
 
@@ -273,19 +280,31 @@ class StateList(MutableSequence[Any]):
         return NotImplemented if given is None else list(self) >= given
 
     def __repr__(self) -> str:
-        return repr(list(self))
+        return repr(self._as_python())
 
 
 class StateDeque(StateList):
     """A deque of the state."""
 
-    __slots__ = ()
+    __slots__ = ("_changes",)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._changes = 0  # what an iterator of Python's deque looks at, too
 
     def _other(self, other: object) -> list[Any] | None:
         return list(other) if isinstance(other, deque | StateDeque) else None
 
     def _as_python(self) -> Any:
-        return deque(self)
+        return deque(self, self.maxlen)
+
+    def _insert(self, at: int, value: Any, checked: Any) -> None:
+        self._changes += 1
+        super()._insert(at, value, checked)
+
+    def _delete(self, first: int, step: int, length: int) -> None:
+        self._changes += length > 0
+        super()._delete(first, step, length)
 
     @property
     def maxlen(self) -> int | None:
@@ -297,12 +316,18 @@ class StateDeque(StateList):
     def append(self, value: Any) -> None:
         checked = self._checked(value)
         if self._drops():
+            if not self._of.maxlen:
+                self._changes += 1
+                return
             self._delete(0, 1, 1)
         self._insert(len(self), value, checked)
 
     def appendleft(self, value: Any) -> None:
         checked = self._checked(value)
         if self._drops():
+            if not self._of.maxlen:
+                self._changes += 1
+                return
             self._delete(len(self) - 1, 1, 1)
         self._insert(0, value, checked)
 
@@ -312,7 +337,18 @@ class StateDeque(StateList):
         super().insert(index, value)
 
     def copy(self) -> deque[Any]:  # type: ignore[override]
-        return deque(self, self.maxlen)
+        made: deque[Any] = self._as_python()
+        return made
+
+    @property
+    def sort(self) -> Any:
+        raise AttributeError("'collections.deque' object has no attribute 'sort'")
+
+    def __imul__(self, times: Any) -> StateDeque:  # type: ignore[misc]
+        made = self._as_python() * times
+        self.clear()
+        self.extend(made)
+        return self
 
     def extendleft(self, values: Iterable[Any]) -> None:
         for one in list(values):
@@ -331,6 +367,7 @@ class StateDeque(StateList):
     def rotate(self, by: Any = 1) -> None:
         count = len(self)
         if count > 1:
+            self._changes += 1
             cut = -int(plain(by)) % count
             self._permute([*range(cut, count), *range(cut)])
 
@@ -350,13 +387,19 @@ class StateDeque(StateList):
         self._delete(self._index(index, ""), 1, 1)
 
     def __iter__(self) -> Iterator[Any]:
-        count = len(self)
+        return self._walk(range(len(self)))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return self._walk(range(len(self))[::-1])
+
+    def _walk(self, places: range) -> Iterator[Any]:
+        changes = self._changes
 
         def check() -> None:
-            if len(self) != count:
+            if self._changes != changes:
                 raise RuntimeError("deque mutated during iteration")
 
-        for at in range(count):
+        for at in places:
             check()
             yield self._held_at(at)
         check()  # Python notices what the last round has done as well

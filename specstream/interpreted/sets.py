@@ -8,7 +8,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableSet
+from collections.abc import Callable, Iterable, Iterator, MutableSet
 from collections.abc import Set as AnySet
 from typing import Any
 
@@ -30,8 +30,50 @@ class SetMethods(MutableSet[Any]):
 
     __rand__ = __and__
 
+    # Those of ``collections.abc`` take whatever can be iterated over.
+    def __or__(self, other: AnySet[Any]) -> Any:
+        return self.union(other) if isinstance(other, AnySet) else NotImplemented
+
+    def __ror__(self, other: AnySet[Any]) -> Any:
+        return Ordered(other).union(self) if isinstance(other, AnySet) else NotImplemented
+
+    def __sub__(self, other: AnySet[Any]) -> Any:
+        return self.difference(other) if isinstance(other, AnySet) else NotImplemented
+
+    def __rsub__(self, other: AnySet[Any]) -> Any:
+        return Ordered(other).difference(self) if isinstance(other, AnySet) else NotImplemented
+
+    def __xor__(self, other: AnySet[Any]) -> Any:
+        return self.symmetric_difference(other) if isinstance(other, AnySet) else NotImplemented
+
+    def __rxor__(self, other: AnySet[Any]) -> Any:
+        return Ordered(other) ^ self if isinstance(other, AnySet) else NotImplemented
+
+    def __ior__(self, other: AnySet[Any]) -> Any:
+        return self._changed_by(self.update, other)
+
+    def __iand__(self, other: AnySet[Any]) -> Any:
+        return self._changed_by(self.intersection_update, other)
+
+    def __isub__(self, other: AnySet[Any]) -> Any:
+        return self._changed_by(self.difference_update, other)
+
+    def __ixor__(self, other: AnySet[Any]) -> Any:
+        return self._changed_by(self.symmetric_difference_update, other)
+
+    def _changed_by(self, change: Callable[[Iterable[Any]], None], other: object) -> Any:
+        if not isinstance(other, AnySet):
+            return NotImplemented
+        change(other)
+        return self
+
     def copy(self) -> Ordered:
         return Ordered(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Ordered:
+        return self.copy()  # keys are numbers, strings and tuples of them
 
     def update(self, *given: Iterable[Any]) -> None:
         for other in given:
