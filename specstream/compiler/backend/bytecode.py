@@ -1,7 +1,13 @@
-"""From bytecode to Numba's own form, where an assignment stands inside an expression.
+"""From bytecode to Numba's own form, without two of Numba's errors.
 
-Numba merges ``$1 = f(); a = $1`` into ``a = f()``, and takes for granted that nothing else reads
-``$1``. With ``g(a := f())`` the call does.
+*An assignment inside of an expression.* Numba merges ``$1 = f(); a = $1`` into ``a = f()``, and
+takes for granted that nothing else reads ``$1``. With ``g(a := f())`` the call does.
+
+*An assignment before the only break of an endless loop.* Where every run passes through a block
+that is in no loop (the *backbone*), Numba gives each assignment a new name, and the code that is
+written below reads that name. The branch ``d += 5; break`` of ``while True`` is such a block, but
+what is written below it runs before it as well: it would read a value that is not there yet
+(numba/numba#5273).
 """
 
 # Numba's internals are only partly typed.
@@ -20,6 +26,21 @@ __all__ = ["Bytecode"]
 
 
 class _Interpreter(Interpreter):
+    @property
+    def cfa(self) -> Any:
+        return self._cfa
+
+    @cfa.setter
+    def cfa(self, found: Any) -> None:
+        """The analysis of control flow; blocks leave the backbone that later ones do not need."""
+        dominators = found.graph.dominators()
+        found._backbone = {
+            one
+            for one in found.backbone
+            if all(one in above for block, above in dominators.items() if block > one)
+        }
+        self._cfa = found
+
     def _remove_unused_temporaries(self) -> None:
         """Keeps apart what may not be merged: Numba only merges neighbours."""
         block = self.current_block

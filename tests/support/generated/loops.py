@@ -80,6 +80,8 @@ class Loops(Drawing):
             self.put(indent, "while True:")
             self.put(indent + 1, f"{name} += {self.pick('1', '2')}")
             self.put(indent + 1, f"if {name} > {most} or {self.bool_(1)}:")
+            if self.chance(0.5):
+                self.put(indent + 2, f"i1 = {self.pick('i0', 'i1')} + {self.int_(0)}")
             self.put(indent + 2, self.pick("break", "break", self.leave))
         # Nothing in the body may assign the name: it is no int of the scope, but of expressions.
         self.body(indent + 1, nesting, most)
