@@ -180,7 +180,8 @@ def _innermost(text: str) -> tuple[str, str]:
         if found[1].startswith("a tuple of ("):
             return (
                 f"{found[1]} cannot be iterated over: its elements are of different types",
-                "write them out one by one, or make them one type",
+                "write the elements out one by one, or make them one type; what may be None needs "
+                "a value, 0 if x is None else x",
             )
         return (
             f"{found[1]} cannot be iterated over",
@@ -219,7 +220,7 @@ def _innermost(text: str) -> tuple[str, str]:
 def _readable(text: str) -> str:
     """Our types by what they are, without the layout in brackets; literals by their value."""
     text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
-    text = re.sub(r"OptionalType\((\w+)\)", r"\1 or None", text)
+    text = re.sub(r"(?:OptionalType|specstream\.nullable)\((\w+)\)", r"\1 or None", text)
     text = re.sub(r"UniTuple\((\w+) x (\d+)\)", r"a tuple of \2 \1", text)
     text = re.sub(r"\bTuple\(([^()]*)\)", r"a tuple of (\1)", text)
     while found := re.search(r"specstream\.(\w+)\(", text):

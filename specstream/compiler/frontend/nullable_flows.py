@@ -8,7 +8,7 @@ and native code know of a null in the same places.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 __all__ = ["is_none", "is_none_test", "is_null_read", "mark_null_reads"]
 
@@ -46,45 +46,54 @@ def mark_null_reads(
     Returns:
         All that is kept, given away or returned in the same way.
     """
-    kept: list[ast.expr] = []
-    asked: set[str] = set()
-    assigned: list[tuple[str, ast.expr]] = []
+    flows = _Flows()
     for node in ast.walk(tree):
         test = is_none_test(node)
         if test is not None:
-            asked |= _names(test)
-            if not isinstance(test, ast.Attribute):  # of a column itself, the null bit is read
-                kept += _flowing(test)
+            # Of a column itself, the null bit is read.
+            flows.ask(test, is_kept=not isinstance(test, ast.Attribute))
         elif isinstance(node, ast.Match):
-            kept += _flowing(node.subject)
+            flows.ask(node.subject)
         elif isinstance(node, ast.Return) and node.value is not None:
-            kept += _flowing(node.value)
+            flows.ask(node.value)
         elif isinstance(node, ast.Lambda):
-            kept += _flowing(node.body)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in called or node.func.id in _defined(tree):
-                for value in (*node.args, *(one.value for one in node.keywords)):
-                    kept += _flowing(value)
+            flows.ask(node.body)
+            flows.ask_defaults(node.args)
+        elif isinstance(node, ast.FunctionDef) and node is not tree:
+            flows.ask_defaults(node.args)
+        elif isinstance(node, ast.Call) and _is_own(node.func, called, tree):
+            for value in (*node.args, *(one.value for one in node.keywords)):
+                flows.ask(value)
+        elif isinstance(node, ast.Call):
+            flows.apply(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                assigned += _pairs(target, node.value)
+                flows.assign(target, node.value)
         elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-            assigned += _pairs(node.target, node.value)
-    asked |= {name for value in kept for name in _names(value)}
-    while True:
-        into = [pair for pair in assigned if pair[0] in asked]
-        assigned = [pair for pair in assigned if pair[0] not in asked]
-        if not into:
-            break
-        for _, value in into:
-            kept += _flowing(value)
-            asked |= {name for one in _flowing(value) for name in _names(one)}
+            flows.assign(node.target, node.value)
+        elif isinstance(node, ast.For | ast.comprehension):
+            flows.assign_elements(node.target, node.iter)
+    kept = flows.settle()
     for value in kept:
         if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Name):
             continue
         if value.attr in nullable and value.value.id in locals_:
             value.may_be_null = True  # type: ignore[attr-defined]
     return kept
+
+
+def _is_own(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
+    """Whether a function of the user's is called, by its name or where it is written."""
+    if isinstance(callee, ast.Name):
+        return callee.id in called or callee.id in _defined(tree)
+    return isinstance(callee, ast.Lambda)
+
+
+def _is_own(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
+    """Whether a function of the user's is called, by its name or where it is written."""
+    if isinstance(callee, ast.Name):
+        return callee.id in called or callee.id in _defined(tree)
+    return isinstance(callee, ast.Lambda)
 
 
 def _defined(tree: ast.AST) -> set[str]:
@@ -96,13 +105,78 @@ def _defined(tree: ast.AST) -> set[str]:
     return found
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names that an assignment gives values to, with these."""
-    if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        for one, part in zip(target.elts, value.elts, strict=False):
-            yield from _pairs(one, part)
+class _Flows:
+    """What is asked for None, as it is or as an element, followed back to where it comes from."""
+
+    def __init__(self) -> None:
+        self.kept: list[ast.expr] = []
+        self.asked: set[str] = set()
+        self.asked_inside: set[str] = set()  # names of what has elements that are asked
+        self.values: list[tuple[str, ast.expr]] = []
+        self.iterables: list[tuple[str, ast.expr]] = []
+
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.values.append((target.id, value))
+        elif isinstance(target, ast.Tuple | ast.List):
+            is_apart = isinstance(value, ast.Tuple | ast.List)
+            if not is_apart or any(isinstance(one, ast.Starred) for one in target.elts):
+                self.assign_elements(target, value)
+                return
+            for one, part in zip(target.elts, value.elts, strict=False):
+                self.assign(one, part)
+
+    def assign_elements(self, target: ast.expr, iterable: ast.expr) -> None:
+        stored = [one for one in ast.walk(target) if isinstance(one, ast.Name)]
+        self.iterables += [(one.id, iterable) for one in stored]
+
+    def ask_defaults(self, of: ast.arguments) -> None:
+        for one in (*of.defaults, *of.kw_defaults):
+            if one is not None:
+                self.ask(one)
+
+    def apply(self, call: ast.Call) -> None:
+        """``map(lambda x: ..., xs)`` and the like: elements become parameters."""
+        for one in (*call.args, *(one.value for one in call.keywords)):
+            if isinstance(one, ast.Lambda):
+                given = [other for other in call.args if other is not one]
+                self.iterables += [(to.arg, other) for to in one.args.args for other in given]
+
+    def ask(self, value: ast.expr, is_kept: bool = True) -> None:
+        for part in _flowing(value):
+            if is_kept:
+                self.kept.append(part)
+            if isinstance(part, ast.Name):
+                self.asked.add(part.id)
+            elif isinstance(part, ast.Subscript):
+                self.ask_inside(part.value)
+
+    def ask_inside(self, value: ast.expr) -> None:
+        for part in [value] if isinstance(value, ast.Tuple) else _flowing(value):
+            if isinstance(part, ast.Name):
+                self.asked_inside.add(part.id)
+            elif isinstance(part, ast.Tuple | ast.List | ast.Set):
+                for one in part.elts:
+                    self.ask_inside(one) if isinstance(one, ast.Tuple) else self.ask(one)
+            elif isinstance(part, ast.Dict):
+                for one in part.values:
+                    self.ask(one)
+            elif isinstance(part, ast.Call):
+                for one in part.args:  # zip, enumerate, reversed and the like
+                    self.ask_inside(one)
+
+    def settle(self) -> list[ast.expr]:
+        before = None
+        while before != (before := (len(self.asked), len(self.asked_inside))):
+            for name, value in self.values:
+                if name in self.asked:
+                    self.ask(value)
+                if name in self.asked_inside:
+                    self.ask_inside(value)
+            for name, iterable in self.iterables:
+                if name in self.asked | self.asked_inside:
+                    self.ask_inside(iterable)
+        return self.kept
 
 
 def _flowing(value: ast.expr) -> list[ast.expr]:
@@ -116,7 +190,3 @@ def _flowing(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.Tuple):
         return [part for one in value.elts for part in _flowing(one)]
     return [value]
-
-
-def _names(value: ast.expr) -> set[str]:
-    return {one.id for one in _flowing(value) if isinstance(one, ast.Name)}

@@ -25,6 +25,7 @@ from specstream.compiler.backend.none_types import (
     bit_where,
     may_be_none,
     missing,
+    null_of,
     present,
     unwrapped,
     value_or_zero,
@@ -305,14 +306,15 @@ def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) -> Any:
-    """``owner.name is None``: of a nullable column whether it is null; else known by the type."""
+    """``owner.name is None``: of a nullable column whether it is null; of anything else, such as a
+    hidden column, what the value says."""
     if not isinstance(name, types.StringLiteral):
         raise without_literals()
     is_column = isinstance(owner, EventType) and name.literal_value in owner.schema.nullable
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         if not is_column:
-            return BIT(int(isinstance(value, types.NoneType)))
+            return null_of(context, builder, value, args[1])
         return null_bit(context, builder, owner, args[0], name.literal_value)
 
     return types.boolean(owner, value, name), code
