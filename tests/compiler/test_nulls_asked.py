@@ -15,7 +15,12 @@ import pytest
 
 import specstream as ss
 
-TABLE = {"n": [None, 0, 3, None], "a": [1, 0, 5, -4], "s": ["a", None, "", None], "t": [""] * 4}
+TABLE: dict[str, list[Any]] = {
+    "n": [None, 0, 3, None],
+    "a": [1, 0, 5, -4],
+    "s": ["a", None, "", None],
+    "t": [""] * 4,
+}
 EVENT = {"n": ss.nullable(int), "a": int, "s": ss.nullable(str), "t": str}
 # ---- what Python computes of the event is tested where it stands ----
 RIGHT = """

@@ -89,13 +89,6 @@ def _is_own(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
     return isinstance(callee, ast.Lambda)
 
 
-def _is_own(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
-    """Whether a function of the user's is called, by its name or where it is written."""
-    if isinstance(callee, ast.Name):
-        return callee.id in called or callee.id in _defined(tree)
-    return isinstance(callee, ast.Lambda)
-
-
 def _defined(tree: ast.AST) -> set[str]:
     """Functions that are nested in one."""
     found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -119,12 +112,12 @@ class _Flows:
         if isinstance(target, ast.Name):
             self.values.append((target.id, value))
         elif isinstance(target, ast.Tuple | ast.List):
-            is_apart = isinstance(value, ast.Tuple | ast.List)
-            if not is_apart or any(isinstance(one, ast.Starred) for one in target.elts):
+            has_star = any(isinstance(one, ast.Starred) for one in target.elts)
+            if isinstance(value, ast.Tuple | ast.List) and not has_star:
+                for one, part in zip(target.elts, value.elts, strict=False):
+                    self.assign(one, part)
+            else:
                 self.assign_elements(target, value)
-                return
-            for one, part in zip(target.elts, value.elts, strict=False):
-                self.assign(one, part)
 
     def assign_elements(self, target: ast.expr, iterable: ast.expr) -> None:
         stored = [one for one in ast.walk(target) if isinstance(one, ast.Name)]
