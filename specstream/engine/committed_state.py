@@ -94,6 +94,7 @@ class Committed:
             [string_code(text) for text in options.operator.program.strings], np.int64
         )
         self.next_sequence = 0
+        self.told_early = 0  # as a snapshot says: see Snapshot.early
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
         # Held by itself, the state would go with the collector, and not with its engine.
@@ -283,11 +284,11 @@ class Committed:
                 set_apart(self.words, field, self._ending.get(field.name, 0), self.end_stamp)
 
     def content(
-        self, done: int, state: StateContent | None = None, unheard: Any = None
+        self, done: int, state: StateContent | None = None, unheard: Any = None, early: int = 0
     ) -> Snapshot:
         """For a snapshot; ``done`` events of the batch in flight are in the state, of which
         ``state`` is what the caller has looked at, or else a copy is made, in which ``unheard`` has
-        not fired."""
+        not fired. ``early``: see :class:`Snapshot`."""
         if state is None:
             state = self._content(unheard)
             strings = pa.chunked_array([self.strings.referred(self._words(state))])
@@ -301,6 +302,7 @@ class Committed:
             pack_pending(self.pending),
             self.rejected.to_bytes(),
             self.failed.to_bytes(),
+            early,
         )
 
     def _words(self, content: StateContent) -> Iterator[Words]:
@@ -364,6 +366,7 @@ class Committed:
         """Goes on from what :meth:`restored` gave."""
         self._put(restored.content.state, restored.pending)
         self.next_sequence = restored.content.next_sequence
+        self.told_early = restored.content.early
         self.strings = restored.strings
         self.rejected.take_over(restored.rejected)
         self.failed.take_over(restored.failed)

@@ -146,7 +146,9 @@ class Durable:
                     done += outcome.consumed
                 if flight.batch is not None:  # of phases there are fewer than events
                     done = flight.batch[0].events_before(done)
-            return self._parts.committed.content(done, state, _failed_timer(unheard))
+            # A checkpoint keeps what was told by itself.
+            early = self._early.incarnation if state is None and self._early.tells else 0
+            return self._parts.committed.content(done, state, _failed_timer(unheard), early)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""
@@ -176,7 +178,12 @@ class Durable:
         committed = self._parts.committed
         with self.exclusive():
             restored = committed.restored(snapshot, migrate)
-            self._go_on_from(lambda: committed.take_over(restored))
+
+            def take_over() -> None:
+                committed.take_over(restored)
+                self._early.follow(committed.told_early)
+
+            self._go_on_from(take_over)
 
     def _go_on_from(self, take_over: Callable[[], None]) -> None:
         """Goes on from another state, which a step that may be begun anew puts into place."""

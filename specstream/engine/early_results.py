@@ -145,6 +145,12 @@ class EarlyResults:
             (None, None),
         )
 
+    def follow(self, incarnation: int) -> None:
+        """The state is that of a snapshot whose engine has told early results of that incarnation:
+        versions are later ones, and what was told and is not final is void. 0: it told none."""
+        if incarnation:
+            self._incarnation, self._reset = max(self._incarnation, incarnation + 1), True
+
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""
         finals = [
@@ -156,7 +162,7 @@ class EarlyResults:
         self._gathered, self._incarnation, self._reset, self._up_to = (
             finals,
             self._incarnation + 1,
-            self.tells,
+            self._reset or self.tells,
             (self._up_to[1], self._up_to[1]),
         )
 

@@ -209,6 +209,7 @@ class Engine:
         self._parts = parts = _parts(options, hooks, initial, restore, migrate)
         self._lifetime = parts.lifetime
         early_results = EarlyResults(parts.native, operator.emits, operator.rows)
+        early_results.follow(parts.committed.told_early)
         rows = EmittedRows(parts, early_results)
         self._sweep = StringSweep(parts, rows.words)
         self._job = OpenJob(parts, rows, early_results)

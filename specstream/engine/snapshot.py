@@ -43,6 +43,8 @@ __all__ = ["Migrate", "Snapshot", "checked_snapshot", "refused"]
 SNAPSHOT = Container("snapshot", b"SPECSNP1")
 # So many strings at most are in the header.
 _LISTED = 4096
+# Versions of early results are numbers of 64 bits, with the incarnation in the upper 23.
+_MOST_INCARNATIONS = 1 << 22
 
 # From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
 Migrate = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -72,11 +74,16 @@ class _Header:
     arrivals: int = 0  # the pending events; so they are called in the file
     bad_rows: int = 0  # the rejected rows; so it is called in the file
     failed_events: int = 0
+    early: int = 0
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The content of a snapshot."""
+    """The content of a snapshot.
+
+    Attributes:
+        early: incarnation of the early results that the engine has told; 0: it has told none.
+    """
 
     state: StateContent
     next_sequence: int
@@ -84,6 +91,7 @@ class Snapshot:
     pending: bytes = b""
     rejected_rows: bytes = b""
     failed_events: bytes = b""
+    early: int = 0
 
     def to_bytes(self) -> bytes:
         """Packs it."""
@@ -102,6 +110,7 @@ class Snapshot:
             **({"arrivals": len(self.pending)} if self.pending else {}),
             **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
             **({"failed_events": len(self.failed_events)} if self.failed_events else {}),
+            **({"early": self.early} if self.early else {}),
         }
         texts: list[Buffer] = [] if strings is None else [strings]
         kept = (self.pending, self.rejected_rows, self.failed_events)
@@ -137,6 +146,7 @@ class Snapshot:
                 ) from None
             header = made_of(unpacked.header, _Header, "the header")
             natural(header.next_sequence, "the header: next_sequence")
+            natural(header.early, "the header: early", _MOST_INCARNATIONS)
             saved = Layout.described(header.state, header.fields)
             sections = unpacked.parts(
                 {
@@ -159,6 +169,7 @@ class Snapshot:
             bytes(sections["arrivals"]),
             bytes(sections["bad_rows"]),
             bytes(sections["failed_events"]),
+            header.early,
         )
 
     @classmethod
