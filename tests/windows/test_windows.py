@@ -749,7 +749,7 @@ def nothing(known):
         (nothing, "by_time: result=nothing returns nothing; expected a tuple"),
         (
             operators.attrgetter("count"),
-            r"by_time: result=operator.attrgetter.* is of the",
+            r"by_time: result=operator.attrgetter.* is from the",
         ),
     ],
 )

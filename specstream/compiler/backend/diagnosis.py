@@ -205,6 +205,8 @@ def _innermost(text: str) -> tuple[str, str]:
         name = re.sub(r"^(__ss_|update_)", "", found[1])
         if name in ("getitem", "static_getitem"):
             of, index = found[2].rsplit(", ", 1)
+            if index == "bool":
+                return "an index has type bool", "write int(x)"
             read = {"the event": "event.name", "the state": "state.name"}.get(of)
             return (
                 f"an item of {of} cannot be read by {index}",

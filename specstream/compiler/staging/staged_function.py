@@ -590,6 +590,17 @@ class StagedFunction(OwnTexts):
         """A formatted string that is emitted into a column."""
         columns = dict(self.staging.analysis.emits)
         if name in columns and columns[name].kind != "str":
+            caught = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+            if len(node.values) == 1 and any(one.id in self.caught for one in caught):
+                part = node.values[0]
+                shown = ast.unparse(part.value if isinstance(part, ast.FormattedValue) else part)
+                self.refuse(
+                    node,
+                    f"emitted column {name!r} is declared {columns[name]} and gets {shown}, which "
+                    "is made of a caught exception; compiled code knows its class only",
+                    "emit str(e) into a column that is declared str, or a number of your own in "
+                    "an except clause for each class",
+                )
             self.refuse(
                 node,
                 f"emitted column {name!r} is declared {columns[name]} and gets a formatted string",
