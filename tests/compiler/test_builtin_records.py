@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.util
+import itertools
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 import specstream as ss
 from specstream.compiler.language import builtin_functions, operations
 from specstream.compiler.language.builtin_functions import BUILTINS, of_keywords
-from specstream.compiler.language.numbers import ORACLE_BUILTINS
+from specstream.compiler.language.numbers import ORACLE_BUILTINS, Int64
 from specstream.compiler.language.operations import OPERATIONS
 from specstream.compiler.library import arithmetic, iteration, number_builtins, reductions
 from specstream.compiler.lowering.comprehensions import CONSUMERS
@@ -115,3 +117,49 @@ def test_one_that_is_refused_gives_the_hint_of_its_record(
     with pytest.raises(ss.CompileError) as caught:
         declared(f"refused_{name}", f"{name}(state.values)")
     assert builtin_functions.REFUSED[name].hint in str(caught.value)
+
+
+NUMBERS = [0, 1, -1, 2, 63, 64, 0.0, -0.0, 1.5, -2.0, 1e300, math.inf, -math.inf, math.nan, True]
+# Of what no number does: shapes of arrays, and NaN among what is sorted.
+OF_NO_NUMBER = {"+", "-", "*"}
+OF_NUMBERS = {"divmod": 2, "pow": 2, "round": 2, "int": 1, "float": 1, "abs": 1, "bool": 1}
+
+
+def raised_by(function: Callable[..., Any], counts: range) -> set[str]:
+    """The classes that it raises for numbers, as the oracle has them."""
+    found: set[str] = set()
+    for count in counts:
+        for numbers in itertools.product(NUMBERS, repeat=count):
+            given = [Int64(one) if type(one) is int else one for one in numbers]
+            try:
+                function(*given)
+            except TypeError:  # there are no such arguments
+                continue
+            except Exception as error:
+                found.add(type(error).__name__)
+    return found
+
+
+@pytest.mark.parametrize("one", OPERATIONS.values(), ids=lambda one: one.node.__name__)
+def test_the_record_of_an_operator_says_what_numbers_raise(one: operations.Operation) -> None:
+    if one.name and one.sign not in OF_NO_NUMBER:
+        count = 1 if one.is_unary else 2
+        assert raised_by(one.function, range(count, count + 1)) == {name for name, _ in one.raises}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_the_record_of_a_builtin_says_what_numbers_raise(name: str) -> None:
+    counts = range(1, OF_NUMBERS[name] + 1)
+    assert raised_by(ORACLE_BUILTINS[name], counts) == {one for one, _ in BUILTINS[name].raises}
+
+
+def test_keywords_are_those_that_python_takes() -> None:
+    """Given all by name, where the record says so: Python complains of others."""
+    values: dict[str, Any] = {"key": abs, "default": 1, "reverse": True, "strict": True}
+    values |= {"start": 1, "iterable": [1], "number": 1.5, "ndigits": 1, "base": 5, "exp": 3}
+    values["mod"] = 4
+    for one in BUILTINS.values():
+        named = {name: values[name] for name in one.keywords}
+        positional = [] if "iterable" in named or "number" in named or "base" in named else [[1, 2]]
+        if named:
+            getattr(builtins, one.name)(*positional, **named)

@@ -94,7 +94,6 @@ _RECORDS = (
     Builtin(
         *("next", "iterator, [default]", "element or default"),
         raises=(("StopIteration", "there is no element, and no default"),),
-        keywords=("default",),
         hint="write a for loop with break",
         consumes=True,
         may_give_array=True,
@@ -127,7 +126,11 @@ _RECORDS = (
     ),
     Builtin(
         *("pow", "base, exp, [mod]", "number"),
-        raises=(("ValueError", "`mod` is 0, or the exponent of an int is negative"),),
+        raises=(
+            ("ValueError", "`mod` is 0, or the exponent of an int is negative"),
+            ("ZeroDivisionError", "0.0 to a negative power"),
+            ("OverflowError", "of floats, it is too large"),
+        ),
         keywords=("base", "exp", "mod"),
         may_give_array=True,
     ),

@@ -68,7 +68,11 @@ class Operation:
 
 
 _BY_ZERO = (("ZeroDivisionError", "`y` is 0"),)
-_LONE = (("ValueError", "of ints `y` is negative"),)
+_POWER = (
+    ("ValueError", "of ints `y` is negative"),
+    ("ZeroDivisionError", "0.0 to a negative power"),
+    ("OverflowError", "of floats, it is too large"),
+)
 _SHIFTS = (("ValueError", "`y` is negative, or above 63"),)
 _UNFIT = (("ValueError", "shapes of arrays do not fit"),)
 _IN_ORDER = "numbers; lists, tuples and sets of them; arrays"
@@ -90,7 +94,7 @@ _RECORDS = (
     ),
     Operation(ast.Mod, "%", "mod", "arithmetic", "numbers, arrays", "the same", _BY_ZERO),
     Operation(
-        *(ast.Pow, "**", "pow", "arithmetic", "numbers, arrays", "the same", _LONE),
+        *(ast.Pow, "**", "pow", "arithmetic", "numbers, arrays", "the same", _POWER),
     ),
     Operation(ast.LShift, "<<", "lshift", "bits", "ints", "int", _SHIFTS),
     Operation(ast.RShift, ">>", "rshift", "bits", "ints", "int", _SHIFTS),
