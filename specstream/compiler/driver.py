@@ -553,7 +553,7 @@ class _Analysis(Analysis):
         """The deques of the state, as a function names them, and the greatest length of each."""
         if original is not self.of_operator or not self.layout.fields:
             return {}
-        state = tree.args.args[0].arg
+        state = [*tree.args.posonlyargs, *tree.args.args][0].arg
         kept = [(one.name, one.container) for one in self.layout.fields if one.container]
         return {f"{state}.{name}": of.maxlen for name, of in kept if of.kind == "deque"}
 
