@@ -103,6 +103,16 @@ def test_a_name_that_is_used_again_for_another_number() -> None:
     agree(used_again)
 
 
+def beside_floats(state, event, emit):
+    found = {0: 1.5, 2: 2.5}.get(event.what, 0)
+    emit("one", found > 1, found)
+    emit("two", found < 2, {0: event.x, 1: 2.5}.setdefault(event.what, 7) + 0.0)
+
+
+def test_a_default_beside_the_floats_of_a_dict_that_is_written_out() -> None:
+    agree(beside_floats)
+
+
 # ---- helpers for both ----
 
 

@@ -545,7 +545,9 @@ class LiteralPromotion:
         elif isinstance(callee, ast.Name) and callee.id == "next":
             for one in node.args[1:]:
                 self.convert(one, self.kind(node))
-        elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+        elif isinstance(callee, ast.Attribute) and isinstance(
+            callee.value, ast.Name | ast.Dict | ast.DictComp
+        ):
             held = self.kind(callee.value)
             puts = _KEEPING | _GIVING_OF_A_KEY
             if isinstance(held, Items) and callee.attr in puts and node.args:
