@@ -51,7 +51,7 @@ def mark_null_reads(
         test = is_none_test(node)
         if test is not None:
             # Of a column itself, the null bit is read.
-            flows.ask(test, is_kept=not isinstance(test, ast.Attribute))
+            flows.ask(test, is_kept=not isinstance(test, ast.Attribute), is_tested=True)
         elif isinstance(node, ast.Match):
             flows.ask(node.subject)
         elif isinstance(node, ast.Return) and node.value is not None:
@@ -104,7 +104,8 @@ class _Flows:
     def __init__(self) -> None:
         self.kept: list[ast.expr] = []
         self.asked: set[str] = set()
-        self.asked_inside: set[str] = set()  # names of what has elements that are asked
+        self.tested: set[str] = set()
+        self.tested_inside: set[str] = set()  # names of what has elements that are tested
         self.values: list[tuple[str, ast.expr]] = []
         self.iterables: list[tuple[str, ast.expr]] = []
 
@@ -135,40 +136,46 @@ class _Flows:
                 given = [other for other in call.args if other is not one]
                 self.iterables += [(to.arg, other) for to in one.args.args for other in given]
 
-    def ask(self, value: ast.expr, is_kept: bool = True) -> None:
+    def ask(self, value: ast.expr, is_kept: bool = True, is_tested: bool = False) -> None:
+        """Of what is kept or given away, a null is known; of what is tested, in elements too."""
         for part in _flowing(value):
             if is_kept:
                 self.kept.append(part)
             if isinstance(part, ast.Name):
                 self.asked.add(part.id)
-            elif isinstance(part, ast.Subscript):
-                self.ask_inside(part.value)
+                if is_tested:
+                    self.tested.add(part.id)
+            elif isinstance(part, ast.Subscript) and is_tested:
+                self.test_inside(part.value)
 
-    def ask_inside(self, value: ast.expr) -> None:
+    def test_inside(self, value: ast.expr) -> None:
         for part in [value] if isinstance(value, ast.Tuple) else _flowing(value):
             if isinstance(part, ast.Name):
-                self.asked_inside.add(part.id)
+                self.tested_inside.add(part.id)
             elif isinstance(part, ast.Tuple | ast.List | ast.Set):
                 for one in part.elts:
-                    self.ask_inside(one) if isinstance(one, ast.Tuple) else self.ask(one)
+                    if isinstance(one, ast.Tuple):
+                        self.test_inside(one)
+                    else:
+                        self.ask(one, is_tested=True)
             elif isinstance(part, ast.Dict):
                 for one in part.values:
-                    self.ask(one)
+                    self.ask(one, is_tested=True)
             elif isinstance(part, ast.Call):
                 for one in part.args:  # zip, enumerate, reversed and the like
-                    self.ask_inside(one)
+                    self.test_inside(one)
 
     def settle(self) -> list[ast.expr]:
         before = None
-        while before != (before := (len(self.asked), len(self.asked_inside))):
+        while before != (before := [*map(len, (self.asked, self.tested, self.tested_inside))]):
             for name, value in self.values:
                 if name in self.asked:
-                    self.ask(value)
-                if name in self.asked_inside:
-                    self.ask_inside(value)
+                    self.ask(value, is_tested=name in self.tested)
+                if name in self.tested_inside:
+                    self.test_inside(value)
             for name, iterable in self.iterables:
-                if name in self.asked | self.asked_inside:
-                    self.ask_inside(iterable)
+                if name in self.tested | self.tested_inside:
+                    self.test_inside(iterable)
         return self.kept
 
 
