@@ -55,6 +55,12 @@ class Builtin:
         return self.takes.split(", ") if self.takes else []
 
     @property
+    def others(self) -> tuple[str, ...]:
+        """The names of what it takes beside its first parameter."""
+        by_place = [one.strip("[]") for one in self.parameters[1:]]
+        return tuple(dict.fromkeys([*by_place, *self.keywords]))
+
+    @property
     def call(self) -> str:
         """How it is called."""
         return f"{self.name}({self.takes})"

@@ -31,7 +31,7 @@ from specstream.compiler.lowering.rewrite_local import LocalContainers
 
 __all__ = ["CONSUMERS", "Comprehensions"]
 
-CONSUMERS = {one.name: one.keywords for one in BUILTINS.values() if one.consumes}
+CONSUMERS = {one.name: one.others for one in BUILTINS.values() if one.consumes}
 """Builtins that use an iterable up in one loop, and what else they take."""
 # Builtins that make an iterator: what they are given is evaluated, and they are called inside.
 _ITERATORS = (range, *(getattr(builtins, name) for name in READY))
