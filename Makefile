@@ -19,6 +19,7 @@ DEMO_ARGS ?=
 EXAMPLE ?= trading
 EXAMPLE_ARGS ?=
 BENCH_ARGS ?= --plot
+PYTHON_MUTANTS ?=
 STRESS_SPARK_ARGS ?=
 COMPAT_ARGS ?=
 ROUNDS ?= 2000
@@ -91,9 +92,10 @@ lint-style:
 ## of `make lint`: the layer contracts
 lint-layers:
 	$(BIN)/lint-imports
-## of `make lint`: the layout of the C sources
+## of `make lint`: the layout of the C sources, and whether the planted defects fit all sources
 lint-layout:
 	$(MAKE) --silent -C stm_native/tests layout
+	$(SUPPORT).mutants --python --check
 
 # Two processes: these tests wait for each other's engines, never for a clock. Without a nats-server
 # those of NATS are left out, and say why.
@@ -177,9 +179,13 @@ stress-pipelines: $(VENV)/installed-test
 	$(STRESS_PIPELINES) --sanitizer address --package $(VENV)/address
 	$(STRESS_PIPELINES) --sanitizer thread --package $(VENV)/thread
 
-## planted defects in the C runtime: does a test notice each
-mutants:
+# MUTANTS of those in C, PYTHON_MUTANTS of those in Python: '--only NAME', for example.
+## planted defects: does a stepped test or a stress program notice each of those in the C runtime,
+## and a test of `make test` each of those in Python
+mutants: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
 	$(MAKE) -C stm_native/tests mutants
+	$(WITH_JAVA) $(SUPPORT).mutants --python $(PYTHON_MUTANTS)
 
 # Types are found as well without optimising, which nobody looks at here.
 ## what the compiler makes of some 600 operators, written down once and compared afterwards;

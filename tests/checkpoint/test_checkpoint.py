@@ -30,6 +30,7 @@ from specstream.checkpoint.format.file_format import (
 from specstream.checkpoint.format.store import LocalStore, RemoteStore, store_of
 from specstream.checkpoint.run import checkpoint as checkpoints
 from specstream.checkpoint.run.checkpoint import Checkpoint
+from specstream.engine.string_sweep import StringSweep
 from specstream.files.container import DamagedFile
 
 WORDS = 40 * BLOCK_WORDS + 3
@@ -215,6 +216,46 @@ def test_a_full_file_that_is_damaged_does_not_count_as_kept(
     with pytest.warns(RuntimeWarning, match=r"0000000003\.full"):
         assert_is_after(tmp_path, 2)
     assert "0000000000.full" in files(tmp_path)
+
+
+def test_files_reach_back_to_a_full_one_that_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged one leads to none of the batches that are to be kept."""
+    monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
+    for batches in (range(7), range(7, 10)):
+        with engine_of() as engine:
+            checkpoint = Checkpoint(engine, tmp_path, keep_batches=4)
+            run(engine, checkpoint, batches)
+            checkpoint.close()
+        flip(tmp_path / "0000000003.full", 200)
+    assert files(tmp_path)[::3] == [f"{batch_id:010d}.full" for batch_id in (0, 3, 6, 9)]
+
+
+class Last(ss.State):
+    name = ss.scalar(str)
+    cells = ss.array(int, WORDS)
+
+
+@ss.operator(state=Last, event={"name": str}, emits={"before": str})
+def remember(state, event, emit):
+    emit(state.name)
+    state.name = event.name
+
+
+def test_a_string_that_is_dropped_and_comes_again_in_one_batch_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StringSweep, "is_due", True)  # at the beginning of each batch
+    with engine_of(remember) as engine:
+        checkpoint = Checkpoint(engine, tmp_path)
+        for batch_id, name in enumerate(["one", "two"] * 2):
+            checkpoint.record("q", batch_id, engine.process({"name": [name]}))
+        checkpoint.close()
+    assert files(tmp_path)[1:] == [f"{batch_id:010d}.increment" for batch_id in (1, 2, 3)]
+    with engine_of(remember) as engine:
+        Checkpoint(engine, tmp_path).close()
+        assert engine.state.name == "two"
 
 
 SPARSE = """

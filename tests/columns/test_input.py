@@ -101,6 +101,13 @@ def test_a_column_that_does_not_fit_is_named(change: dict[str, object], message:
         assert engine.state.n == 2
 
 
+def test_the_largest_integer_of_an_unsigned_column_fits() -> None:
+    largest = 2**63 - 1
+    column = pa.array([largest, 0], pa.uint64())
+    with ss.Engine(echo, horizon=0) as engine:
+        assert engine.process({**COLUMNS, "i": column})["i"].to_pylist() == [largest, 0]
+
+
 @pytest.mark.parametrize("table", [[1, 2], {"i": [1], "f": [1.0, 2.0]}, None, "path.parquet"])
 def test_what_is_no_table_is_refused(table: object) -> None:
     with (

@@ -700,6 +700,12 @@ def test_when_takes_what_is_a_date_or_time_already() -> None:
     assert ss.when(AT, zone="Europe/Berlin").hour == 13  # type: ignore[arg-type]
 
 
+def test_a_zone_may_be_an_offset() -> None:
+    at = 1_709_209_800
+    assert ss.when(at, "s", "+05:30").isoformat() == "2024-02-29T18:00:00+05:30"
+    assert ss.when(at, "s", "-05:30").isoformat() == "2024-02-29T07:00:00-05:30"
+
+
 class Shown(ss.State):
     n = ss.scalar(int)
     seen = ss.dict(str, int)

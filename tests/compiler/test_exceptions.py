@@ -726,6 +726,17 @@ def may_be_deleted(state, event, emit):
         emit(y)
 
 
+def may_be_deleted_by_the_body(state, event, emit):
+    y = state.a[event.k]
+    try:
+        state.n = 1
+        del y
+        state.n = state.a[event.k]
+        y = 2
+    except IndexError:
+        emit(y)
+
+
 def may_be_undefined_in_finally(state, event, emit):
     try:
         y = state.a[event.k]
@@ -765,6 +776,12 @@ def test_what_cannot_be_caught_or_raised_is_refused(
     with pytest.raises(ss.CompileError, match=f"(?s){message}") as caught:
         ss.Engine(an_operator(function), horizon=0)
     assert caught.value.line == function.__code__.co_firstlineno + line
+
+
+def test_what_a_try_deletes_may_be_gone_in_its_handler() -> None:
+    test_what_cannot_be_caught_or_raised_is_refused(
+        may_be_deleted_by_the_body, 8, "'y' may be undefined"
+    )
 
 
 # ---- the compiler ----

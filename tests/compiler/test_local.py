@@ -249,6 +249,20 @@ def sets(state, event, emit):
         emit(step, len(s), fold(sorted(s)), said)
 
 
+def test_a_set_is_no_proper_subset_of_itself() -> None:
+    @ss.operator(state=S, event=EVENT, emits={"n": int})
+    def compares(state, event, emit):
+        s = {event.seed, 2}
+        t = {2, event.seed}
+        u = {event.seed, 2, -1}
+        emit(int(s < t) + 2 * int(s > t) + 4 * int(s <= t) + 8 * int(s < u) + 16 * int(u > t))
+
+    table = events(12)
+    expected = run_oracle(compares, table)
+    assert set(expected.output["n"].to_pylist()) == {4 + 8 + 16}
+    assert_identical(run_engine(compares, table, horizon=0), expected)
+
+
 def smallest(pairs):
     best = pairs[0]
     for one in pairs:

@@ -312,6 +312,23 @@ def test_heaps() -> None:
     agree(process, raises=6)
 
 
+def test_fewer_than_none_of_the_largest_are_none() -> None:
+    def process(state, event, emit):
+        xs = [event.i, 4, 9]
+        few = heapq.nlargest(event.i % 3 - 1, xs) + heapq.nsmallest(event.i % 4 - 2, xs)
+        emit(len(few), float(sum(few)))
+
+    agree(process)
+
+
+def test_conditions_of_a_comprehension_are_tested_in_order() -> None:
+    def process(state, event, emit):
+        some = [6 // v for v in (event.i % 3, 2) if v != 0 if 6 // v > 1]
+        emit(len(some), float(sum(6 // v for v in (event.i % 2, 3) if v if 6 // v > 1)))
+
+    agree(process)
+
+
 def test_bisection() -> None:
     def process(state, event, emit):
         xs = sorted([event.i, 3, 5, 9])
@@ -620,6 +637,16 @@ def test_what_is_refused_says_what_to_write(row: str, tmp_path: Any) -> None:
     )
     with pytest.raises(ss.CompileError, match=rf"refused.py:11: .*{message}"):
         compiled(runpy.run_path(str(path))["process"])
+
+
+def test_a_loop_over_an_iterator_and_a_tuple_of_some_are_refused(tmp_path: Any) -> None:
+    for row in (
+        "c = itertools.pairwise(xs); x = [sum(a for a, _ in c) for _ in xs]"
+        " -> 'c' is an iterator, .* in a loop; make a list of it, c = list",
+        "t = tuple(x for x in (event.i, 2) if x)"
+        " -> a tuple is made of a list, whose length is known only at run time; make a list",
+    ):
+        test_what_is_refused_says_what_to_write(row, tmp_path)
 
 
 CHANGED = """

@@ -512,6 +512,16 @@ def test_a_sum_of_no_floats_is_a_float() -> None:
     assert found.output["text"][:2].to_pylist() == ["0.0 0.0 0.0", "0.0"]
 
 
+def test_a_negation_is_an_integer_to_an_addition() -> None:
+    def process(state, event, emit):
+        emit("", (not event.x > 1.0) + event.id < 0, 0.0)
+
+    table = pa.table({"id": [2**63 - 1] * 2, "x": [0.5, 2.0], "what": [0, 0]})
+    found = run_engine(operator(process), table, horizon=0)
+    assert found.output["odd"].to_pylist() == [True, False]
+    assert_identical(found, run_oracle(operator(process), table))
+
+
 # ---- None among what is searched ----
 
 
@@ -526,6 +536,21 @@ def searching(state, event, emit):
     emit("", found in (1, None) or k not in (None, 2, 1), 0.0)
     emit("", event.id in (7, None) and state.n in (0, None), 0.0)
     state.counts[event.id] = event.id
+
+
+def asking(state, event, emit):
+    emit("", bool(event.u), 1.0 if (u := event.u) else 0.0)
+    emit("", (k := event.k) == 1, 1.0 if k is None else 0.0)
+    emit("" if u is None else "text", not u, 0.0)
+
+
+def test_a_null_is_false_and_stays_none_under_a_name() -> None:
+    event = {"k": ss.nullable(int), "u": ss.nullable(str)}
+    emits = {"text": str, "odd": bool, "y": float}
+    made = ss.operator(state=S, event=event, emits=emits)(asking)
+    table = pa.table({"k": [None, 1, 0, 2], "u": [None, "a", "b", ""]})
+    assert witness.assert_agrees(made, table, are_none=True) == table.num_rows
+    assert_identical(run_engine(made, table), run_oracle(made, table))
 
 
 def test_a_null_is_found_where_none_is_searched_for() -> None:

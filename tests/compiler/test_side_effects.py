@@ -26,6 +26,11 @@ def by_item(text, before={}):  # noqa: B006
     return len(before)
 
 
+def by_keyword(text, *, before={}):  # noqa: B006
+    before[text.lower()] = 1
+    return len(before)
+
+
 def by_method(text):
     SEEN.append(text.lower())
     return len(SEEN)
@@ -34,6 +39,11 @@ def by_method(text):
 def by_a_global(text):
     COUNTS[text.upper()] = len(text)
     return len(COUNTS)
+
+
+def by_order(text):
+    SEEN.reverse()
+    return len(SEEN[0] + text.lower())
 
 
 def by_another(text):
@@ -55,6 +65,11 @@ def test_it_is_refused(function: Callable[..., Any]) -> None:
 
     with pytest.raises(ss.CompileError, match=r"a module is frozen|is known only|of a string"):
         ss.Engine(ss.operator(state=S, event={"s": str}, emits={"n": int})(process), horizon=0)
+
+
+def test_so_are_defaults_by_keyword_and_orders() -> None:
+    for function in (by_keyword, by_order):
+        test_it_is_refused(function)
 
 
 def test_what_is_its_own_it_may_change() -> None:

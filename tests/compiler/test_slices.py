@@ -236,6 +236,21 @@ def test_a_shape_that_does_not_fit_is_an_error_with_its_line() -> None:
     )
 
 
+def test_slices_that_share_one_element() -> None:
+    @ss.operator(state=Fields, event={"i": int}, emits={"first": int, "last": int})
+    def shifts(state, event, emit):
+        for at in range(13):
+            state.x[at] = at + event.i
+        state.x[3:6] = state.x[1:4]  # its last is the first that is assigned
+        emit(state.x[3], state.x[5])
+
+    table = pa.table({"i": [0, 7]})
+    expected = run_oracle(shifts, table)
+    assert expected.output.to_pydict() == {"first": [1, 8], "last": [3, 10]}
+    for options in ({"horizon": 0}, {"threads": 2, "horizon": 4, "execution": "speculate"}):
+        assert_identical(run_engine(shifts, table, **options), expected)
+
+
 def test_an_array_is_not_an_element() -> None:
     @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
     def wrong(state, event, emit):

@@ -377,6 +377,32 @@ def test_an_exception_is_raised_where_nothing_is_made_of_the_value(few: Path) ->
     assert_identical(few(operator, table()), expected)
 
 
+@ss.pure
+def difference(left: int, right: int) -> int:
+    return left - right
+
+
+def by_keywords(state, event, emit):
+    state.n += difference(left=event.a, right=len(event.key))
+    emit(event.key, difference(right=event.a, left=len(event.key)))
+
+
+def starred(state, event, emit):
+    for part in event.key.split("-"):
+        first, *rest = part.split("x")  # as a rule with nothing for the star
+        state.n += len(rest)
+        emit(first, state.n)
+
+
+@pytest.mark.parametrize("function", [by_keywords, starred])
+def test_keywords_and_stars_are_pythons(function: Callable[..., None]) -> None:
+    operator = declared(function)
+    assert witness.assert_agrees(operator, table(), are_none=True) == table().num_rows
+    expected = run_oracle(operator, table())
+    assert expected.raised == ()
+    assert_identical(run_engine(operator, table(), horizon=0), expected)
+
+
 def too_large(state, event, emit):
     emit(event.key, int(event.key[3:]))
 

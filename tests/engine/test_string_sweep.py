@@ -286,6 +286,19 @@ def test_early_rows_keep_their_texts_through_a_restore_in_place() -> None:
     assert told.num_rows
 
 
+def test_early_rows_keep_their_texts_until_somebody_asks(eager: None) -> None:
+    """Final by then, and fetched as such: nothing else refers to them, and no run is in flight."""
+    with ss.Engine(keep, early=True, sources=[0]) as engine:
+        engine.poll_early()
+        engine.submit(rows(0, 200), order_by="t")
+        engine.advance(0, 250)
+        expected = engine.poll(timeout=None).to_pylist()
+        engine.restore(engine.snapshot())
+        engine.submit(rows(250, 1), order_by="t")  # sweeps before it begins
+        told = engine.poll_early(timeout=None).changes.select(list(EMITS)).to_pylist()
+    assert told[: len(expected)] == expected
+
+
 def test_a_snapshot_is_taken_while_runs_of_a_restored_engine_are_in_flight() -> None:
     with ss.Engine(keep, threads=2, horizon=4, chunk=1, sources=[0, 1]) as engine:
         engine.submit_event(1, 0, id="one", t=1)

@@ -96,6 +96,7 @@ def test_order_time_reached_and_lag_are_told_during_a_batch() -> None:
     table = pa.table({"at": times, "x": np.full(100, 1_000_000)})
     with ss.Engine(spin, threads=1) as engine:
         assert (engine.stats.reached, engine.stats.lag) == (None, None)
+        before = engine.snapshot()
         with in_flight(engine, table.slice(50), order_by="at"):
             stats = until(lambda: (now := engine.stats).events and now)
             if stats.running:
@@ -104,6 +105,8 @@ def test_order_time_reached_and_lag_are_told_during_a_batch() -> None:
         done = engine.stats
         assert (done.reached, done.lag) == (times[-1].as_py(), 0)
         assert json.loads(json.dumps(done.to_dict()))["reached"] == "2013-01-01 00:16:30"
+        engine.restore(before)  # which knows of no time
+        assert (engine.stats.reached, engine.stats.lag) == (None, None)
 
 
 @pytest.mark.parametrize(

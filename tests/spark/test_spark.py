@@ -95,6 +95,36 @@ def test_a_failed_batch_leaves_no_trace_and_its_replay_gives_the_same_rows(
     assert pq.read_table(sink.file(1)).equals(rows_of_failed[0])
 
 
+def test_the_error_of_a_batch_is_gone_when_it_has_succeeded(
+    session: Any, engine: ss.Engine
+) -> None:
+    failures = [OSError("disk full")]
+
+    def failing(table: pa.Table, batch_id: int) -> None:
+        if failures:
+            raise failures.pop()
+
+    feed = ss.spark.foreach_batch(engine, to=failing)
+    rows = session.range(0, 3, 1, 1).selectExpr("id AS x", "1.0D AS weight")
+    with pytest.raises(OSError, match="disk full"):
+        feed(rows, 0)
+    assert isinstance(feed.error, OSError)
+    feed(rows, 0)
+    assert feed.error is None
+
+
+def test_late_rows_keep_the_columns_that_nobody_reads(session: Any) -> None:
+    late = ss.sinks.memory_sink("late")
+    with ss.Engine(chain) as engine:
+        feed = ss.spark.foreach_batch(
+            engine, to=lambda *_: None, order_by="time", watermark=0, late="side", late_to=late
+        )
+        for batch_id, time in enumerate((10, 5)):
+            rows = "id AS x", "1.0D AS weight", f"{time}L AS time", "'why' AS note"
+            feed(session.range(0, 1, 1, 1).selectExpr(*rows), batch_id)
+    assert late.batches[1].to_pylist() == [{"x": 0, "weight": 1.0, "time": 5, "note": "why"}]
+
+
 def test_an_error_of_the_operator_restores_the_start_of_the_batch(start: Any) -> None:
     with ss.Engine(fragile, threads=2, horizon=8, chunk=8) as engine:
         batches: list[int] = []

@@ -69,6 +69,7 @@ HARMLESS = [
         "h_not",
         "h_while",
         "h_ifexp",
+        "h_choice",
     ),
     *("h_local", "h_twice", "h_tuple", "h_walrus", "h_branch", "h_default", "h_helper", "h_passed"),
     *(
@@ -131,6 +132,7 @@ def harmless(state, event, emit):
         w += 1
         break
     w += 3 if (event.h_ifexp if event.i > 0 else "BUY") == "BUY" else 0
+    w += 61 if event.h_choice else 0
     local = event.h_local
     if local == "BUY":
         w += 5
