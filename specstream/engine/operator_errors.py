@@ -14,9 +14,9 @@ from specstream.columns.events import Events
 from specstream.columns.failed_events import Failed, failed_firing, failed_of
 from specstream.columns.phases import first_column
 from specstream.columns.python_values import note_raised, place_text
-from specstream.compiler.objects.oracle_containers import key_of
-from specstream.compiler.objects.oracle_timers import timer_key, timer_text
 from specstream.compiler.oracle.oracle import Oracle
+from specstream.compiler.oracle_objects.containers import key_of
+from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.declarations.state_layout import Field
 from specstream.engine.parts import Parts
 from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError

@@ -19,7 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from specstream.columns.exception_texts import left_with
 from specstream.compiler.frontend.error_texts import no_element
-from specstream.compiler.objects.oracle_view import View
+from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain, plain_elements

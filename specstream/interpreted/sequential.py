@@ -16,7 +16,7 @@ from specstream.columns.derived import NO_TEXTS
 from specstream.columns.exception_texts import leaving
 from specstream.columns.strings import StringTable
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.objects.oracle_timers import timer_key, timer_text
+from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Layout
 from specstream.interpreted.events import Emit, check_returned, make_event, make_timer

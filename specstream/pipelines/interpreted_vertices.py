@@ -83,7 +83,7 @@ class _Expiring:
 
 class _Timers:
     """The timers of an interpreted vertex, likewise: see
-    :class:`specstream.compiler.objects.oracle_timers.StateTimers`."""
+    :class:`specstream.compiler.oracle_objects.timers.StateTimers`."""
 
     def __init__(self, memory: Memory, number: int, field: Field, of: InterpretedVertices) -> None:
         self._memory, self._number, self._field, self._of = memory, number, field, of

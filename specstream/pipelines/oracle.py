@@ -16,7 +16,6 @@ from specstream.compiler.backend.interpreted_vertex import note_vertex, shown_pa
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text
-from specstream.compiler.objects.oracle_elements import LOAD
 from specstream.compiler.oracle.oracle import (
     Draws,
     OracleEmit,
@@ -28,6 +27,7 @@ from specstream.compiler.oracle.oracle import (
     seed_of,
     strings_of,
 )
+from specstream.compiler.oracle_objects.elements import LOAD
 from specstream.compiler.phases.plan import SINK, SOURCE, Plan, Planned, Sink
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.derived import numbers_of

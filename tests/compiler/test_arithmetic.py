@@ -42,7 +42,7 @@ from specstream.compiler.library.math_exact import MATH as NATIVE_MATH
 from specstream.compiler.library.number_builtins import BUILTINS as NATIVE_BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY as NATIVE_NUMPY
 from specstream.compiler.library.numpy_functions import OF_ARRAYS
-from specstream.compiler.objects.oracle_modules import OracleMath, OracleNumpy
+from specstream.compiler.oracle_objects.modules import OracleMath, OracleNumpy
 
 symbols.register()
 

@@ -22,7 +22,7 @@ from specstream.compiler.language.operations import OPERATIONS
 from specstream.compiler.library import arithmetic, iteration, number_builtins, reductions
 from specstream.compiler.lowering.comprehensions import CONSUMERS
 from specstream.compiler.lowering.rewrite_local import CONTAINERS
-from specstream.compiler.objects import oracle_local
+from specstream.compiler.oracle_objects import local as oracle_local
 
 assert oracle_local  # which adds those that make containers
 

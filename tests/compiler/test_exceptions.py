@@ -567,7 +567,7 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
     def interrupts(self: Any, index: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("specstream.compiler.objects.oracle_view.View.__getitem__", interrupts)
+    monkeypatch.setattr("specstream.compiler.oracle_objects.view.View.__getitem__", interrupts)
     assert steps_aside(error)
     with pytest.raises(type(error)):
         swallows.run_sequential(keys(1))

@@ -21,7 +21,7 @@ from support import witness
 
 import specstream as ss
 from specstream._native import ffi, lib
-from specstream.compiler.objects.oracle_modules import OracleNumpy
+from specstream.compiler.oracle_objects.modules import OracleNumpy
 
 PATHS = (
     {"horizon": 0},

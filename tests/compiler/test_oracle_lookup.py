@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specstream.compiler.objects.oracle_lookup import ABSENT, FoundEntries
+from specstream.compiler.oracle_objects.lookup import ABSENT, FoundEntries
 
 KEYS = st.integers(0, 6)
 STEPS = st.one_of(

@@ -14,11 +14,11 @@ from numba.core.typing.templates import builtin_registry, signature
 
 import specstream as ss
 from specstream.compiler import entry_points as _entries  # which imports all rules
-from specstream.compiler.backend.core_function import Core
 from specstream.compiler.backend.local_types import DictType, ListType, SetType
-from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import NullableType
 from specstream.compiler.backend.numba_types import StateType, shape_type
+from specstream.compiler.backend.overloads import Core
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library.array_expressions import array_type
 from specstream.compiler.library.state_fields import CONTAINER_TYPES

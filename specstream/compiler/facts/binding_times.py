@@ -11,8 +11,9 @@ event alone. The analysis of definite assignment sees to it that no read comes b
 depends on the event alone has one value for as long as the event runs, however often a loop assigns
 it.
 
-The rules for each kind of expression are in :mod:`specstream.compiler.facts.event_operations` and
-:mod:`specstream.compiler.facts.event_calls`, those for names here.
+The rules for each kind of expression are in
+:mod:`specstream.compiler.facts.binding_time_operations` and
+:mod:`specstream.compiler.facts.binding_time_calls`, those for names here.
 
 This and :mod:`specstream.compiler.facts.literal_promotion` both infer types over one tree. They are
 two because they ask two questions. Here a type is Python's, of what is computed before the operator
@@ -32,15 +33,15 @@ from typing import Any
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.dates_and_decimals import counts, is_counted
-from specstream.compiler.facts.event_calls import Calls
-from specstream.compiler.facts.event_expressions import (
+from specstream.compiler.facts.binding_time_calls import Calls
+from specstream.compiler.facts.binding_time_expressions import (
     LETTERS,
     bound_in,
     is_scalar,
     makes_container,
 )
-from specstream.compiler.facts.event_operations import Operations
+from specstream.compiler.facts.binding_time_operations import Operations
+from specstream.compiler.facts.dates_and_decimals import counts, is_counted
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results
 from specstream.compiler.facts.name_bindings import MISSING, bindings_of, look_up
 from specstream.compiler.facts.refused_constructs import (
@@ -48,7 +49,7 @@ from specstream.compiler.facts.refused_constructs import (
     is_container,
 )
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.library.frozen_types import can_freeze
 from specstream.declarations.schema import Schema
 

@@ -30,7 +30,7 @@ from specstream.compiler.facts.list_use import (
     kind_of,
 )
 from specstream.compiler.facts.value_types import ANY, INT, STR, Type
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.language.methods import CHANGING

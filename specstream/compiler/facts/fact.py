@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from specstream.compiler.facts.value_types import Type
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 
 __all__ = ["CONSTANT", "EVENT", "STATE", "Binding", "Fact", "Results"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from specstream.compiler.facts.number_kinds import EITHER, WIDE, holds_either
-from specstream.compiler.objects.forms import EmittedForm
+from specstream.compiler.oracle_objects.forms import EmittedForm
 
 if TYPE_CHECKING:
     from specstream.compiler.facts.literal_promotion import LiteralPromotion

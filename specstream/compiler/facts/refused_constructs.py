@@ -21,10 +21,10 @@ import numpy as np
 
 from specstream.compiler.facts.dates_and_decimals import of_constant
 from specstream.compiler.facts.name_bindings import as_now
-from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment
 from specstream.compiler.frontend.exceptions import ExceptionCheck
 from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
+from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.refused_match_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.language import (
@@ -41,7 +41,7 @@ from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.library import frozen_types
 from specstream.compiler.library.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.library.numpy_functions import NUMPY, OF_ARRAYS
-from specstream.compiler.objects.forms import CaughtName
+from specstream.compiler.oracle_objects.forms import CaughtName
 from specstream.declarations.records import is_record, record_fields
 
 __all__ = [

@@ -29,7 +29,7 @@ from specstream.compiler.facts.fact import CONSTANT, EVENT, Fact, Results
 from specstream.compiler.facts.name_bindings import MISSING, declared_type
 from specstream.compiler.facts.refused_constructs import is_constant
 from specstream.compiler.facts.value_types import ANY, NEVER, NONE, Type
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.frontend.scopes import own_name
 from specstream.declarations.schema import Schema
 

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterator
 
 from specstream.compiler.facts.name_bindings import look_up
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 
 __all__ = ["arguments_of", "is_of_ints", "shown_in", "source_tree"]
 

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 
 from specstream.compiler.facts.name_bindings import bindings_of, look_up
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language.hints import is_of_a_library
 from specstream.compiler.language.methods import CHANGING
 from specstream.declarations.pure import pure_mark

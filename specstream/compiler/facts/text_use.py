@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specstream.compiler.facts.name_bindings import MISSING, look_up
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.language.frozen import FrozenDict

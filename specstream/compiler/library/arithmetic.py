@@ -6,7 +6,7 @@ Numba's own arithmetic is neither Python's nor the oracle's: it mixes int64 and 
 float64, adds bools, shifts by any count, and lets LLVM choose the libm. So the compiler rewrites
 each operator, builtin (:mod:`specstream.compiler.library.conversions`) and `math` function
 (:mod:`specstream.compiler.library.math_functions`) of a user's function into a call of a
-:class:`~specstream.compiler.backend.native_function.Native`.
+:class:`~specstream.compiler.backend.scalar_functions.Native`.
 """
 
 # Numba's internals are only partly typed.
@@ -20,7 +20,7 @@ from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, F64, I64, Instructions, Value
 from specstream.compiler.backend.kinds import scalar_kind
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,

@@ -20,13 +20,13 @@ import numpy as np
 from numba.core import cgutils, types
 
 from specstream._native import ffi
-from specstream.compiler.backend.core_function import Meaning, of_values
 from specstream.compiler.backend.instructions import I64, POINTER, Value
 from specstream.compiler.backend.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.backend.local_types import kinds_of
 from specstream.compiler.backend.memory import Run
-from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.numba_types import Variant, ViewType
+from specstream.compiler.backend.overloads import Meaning, of_values
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library import arithmetic, assignment, conversions

@@ -19,12 +19,12 @@ from typing import Any
 from numba.core import cgutils, types
 
 from specstream._native import ffi, lib
-from specstream.compiler.backend.core_function import Core, Meaning, of_values, resolved_call
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instructions, Value
 from specstream.compiler.backend.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.local_types import ListType, kinds_of
-from specstream.compiler.backend.native_function import require_scalar, write_bool
 from specstream.compiler.backend.numba_types import ViewType
+from specstream.compiler.backend.overloads import Core, Meaning, of_values, resolved_call
+from specstream.compiler.backend.scalar_functions import require_scalar, write_bool
 from specstream.compiler.language.refusals import no_letters, refuse
 from specstream.compiler.library import arithmetic, assignment
 from specstream.compiler.library.arithmetic import write_comparison

@@ -12,7 +12,7 @@ from numba.core import types
 
 from specstream.compiler.backend.instructions import F64, I64, Instructions, Value
 from specstream.compiler.backend.kinds import SCALARS, scalar_kind
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,

@@ -21,7 +21,6 @@ from numba.core.imputils import lower_constant
 from numba.extending import models, register_model, typeof_impl
 
 from specstream._native import ffi, lib
-from specstream.compiler.backend.core_function import Core, Meaning, resolved_call
 from specstream.compiler.backend.instructions import BIT, I8, I64, POINTER, Instructions, Value
 from specstream.compiler.backend.local_types import (
     DictType,
@@ -35,6 +34,7 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import ViewType
+from specstream.compiler.backend.overloads import Core, Meaning, resolved_call
 from specstream.compiler.language.frozen import (
     EnumMembers,
     Frozen,

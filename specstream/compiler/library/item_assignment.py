@@ -22,7 +22,6 @@ from numba.extending import (
     register_model,
 )
 
-from specstream.compiler.backend.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.local_types import ListType, refuse_frozen
@@ -32,6 +31,7 @@ from specstream.compiler.backend.numba_types import (
     StateType,
     ViewType,
 )
+from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.language.refusals import absent, is_boosted, refuse
 from specstream.compiler.library import assignment
 from specstream.compiler.library.assignment import Window

@@ -13,15 +13,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from specstream._native import lib
-from specstream.compiler.backend.core_function import (
-    Core,
-    Meaning,
-    also,
-    but_of,
-    called,
-    of_held,
-    of_values,
-)
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import (
@@ -32,10 +23,19 @@ from specstream.compiler.backend.local_types import (
     own,
     resolved,
 )
-from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import ContainerType, RecordType
+from specstream.compiler.backend.overloads import (
+    Core,
+    Meaning,
+    also,
+    but_of,
+    called,
+    of_held,
+    of_values,
+)
 from specstream.compiler.backend.polling import poll_while
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library import arithmetic, conversions

@@ -21,7 +21,6 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from specstream._native import ffi
-from specstream.compiler.backend.core_function import Core, Meaning
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import (
@@ -42,6 +41,7 @@ from specstream.compiler.backend.local_types import (
     width_of,
 )
 from specstream.compiler.backend.numba_types import RunType
+from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT

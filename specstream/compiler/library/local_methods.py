@@ -10,8 +10,8 @@ from typing import Any
 
 from numba.core import types
 
-from specstream.compiler.backend.core_function import Core, Meaning, looking_for
 from specstream.compiler.backend.instructions import BIT, I64, Instructions, Value
+from specstream.compiler.backend.overloads import Core, Meaning, looking_for
 from specstream.compiler.language.methods import METHODS, Method
 from specstream.compiler.language.refusals import container_of, no_method, refuse
 

@@ -14,7 +14,6 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from specstream.compiler.backend.core_function import Core, Meaning, of_values
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.backend.local_types import (
     DictType,
@@ -35,6 +34,7 @@ from specstream.compiler.backend.local_types import (
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import NullableType, may_be_none
 from specstream.compiler.backend.numba_types import RecordType, RunType
+from specstream.compiler.backend.overloads import Core, Meaning, of_values
 from specstream.compiler.frontend.error_texts import NO_KEY
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT

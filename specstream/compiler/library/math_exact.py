@@ -15,9 +15,9 @@ from typing import Any
 
 from numba.core import cgutils, types
 
-from specstream.compiler.backend.core_function import Core, Meaning, of_values
 from specstream.compiler.backend.instructions import F64, I32, I64, Instructions, Value
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.overloads import Core, Meaning, of_values
+from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from numba.core import types
 
 from specstream.compiler.backend.instructions import F64, I64, Instructions, Value
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,

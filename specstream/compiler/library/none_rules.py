@@ -1,7 +1,7 @@
 """What operators do with values that may be None: ``==``, truth, and a value that has to be there.
 
 Arithmetic and order are not here: every
-:class:`~specstream.compiler.backend.native_function.Native` takes such operands, and raises
+:class:`~specstream.compiler.backend.scalar_functions.Native` takes such operands, and raises
 TypeError where one is None.
 """
 
@@ -17,9 +17,7 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
 from numba.extending import intrinsic, lower_builtin
 
-from specstream.compiler.backend.core_function import Meaning, resolved_call
 from specstream.compiler.backend.instructions import BIT, Value
-from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import (
     NullableType,
     bit_where,
@@ -31,6 +29,8 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.backend.numba_types import EventType, ViewType
+from specstream.compiler.backend.overloads import Meaning, resolved_call
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound

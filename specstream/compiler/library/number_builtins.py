@@ -15,10 +15,10 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from specstream.compiler.backend.core_function import Core, Meaning, of_values
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instructions, Value
 from specstream.compiler.backend.kinds import SCALARS, scalar_kind
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.overloads import Core, Meaning, of_values
+from specstream.compiler.backend.scalar_functions import (
     Native,
     integer_kind,
     require_count,

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 
 from specstream.compiler.backend.instructions import F32, F64, I64, Instructions, Value
-from specstream.compiler.backend.native_function import (
+from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,

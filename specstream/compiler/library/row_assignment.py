@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numba.core import cgutils, types
 
-from specstream.compiler.backend.core_function import Meaning
 from specstream.compiler.backend.instructions import I64, POINTER, Value
 from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.local_types import ListType, LocalType, Unknown, pack
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import ViewType
+from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import assignment
 from specstream.compiler.library.assignment import Window

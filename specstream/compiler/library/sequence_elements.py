@@ -19,10 +19,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler.backend.core_function import Core, Meaning, Rule, also
 from specstream.compiler.backend.instructions import BIT, I32, I64, Value
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import RecordType, RunType
+from specstream.compiler.backend.overloads import Core, Meaning, Rule, also
 from specstream.compiler.library.indices import Indexed, index_type
 from specstream.compiler.library.local_methods import length, written_by
 from specstream.compiler.library.sequence_types import DequeField, SequenceType, stored

@@ -14,15 +14,15 @@ from typing import Any, Literal
 
 from numba.core import types
 
-from specstream.compiler.backend.core_function import (
+from specstream.compiler.backend.instructions import I64, Value, raise_error
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.overloads import (
     Meaning,
     Rule,
     called,
     looking_for,
     of_values,
 )
-from specstream.compiler.backend.instructions import I64, Value, raise_error
-from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.polling import poll_for
 from specstream.compiler.language.refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq

@@ -15,7 +15,13 @@ from typing import Any
 from numba.core import types
 from numba.core.typing.templates import signature
 
-from specstream.compiler.backend.core_function import (
+from specstream.compiler.backend.instructions import BIT, Value, raise_error
+from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.backend.local_types import ListType, LocalType
+from specstream.compiler.backend.none_types import may_be_none, present
+from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.numba_types import RecordType, RunType
+from specstream.compiler.backend.overloads import (
     Meaning,
     Rule,
     also,
@@ -24,12 +30,6 @@ from specstream.compiler.backend.core_function import (
     of_held,
     resolved_call,
 )
-from specstream.compiler.backend.instructions import BIT, Value, raise_error
-from specstream.compiler.backend.kinds import scalar_kind
-from specstream.compiler.backend.local_types import ListType, LocalType
-from specstream.compiler.backend.none_types import may_be_none, present
-from specstream.compiler.backend.numba_pipeline import compiled
-from specstream.compiler.backend.numba_types import RecordType, RunType
 from specstream.compiler.backend.polling import poll_for
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods, conversions

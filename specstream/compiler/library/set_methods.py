@@ -11,7 +11,6 @@ from typing import Any
 from numba.core import types
 
 from specstream._native import lib
-from specstream.compiler.backend.core_function import Core, Meaning
 from specstream.compiler.backend.instructions import BIT, I32, POINTER, Value
 from specstream.compiler.backend.local_types import (
     DictType,
@@ -21,6 +20,7 @@ from specstream.compiler.backend.local_types import (
     own,
     resolved,
 )
+from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.language.methods import METHODS
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic

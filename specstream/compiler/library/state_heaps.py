@@ -13,9 +13,9 @@ from typing import Any
 
 from numba.core import types
 
-from specstream.compiler.backend.core_function import Meaning
 from specstream.compiler.backend.instructions import raise_error
 from specstream.compiler.backend.numba_pipeline import compiled
+from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.library.arithmetic import lt
 from specstream.compiler.library.sequence_elements import append, get, put, take_last
 from specstream.compiler.library.sequence_methods import Role, plain_python, sequence_method

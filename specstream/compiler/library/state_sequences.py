@@ -20,10 +20,10 @@ from numba.core.typing.templates import (
 )
 from numba.extending import lower_builtin, lower_getattr
 
-from specstream.compiler.backend.core_function import Core, Meaning, of_values, resolved_call
 from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.local_types import ListType, Unknown
 from specstream.compiler.backend.numba_types import RecordType, SlotType
+from specstream.compiler.backend.overloads import Core, Meaning, of_values, resolved_call
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.item_assignment import SET_ITEM

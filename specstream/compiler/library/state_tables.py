@@ -19,7 +19,6 @@ from numba.core import cgutils, types
 from numba.extending import models, register_model
 
 from specstream._native import ffi, lib
-from specstream.compiler.backend.core_function import Meaning, called
 from specstream.compiler.backend.instructions import I32, I64, POINTER, Value
 from specstream.compiler.backend.kinds import check_kind
 from specstream.compiler.backend.local_types import DictType, SetType
@@ -35,6 +34,7 @@ from specstream.compiler.backend.numba_types import (
     is_alone,
     shape_type,
 )
+from specstream.compiler.backend.overloads import Meaning, called
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType

@@ -25,13 +25,13 @@ from numba.core.typing.templates import (
 from numba.extending import lower_getattr, models, register_model
 
 from specstream._native import lib
-from specstream.compiler.backend.core_function import Meaning
 from specstream.compiler.backend.instructions import I32, I64, POINTER, Value
 from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.local_types import TableType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import EventType, StateType, shape_type
+from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.language.refusals import TIMER_NAMES, refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library.item_assignment import SET_ITEM

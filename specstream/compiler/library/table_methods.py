@@ -12,7 +12,6 @@ from typing import Any
 from numba.core import types
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.backend.core_function import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.instructions import Value, raise_error
 from specstream.compiler.backend.local_types import (
     DictType,
@@ -24,11 +23,12 @@ from specstream.compiler.backend.local_types import (
     own,
     resolved,
 )
-from specstream.compiler.backend.native_function import Native
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import RecordType
+from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.polling import poll_while
+from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.list_methods import delete_item, reversed_list

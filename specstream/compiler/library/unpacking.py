@@ -11,10 +11,10 @@ from typing import Any
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from specstream.compiler.backend.core_function import Core, Meaning, meaning_of, resolved_call
 from specstream.compiler.backend.instructions import I64, Instructions
 from specstream.compiler.backend.local_types import ListType, own
 from specstream.compiler.backend.none_types import may_be_none
+from specstream.compiler.backend.overloads import Core, Meaning, meaning_of, resolved_call
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.list_methods import as_list
 from specstream.compiler.library.local_lists import List, element_of

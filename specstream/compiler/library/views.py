@@ -25,7 +25,6 @@ from numba.extending import (
     overload,
 )
 
-from specstream.compiler.backend.core_function import resolved_call
 from specstream.compiler.backend.instructions import BIT, I64, Value
 from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
@@ -39,6 +38,7 @@ from specstream.compiler.backend.numba_types import (
     StateType,
     ViewType,
 )
+from specstream.compiler.backend.overloads import resolved_call
 from specstream.compiler.frontend.error_texts import NO_ELEMENT
 from specstream.compiler.language.refusals import is_boosted, no_letters, refuse
 from specstream.compiler.language.text import TextType

@@ -28,8 +28,8 @@ from specstream.compiler.library import locking
 from specstream.compiler.library.formatting import formatted
 from specstream.compiler.lowering.rewrite_parts import NativeParts
 from specstream.compiler.lowering.trip_counts import MOST_TRIPS, TripCounts
-from specstream.compiler.objects.forms import CaughtName
 from specstream.compiler.oracle.common_rewriting import targets_in
+from specstream.compiler.oracle_objects.forms import CaughtName
 
 __all__ = ["LeavingRewriter"]
 

@@ -62,10 +62,10 @@ from specstream.compiler.lowering.comprehensions import CONSUMERS, Comprehension
 from specstream.compiler.lowering.rewrite_local import CONTAINERS
 from specstream.compiler.lowering.rewrite_none import MaybeNone
 from specstream.compiler.lowering.rewrite_records import RecordRewriter
-from specstream.compiler.objects.forms import EmittedForm
 from specstream.compiler.oracle.common_rewriting import (
     oracle_constant,
 )
+from specstream.compiler.oracle_objects.forms import EmittedForm
 from specstream.declarations.deprecated import NEXT_GONE_WITH
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.updates import update_name

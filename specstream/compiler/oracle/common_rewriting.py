@@ -13,11 +13,11 @@ from typing import Any
 
 from specstream.columns.strings import string_code
 from specstream.compiler.facts.refused_constructs import Check
-from specstream.compiler.frontend.analysis import Analysis, FunctionSource
+from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.language import numbers
 from specstream.compiler.language.frozen import Frozen, is_frozen
 from specstream.compiler.language.text import Text
-from specstream.compiler.objects.oracle_frozen import in_oracle
+from specstream.compiler.oracle_objects.frozen import in_oracle
 from specstream.declarations.updates import update_name
 
 __all__ = [

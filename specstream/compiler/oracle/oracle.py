@@ -24,9 +24,8 @@ from specstream.compiler.language.refusals import TIMER_NAMES
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, refuse, tell_texts
 from specstream.compiler.library.event_lists import oracle_list
-from specstream.compiler.objects.forms import Formed, form_words, is_elsewhere
-from specstream.compiler.objects.oracle_containers import Find, Journal, StateSet, loaded, rows_of
-from specstream.compiler.objects.oracle_elements import (
+from specstream.compiler.oracle_objects.containers import Find, Journal, StateSet, loaded, rows_of
+from specstream.compiler.oracle_objects.elements import (
     LOAD,
     STORE,
     OverlaidWords,
@@ -36,9 +35,10 @@ from specstream.compiler.objects.oracle_elements import (
     load_int,
     store_of,
 )
-from specstream.compiler.objects.oracle_records import forget, record_view, scalar_record
-from specstream.compiler.objects.oracle_timers import Due, StateTimers, timer_key, timer_text
-from specstream.compiler.objects.oracle_view import View
+from specstream.compiler.oracle_objects.forms import Formed, form_words, is_elsewhere
+from specstream.compiler.oracle_objects.records import forget, record_view, scalar_record
+from specstream.compiler.oracle_objects.timers import Due, StateTimers, timer_key, timer_text
+from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema

@@ -22,11 +22,11 @@ from specstream.columns.strings import string_code
 from specstream.compiler.frontend.exceptions import change_arguments
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text, python_string
-from specstream.compiler.objects.oracle_containers import StateDeque, StateQueue
-from specstream.compiler.objects.oracle_local import Dict, List, Set
-from specstream.compiler.objects.oracle_nulls import is_none, null_or_value
-from specstream.compiler.objects.oracle_records import OracleRecord, class_of, values_of
-from specstream.compiler.objects.oracle_view import View
+from specstream.compiler.oracle_objects.containers import StateDeque, StateQueue
+from specstream.compiler.oracle_objects.local import Dict, List, Set
+from specstream.compiler.oracle_objects.nulls import is_none, null_or_value
+from specstream.compiler.oracle_objects.records import OracleRecord, class_of, values_of
+from specstream.compiler.oracle_objects.view import View
 
 __all__ = ["RaiseArguments", "of_python"]
 

@@ -1,7 +1,7 @@
 """The syntax tree of a function, rewritten for the oracle.
 
 Literals become numbers that wrap and texts that are codes; builtins and modules become those of
-:mod:`specstream.compiler.objects.oracle_view` and :mod:`specstream.compiler.language.numbers`.
+:mod:`specstream.compiler.oracle_objects.view` and :mod:`specstream.compiler.language.numbers`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,6 @@ from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.event_lists import ItemRead, oracle_item
-from specstream.compiler.objects import oracle_local, oracle_nulls, oracle_view
-from specstream.compiler.objects.forms import CaughtName, EmittedForm, Formed
-from specstream.compiler.objects.oracle_modules import OracleMath, OracleNumpy
-from specstream.compiler.objects.oracle_records import maker
-from specstream.compiler.objects.oracle_reductions import floats
 from specstream.compiler.oracle.common_rewriting import (
     Rewriter,
     expand_augmented,
@@ -51,6 +46,13 @@ from specstream.compiler.oracle.common_rewriting import (
     targets_in,
 )
 from specstream.compiler.oracle.raise_arguments import RaiseArguments
+from specstream.compiler.oracle_objects import local as oracle_local
+from specstream.compiler.oracle_objects import nulls as oracle_nulls
+from specstream.compiler.oracle_objects import view as oracle_view
+from specstream.compiler.oracle_objects.forms import CaughtName, EmittedForm, Formed
+from specstream.compiler.oracle_objects.modules import OracleMath, OracleNumpy
+from specstream.compiler.oracle_objects.records import maker
+from specstream.compiler.oracle_objects.reductions import floats
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name

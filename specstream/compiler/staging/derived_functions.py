@@ -15,7 +15,7 @@ from typing import Any
 from specstream.columns.dates_and_decimals import own_value
 from specstream.columns.derived import UNREACHED
 from specstream.compiler.facts.name_bindings import MISSING, as_now, look_up
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.staging.staged_loops import NAMES
 

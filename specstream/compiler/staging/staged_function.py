@@ -25,7 +25,7 @@ from specstream.compiler.frontend.error_texts import with_texts_in_place
 from specstream.compiler.frontend.exceptions import change_arguments, is_caught
 from specstream.compiler.frontend.joined_strings import as_joined
 from specstream.compiler.frontend.scopes import COMPREHENSIONS
-from specstream.compiler.objects.forms import EmittedForm, form_of
+from specstream.compiler.oracle_objects.forms import EmittedForm, form_of
 from specstream.compiler.staging.staged_lists import Guard
 from specstream.compiler.staging.staged_loops import at_place as _at
 from specstream.compiler.staging.texts_of_dates import TOLD, OwnTexts

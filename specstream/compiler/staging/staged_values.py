@@ -21,7 +21,7 @@ from specstream.compiler.facts.list_use import list_part
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.return_types import Returns
 from specstream.compiler.facts.value_types import BOOL, FLOAT, INT, STR, Type
-from specstream.compiler.frontend.analysis import Analysis, FunctionSource
+from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.staging.derived_functions import Made, Unpack
 from specstream.compiler.staging.staged_lists import Guard, ListStaging
 from specstream.compiler.staging.staged_loops import at_place as _at

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from specstream.compiler.facts.name_bindings import look_up
-from specstream.compiler.frontend.analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.loop_names import tell_apart
+from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.single_assignment import name_steps
 from specstream.compiler.staging.staged_function import StagedFunction
 from specstream.compiler.staging.staged_values import Staged

@@ -33,7 +33,7 @@ from typing import Any
 import corpus
 
 import specstream as ss
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from support import generated
 from support.compiler import mistakes
 

@@ -1,4 +1,4 @@
-"""Core functions that mean something by the types of their arguments: lists, dicts, sets, tuples.
+"""Functions overloaded by the types of their arguments: those of lists, dicts, sets and tuples.
 
 A rule looks at Numba's types and gives the result's, those that the arguments are cast to, and
 what writes the instructions; or None, where it is not about such arguments. It is asked again when

@@ -17,11 +17,11 @@ from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.numbers import Int64, Uint64
 from specstream.compiler.language.text import Text, python_string, refusal, refuse
-from specstream.compiler.objects.oracle_elements import (
+from specstream.compiler.oracle_objects.elements import (
     LOAD,
     store_of,
 )
-from specstream.compiler.objects.oracle_reductions import Reductions
+from specstream.compiler.oracle_objects.reductions import Reductions
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 from specstream.declarations.updates import Misfit, misfit

@@ -1,4 +1,4 @@
-"""What the rules for expressions of an event share: how what is known of parts is put together."""
+"""Binding times of expressions: combines what is known of their parts, for the rules beside it."""
 
 from __future__ import annotations
 

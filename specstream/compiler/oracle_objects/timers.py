@@ -11,7 +11,7 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.compiler.language.numbers import Int64
-from specstream.compiler.objects.oracle_elements import STORE
+from specstream.compiler.oracle_objects.elements import STORE
 from specstream.declarations.container_words import Words
 from specstream.declarations.state_layout import Field
 

@@ -27,7 +27,7 @@ from specstream.compiler.language.numbers import (
     unsigned,
     whole,
 )
-from specstream.compiler.objects.oracle_reductions import NAMES, reduction
+from specstream.compiler.oracle_objects.reductions import NAMES, reduction
 
 __all__ = ["OracleMath", "OracleNumpy"]
 

@@ -1,6 +1,6 @@
 """Dicts, sets, lists, deques and priority queues of the state in the oracle.
 
-They are those of an event (:mod:`specstream.compiler.objects.oracle_local`), but that they hold
+They are those of an event (:mod:`specstream.compiler.oracle_objects.local`), but that they hold
 what was declared, are full at their limit, and are put back as they were when the event raises.
 They are made of the words of the state when they are first asked for, and are words again when
 somebody looks at those (:func:`rows_of`).
@@ -27,13 +27,13 @@ from specstream.compiler.language import standard_library
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.text import Text, refuse
-from specstream.compiler.objects.oracle_elements import LOAD, store_of
-from specstream.compiler.objects.oracle_local import Dict, List, Set
-from specstream.compiler.objects.oracle_lookup import ABSENT, FoundEntries, NoStamps
-from specstream.compiler.objects.oracle_nulls import is_none
-from specstream.compiler.objects.oracle_records import Places, values_of
-from specstream.compiler.objects.oracle_timers import StateTimers
-from specstream.compiler.objects.oracle_view import ByValue, by_value
+from specstream.compiler.oracle_objects.elements import LOAD, store_of
+from specstream.compiler.oracle_objects.local import Dict, List, Set
+from specstream.compiler.oracle_objects.lookup import ABSENT, FoundEntries, NoStamps
+from specstream.compiler.oracle_objects.nulls import is_none
+from specstream.compiler.oracle_objects.records import Places, values_of
+from specstream.compiler.oracle_objects.timers import StateTimers
+from specstream.compiler.oracle_objects.view import ByValue, by_value
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.container_words import Words, count, entries
 from specstream.declarations.containers import Container, Shape

@@ -21,9 +21,9 @@ from specstream.compiler.language.frozen import (
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.numbers import shown_as
 from specstream.compiler.language.text import refuse
-from specstream.compiler.objects.oracle_elements import elements_of
-from specstream.compiler.objects.oracle_local import Dict, List, Set
-from specstream.compiler.objects.oracle_view import View
+from specstream.compiler.oracle_objects.elements import elements_of
+from specstream.compiler.oracle_objects.local import Dict, List, Set
+from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["WAY_OUT", "in_oracle"]

@@ -1,4 +1,4 @@
-"""Operators, displays, elements and comprehensions of an event: their types, and what compiles.
+"""Binding times of operators, displays, items and comprehensions: their types, and what compiles.
 
 One of the three files of rules behind :mod:`specstream.compiler.facts.binding_times`.
 """
@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.dates_and_decimals import is_of_time
-from specstream.compiler.facts.event_expressions import (
+from specstream.compiler.facts.binding_time_expressions import (
     LETTERS,
     Expressions,
     has_string,
@@ -24,6 +23,7 @@ from specstream.compiler.facts.event_expressions import (
     is_scalar,
     makes_container,
 )
+from specstream.compiler.facts.dates_and_decimals import is_of_time
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.refused_constructs import (
     REFUSED,

@@ -1,4 +1,4 @@
-"""Calls, of an event: whether compiled code has them, and what they give if Python makes them.
+"""Binding times of calls: whether compiled code can make them, and what they return in Python.
 
 One of the three files of rules behind :mod:`specstream.compiler.facts.binding_times`.
 """
@@ -18,19 +18,19 @@ import numpy as np
 from specstream.columns.instants import when
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_expressions import (
+    LETTERS,
+    Expressions,
+    bound_in,
+    has_string,
+    is_scalar,
+)
 from specstream.compiler.facts.dates_and_decimals import (
     OWN_CLASSES,
     as_own,
     is_of_column,
     is_of_time,
     own_type,
-)
-from specstream.compiler.facts.event_expressions import (
-    LETTERS,
-    Expressions,
-    bound_in,
-    has_string,
-    is_scalar,
 )
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
 from specstream.compiler.facts.list_use import groups_found
@@ -44,7 +44,7 @@ from specstream.compiler.facts.refused_constructs import (
 from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps
 from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
-from specstream.compiler.frontend.analysis import FunctionSource
+from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.frozen import Frozen
 from specstream.compiler.language.standard_library import OF_MAPPINGS

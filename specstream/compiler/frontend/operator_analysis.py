@@ -1,4 +1,4 @@
-"""An operator while its functions are gone through: what is known of it, and of each function."""
+"""What is known of an operator, and of each of its functions, while they are analysed."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from specstream.compiler.objects.oracle_elements import LOAD, store_of
-from specstream.compiler.objects.oracle_view import View
+from specstream.compiler.oracle_objects.elements import LOAD, store_of
+from specstream.compiler.oracle_objects.view import View
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.records import record_fields

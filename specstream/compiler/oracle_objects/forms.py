@@ -11,7 +11,7 @@ from typing import Any
 from specstream.compiler.frontend.error_texts import ErrorTexts
 from specstream.compiler.language.numbers import Uint64
 from specstream.compiler.language.text import Text
-from specstream.compiler.objects.oracle_elements import STORE
+from specstream.compiler.oracle_objects.elements import STORE
 from specstream.declarations.forms import MOST_PARTS, Form, head_of
 from specstream.declarations.schema import Column, Schema
 

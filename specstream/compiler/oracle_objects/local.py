@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from specstream.compiler.language import numbers
 from specstream.compiler.language.numbers import Int64, shown_as
-from specstream.compiler.objects.oracle_view import ByValue, View, by_value
+from specstream.compiler.oracle_objects.view import ByValue, View, by_value
 
 __all__ = ["BUILTINS", "Dict", "List", "Set", "is_mapping"]
 

@@ -1,4 +1,4 @@
-"""Functions of compiled operators: a typing rule, and a writer of LLVM instructions.
+"""Functions of scalars in compiled operators: a typing rule, and a writer of LLVM instructions.
 
 Each is typed over exactly four scalars and writes its instructions in place, which compiles many
 times faster than an ``@overload`` and leaves nothing to Numba's rules. A function of several
@@ -16,11 +16,11 @@ from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
-from specstream.compiler.backend.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.instructions import Instructions, Value
 from specstream.compiler.backend.kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.backend.local_types import refuse_frozen
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
+from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.language.refusals import absent, no_letters, refuse
 from specstream.compiler.language.text import TextType, write_truth
 
