@@ -39,8 +39,8 @@ from specstream.compiler.backend.symbols import register
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import (
-    sequence_operators,  # noqa: F401  (adds containers)
     state_heaps,  # noqa: F401  (adds containers)
+    state_sequence_operators,  # noqa: F401  (adds containers)
     state_tables,  # noqa: F401  (adds containers)
 )
 from specstream.compiler.library.boosting import operation_entry

@@ -23,7 +23,7 @@ from numba.core.errors import TypingError
 
 from specstream.compiler.backend import symbols
 from specstream.compiler.backend.instructions import OperatorFault
-from specstream.compiler.backend.kinds import scalar_kind
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.numbers import (

@@ -27,8 +27,8 @@ from specstream.compiler.library.frozen_types import (
     FrozenListType,
     FrozenSetType,
 )
-from specstream.compiler.library.local_methods import FUNCTIONS
-from specstream.compiler.library.table_methods import DictView
+from specstream.compiler.library.local_table_methods import DictView
+from specstream.compiler.library.method_dispatch import FUNCTIONS
 from specstream.declarations.schema import Schema
 
 # Of each: one with elements, arguments that every method takes, and keyword arguments of one.

@@ -21,8 +21,8 @@ from specstream.compiler.backend.overloads import Core
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library.array_expressions import array_type
+from specstream.compiler.library.local_table_methods import DictView
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
-from specstream.compiler.library.table_methods import DictView
 
 assert _entries
 

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import models, register_model
 
 from specstream._native import lib
-from specstream.compiler.backend.kinds import NUMBA_KINDS
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.frontend.program import CompiledOperation, Program
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import Number, Storage, storage_of

@@ -17,10 +17,10 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
 from specstream.compiler.backend.instructions import Instructions, Value
-from specstream.compiler.backend.kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.backend.local_types import refuse_frozen
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
+from specstream.compiler.backend.scalar_kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.language.refusals import absent, no_letters, refuse
 from specstream.compiler.language.text import TextType, write_truth
 

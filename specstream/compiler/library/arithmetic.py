@@ -19,7 +19,6 @@ from typing import Any
 from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, F64, I64, Instructions, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
@@ -30,6 +29,7 @@ from specstream.compiler.backend.scalar_functions import (
     truth,
     write_bool,
 )
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import division_site
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType

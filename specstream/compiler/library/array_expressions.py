@@ -21,18 +21,18 @@ from numba.core import cgutils, types
 
 from specstream._native import ffi
 from specstream.compiler.backend.instructions import I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.backend.local_types import kinds_of
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import Variant, ViewType
 from specstream.compiler.backend.overloads import Meaning, of_values
 from specstream.compiler.backend.scalar_functions import Native
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
-from specstream.compiler.library import arithmetic, assignment, conversions
-from specstream.compiler.library.assignment import Window
+from specstream.compiler.library import arithmetic, conversions, slice_assignment
 from specstream.compiler.library.item_assignment import update_items
 from specstream.compiler.library.numpy_functions import NUMPY
+from specstream.compiler.library.slice_assignment import Window
 from specstream.compiler.library.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
@@ -133,7 +133,7 @@ def _read(windows: list[Window]) -> list[Window]:
     whole = [at for at, one in enumerate(windows) if one.type.is_logged and len(one.shape) == 1]
     read = list(windows)
     for at in whole:
-        own = assignment.read_whole(windows[at])
+        own = slice_assignment.read_whole(windows[at])
         if at != whole[-1]:
             kept = new_window(own.run, own.type, own.shape)
             with cgutils.loop_nest(own.run.builder, own.shape, I64) as indices:

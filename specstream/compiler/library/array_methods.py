@@ -20,13 +20,19 @@ from numba.core import cgutils, types
 
 from specstream._native import ffi, lib
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instructions, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.local_types import ListType, kinds_of
 from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.backend.overloads import Core, Meaning, of_values, resolved_call
 from specstream.compiler.backend.scalar_functions import require_scalar, write_bool
+from specstream.compiler.backend.scalar_kinds import (
+    NUMBA_KINDS,
+    SCALARS,
+    check_kind,
+    convert,
+    scalar_kind,
+)
 from specstream.compiler.language.refusals import no_letters, refuse
-from specstream.compiler.library import arithmetic, assignment
+from specstream.compiler.library import arithmetic, slice_assignment
 from specstream.compiler.library.arithmetic import write_comparison
 from specstream.compiler.library.array_expressions import (
     array_type,
@@ -36,13 +42,13 @@ from specstream.compiler.library.array_expressions import (
     view_of,
     window_of,
 )
-from specstream.compiler.library.assignment import Window
 from specstream.compiler.library.iteration import RangeType
-from specstream.compiler.library.list_methods import reversed_list
+from specstream.compiler.library.local_list_methods import reversed_list
 from specstream.compiler.library.local_lists import List, element_of
-from specstream.compiler.library.local_methods import method
 from specstream.compiler.library.math_exact import norm, norm_of
+from specstream.compiler.library.method_dispatch import method
 from specstream.compiler.library.numpy_functions import OF_ARRAYS
+from specstream.compiler.library.slice_assignment import Window
 
 __all__ = ["MATH", "METHODS", "NUMPY"]
 
@@ -67,7 +73,7 @@ Write = Callable[[Any, Any], Value]
 def _whole(window: Window) -> Window:
     """The window, read as a whole where reads are logged."""
     if window.type.is_logged and len(window.shape) == 1:
-        return assignment.read_whole(window)
+        return slice_assignment.read_whole(window)
     return window
 
 
@@ -321,7 +327,7 @@ def _fill(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
         window = window_of(context, builder, view, values[0])
-        assignment.fill(window, convert(context, builder, values[1], value, view.kind))
+        slice_assignment.fill(window, convert(context, builder, values[1], value, view.kind))
         return context.get_dummy_value()
 
     return types.none, [view, value], code

@@ -17,7 +17,6 @@ from numba.extending import intrinsic
 
 from specstream._native import ffi, lib
 from specstream.compiler.backend.instructions import F64, I32, I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.landing import raise_known, raise_status, without_site
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_pipeline import compiled
@@ -30,6 +29,7 @@ from specstream.compiler.backend.numba_types import (
     StateType,
     Variant,
 )
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.language.error_classes import LEAVES
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library.state_fields import whole_field

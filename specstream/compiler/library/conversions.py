@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from numba.core import types
 
 from specstream.compiler.backend.instructions import F64, I64, Instructions, Value
-from specstream.compiler.backend.kinds import SCALARS, scalar_kind
 from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
@@ -23,6 +22,7 @@ from specstream.compiler.backend.scalar_functions import (
     truth,
     write_bool,
 )
+from specstream.compiler.backend.scalar_kinds import SCALARS, scalar_kind
 from specstream.compiler.language.numbers import INT64_MAX
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.arithmetic import write_comparison

@@ -14,10 +14,10 @@ from numba.extending import intrinsic
 
 from specstream._native import lib
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import EAGER, SPECULATIVE, StateType, Variant, ViewType
+from specstream.compiler.backend.scalar_kinds import check_kind, convert
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.state_fields import field_of, run_and_start
 from specstream.compiler.library.views import View, index_types, index_values, remaining

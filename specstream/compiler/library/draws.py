@@ -15,13 +15,13 @@ from typing import Any
 from numba.core import types
 
 from specstream.compiler.backend.instructions import F64, I64, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import EventType
 from specstream.compiler.backend.overloads import Meaning, of_values
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.event import draw_key
-from specstream.compiler.library.local_methods import method
+from specstream.compiler.library.method_dispatch import method
 
 __all__ = ["METHODS"]
 

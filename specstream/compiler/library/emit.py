@@ -12,12 +12,12 @@ from numba.extending import (
 
 from specstream.compiler.backend.caught import CaughtType, words_of
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import may_be_none, missing, present, value_or_zero
 from specstream.compiler.backend.numba_types import (
     EmitType,
 )
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.text import TextType
 from specstream.declarations.element_types import Number

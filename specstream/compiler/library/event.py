@@ -17,12 +17,12 @@ from numba.extending import (
 
 from specstream.columns.phases import first_column
 from specstream.compiler.backend.instructions import BIT, F64, I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.backend.landing import STATUS, raise_known
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import (
     EventType,
 )
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.reserved import RESERVED_COLUMNS

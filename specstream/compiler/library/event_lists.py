@@ -24,11 +24,11 @@ from specstream.columns.derived import Raised
 from specstream.columns.lists import list_at
 from specstream.columns.strings import StringTable
 from specstream.compiler.backend.instructions import I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS
 from specstream.compiler.backend.landing import STATUS, raise_known, without_site
 from specstream.compiler.backend.local_types import ListType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.overloads import Core, Meaning
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.local_lists import List, declared_type

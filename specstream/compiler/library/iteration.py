@@ -20,9 +20,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, models, register_model
 
 from specstream.compiler.backend.instructions import I64, Instructions, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.backend.scalar_functions import integer_kind
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 
 __all__ = ["BUILTINS", "integers"]

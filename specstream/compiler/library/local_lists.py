@@ -22,7 +22,6 @@ from numba.extending import lower_builtin
 
 from specstream._native import ffi
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Instructions, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import (
     DictType,
     ListType,
@@ -42,12 +41,13 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.overloads import Core, Meaning
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library.indices import Indexed, check_index
 from specstream.compiler.library.item_assignment import SET_ITEM
-from specstream.compiler.library.local_methods import method
+from specstream.compiler.library.method_dispatch import method
 
 __all__ = [
     "List",

@@ -40,7 +40,7 @@ from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_lists import STEPS, Head
-from specstream.compiler.library.local_methods import method
+from specstream.compiler.library.method_dispatch import method
 from specstream.declarations.element_types import Number
 
 __all__ = [

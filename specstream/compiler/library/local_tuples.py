@@ -12,11 +12,11 @@ from typing import Any
 from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, I64, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import LocalType
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.scalar_functions import Native
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library import arithmetic, conversions

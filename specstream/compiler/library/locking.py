@@ -15,9 +15,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import RunType
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.declarations.state_layout import Field
 

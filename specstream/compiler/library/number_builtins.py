@@ -16,7 +16,6 @@ from llvmlite import ir
 from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instructions, Value
-from specstream.compiler.backend.kinds import SCALARS, scalar_kind
 from specstream.compiler.backend.overloads import Core, Meaning, of_values
 from specstream.compiler.backend.scalar_functions import (
     Native,
@@ -24,11 +23,12 @@ from specstream.compiler.backend.scalar_functions import (
     require_count,
     require_scalar,
 )
+from specstream.compiler.backend.scalar_kinds import SCALARS, scalar_kind
 from specstream.compiler.language.methods import method_of
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.language.refusals import no_method, refuse
 from specstream.compiler.library import arithmetic, conversions
-from specstream.compiler.library.local_methods import method
+from specstream.compiler.library.method_dispatch import method
 
 __all__ = ["BUILTINS"]
 

@@ -15,16 +15,16 @@ import numpy as np
 from numba.core import cgutils, types
 
 from specstream.compiler.backend.instructions import I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.local_types import ListType, LocalType, Unknown, pack
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.backend.overloads import Meaning
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.refusals import refuse
-from specstream.compiler.library import assignment
-from specstream.compiler.library.assignment import Window
+from specstream.compiler.library import slice_assignment
 from specstream.compiler.library.local_lists import List
+from specstream.compiler.library.slice_assignment import Window
 from specstream.compiler.library.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import storage_of
 
@@ -58,7 +58,9 @@ def assigned(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         source, kind = (_row_of_list if of_list else _row_of_tuple)(
             target.run, view, value, args[0]
         )
-        assignment.copy(window, source, lambda one: convert(context, builder, one, kind, view.kind))
+        slice_assignment.copy(
+            window, source, lambda one: convert(context, builder, one, kind, view.kind)
+        )
         return context.get_dummy_value()
 
     return types.void, (types.unliteral(value), view, index), code

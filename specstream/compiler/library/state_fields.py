@@ -20,7 +20,6 @@ from numba.extending import (
 )
 
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import (
@@ -33,6 +32,7 @@ from specstream.compiler.backend.numba_types import (
     ViewType,
 )
 from specstream.compiler.backend.overloads import Rules, meaning_of
+from specstream.compiler.backend.scalar_kinds import check_kind, convert
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import is_boosted, refuse, without_literals
 from specstream.compiler.library.locking import LocksType

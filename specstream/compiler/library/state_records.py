@@ -36,7 +36,6 @@ from numba.extending import (
 
 from specstream._native import ffi, lib
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Value
-from specstream.compiler.backend.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import (
     may_be_none,
@@ -53,6 +52,7 @@ from specstream.compiler.backend.numba_types import (
     StateType,
 )
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library import arithmetic, conversions

@@ -27,11 +27,12 @@ from specstream.compiler.backend.overloads import Core, Meaning, of_values, reso
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.item_assignment import SET_ITEM
-from specstream.compiler.library.list_methods import delete_item, reversed_list
+from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.local_lists import takes
-from specstream.compiler.library.local_methods import written_by
-from specstream.compiler.library.sequence_elements import Elements
-from specstream.compiler.library.sequence_types import (
+from specstream.compiler.library.method_dispatch import written_by
+from specstream.compiler.library.state_records import PLACES, make_place
+from specstream.compiler.library.state_sequence_elements import Elements
+from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,
     QueueField,
@@ -42,7 +43,6 @@ from specstream.compiler.library.sequence_types import (
     refuse_slice,
     stored,
 )
-from specstream.compiler.library.state_records import PLACES, make_place
 
 __all__ = ["part_of", "replace_part"]
 
@@ -51,7 +51,7 @@ _meaning = written_by(Elements)
 # ---- items ----
 
 part_of = Core("part_of", "it takes a first position, a step and a number")
-"""Elements as a list of the event's own; sequence_methods.py has what it does."""
+"""Elements as a list of the event's own; state_sequence_methods.py has what it does."""
 replace_part = Core("replace_part", "it takes a first position, a step, a number and a list")
 """Elements get other values; likewise."""
 

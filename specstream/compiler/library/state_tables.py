@@ -20,7 +20,6 @@ from numba.extending import models, register_model
 
 from specstream._native import ffi, lib
 from specstream.compiler.backend.instructions import I32, I64, POINTER, Value
-from specstream.compiler.backend.kinds import check_kind
 from specstream.compiler.backend.local_types import DictType, SetType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import NullableType, may_be_none
@@ -36,9 +35,10 @@ from specstream.compiler.backend.numba_types import (
 )
 from specstream.compiler.backend.overloads import Meaning, called
 from specstream.compiler.backend.polling import poll_while
+from specstream.compiler.backend.scalar_kinds import check_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
-from specstream.compiler.library.local_methods import method
+from specstream.compiler.library.local_table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.library.local_tables import (
     WRITERS,
     Table,
@@ -46,10 +46,10 @@ from specstream.compiler.library.local_tables import (
     keys,
     set_add,
 )
+from specstream.compiler.library.method_dispatch import method
 from specstream.compiler.library.reductions import contains
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
 from specstream.compiler.library.state_records import PLACES, Records, make_place, stored_record
-from specstream.compiler.library.table_methods import DictView, collect_keys, collect_pairs
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state_layout import Field

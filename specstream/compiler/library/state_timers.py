@@ -26,21 +26,21 @@ from numba.extending import lower_getattr, models, register_model
 
 from specstream._native import lib
 from specstream.compiler.backend.instructions import I32, I64, POINTER, Value
-from specstream.compiler.backend.kinds import check_kind, convert
 from specstream.compiler.backend.local_types import TableType
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import EventType, StateType, shape_type
 from specstream.compiler.backend.overloads import Meaning
+from specstream.compiler.backend.scalar_kinds import check_kind, convert
 from specstream.compiler.language.refusals import TIMER_NAMES, refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library.item_assignment import SET_ITEM
-from specstream.compiler.library.list_methods import delete_item
-from specstream.compiler.library.local_methods import adding, written_by
+from specstream.compiler.library.local_list_methods import delete_item
+from specstream.compiler.library.local_table_methods import get_or_none, is_null
 from specstream.compiler.library.local_tables import WRITERS, Table, keys, table_of
+from specstream.compiler.library.method_dispatch import adding, written_by
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
 from specstream.compiler.library.state_tables import Declared, StateTable
-from specstream.compiler.library.table_methods import get_or_none, is_null
 from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field

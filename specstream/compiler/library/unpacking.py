@@ -16,7 +16,7 @@ from specstream.compiler.backend.local_types import ListType, own
 from specstream.compiler.backend.none_types import may_be_none
 from specstream.compiler.backend.overloads import Core, Meaning, meaning_of, resolved_call
 from specstream.compiler.language.refusals import refuse
-from specstream.compiler.library.list_methods import as_list
+from specstream.compiler.library.local_list_methods import as_list
 from specstream.compiler.library.local_lists import List, element_of
 
 __all__ = ["as_long_as", "spread", "taken_apart", "unpacked"]

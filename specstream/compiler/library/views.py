@@ -26,7 +26,6 @@ from numba.extending import (
 )
 
 from specstream.compiler.backend.instructions import BIT, I64, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import (
@@ -39,13 +38,14 @@ from specstream.compiler.backend.numba_types import (
     ViewType,
 )
 from specstream.compiler.backend.overloads import resolved_call
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import NO_ELEMENT
 from specstream.compiler.language.refusals import is_boosted, no_letters, refuse
 from specstream.compiler.language.text import TextType
-from specstream.compiler.library import assignment
-from specstream.compiler.library.assignment import Window
+from specstream.compiler.library import slice_assignment
 from specstream.compiler.library.indices import slice_of
 from specstream.compiler.library.locking import LocksType
+from specstream.compiler.library.slice_assignment import Window
 
 __all__ = ["View", "index_types", "index_values", "make_view", "read_whole", "remaining"]
 
@@ -266,13 +266,15 @@ def read_whole(typing_context: Any, view: Any, copied: Any) -> Any:
     if not isinstance(copied, types.BooleanLiteral):
         return None  # Numba's second try, without literals
     moved = view.is_logged or copied.literal_value
-    read = assignment.whole_type(view) if moved else view
+    read = slice_assignment.whole_type(view) if moved else view
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         if not moved:
             return args[0]
         own = View(context, builder, view, args[0])
-        window = assignment.read_whole(Window(own.run, view, own.offset, own.shape, own.strides))
+        window = slice_assignment.read_whole(
+            Window(own.run, view, own.offset, own.shape, own.strides)
+        )
         return make_view(
             context, builder, read, own.run.pointer, window.offset, window.shape, window.strides
         )

@@ -26,7 +26,7 @@ from specstream.compiler.frontend.exceptions import (
 from specstream.compiler.language.error_classes import CLASSES
 from specstream.compiler.library import locking
 from specstream.compiler.library.formatting import formatted
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.lowering.rewriter_base import NativeParts
 from specstream.compiler.lowering.trip_counts import MOST_TRIPS, TripCounts
 from specstream.compiler.oracle.common_rewriting import targets_in
 from specstream.compiler.oracle_objects.forms import CaughtName

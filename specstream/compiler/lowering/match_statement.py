@@ -27,8 +27,8 @@ from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.definite_assignment import is_irrefutable
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.local_lists import List
-from specstream.compiler.library.sequence_types import DequeField, ListField
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.library.state_sequence_types import DequeField, ListField
+from specstream.compiler.lowering.rewriter_base import NativeParts
 
 __all__ = ["MatchStatements"]
 

@@ -17,7 +17,7 @@ from typing import Any
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.frontend.scopes import bound_names, own_name
 from specstream.compiler.frontend.signatures import bind, parameters_of
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.lowering.rewriter_base import NativeParts
 
 __all__ = ["RUN", "Nested", "NestedFunctions"]
 

@@ -47,8 +47,8 @@ from specstream.compiler.library import (
     draws,
     event,
     iteration,
-    local_methods,
     locking,
+    method_dispatch,
     reductions,
 )
 from specstream.compiler.library.counting import by_argument
@@ -414,7 +414,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.some(argument, self.visit(argument)) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        if callee.attr in draws.METHODS or callee.attr in local_methods.FUNCTIONS:
+        if callee.attr in draws.METHODS or callee.attr in method_dispatch.FUNCTIONS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS or not method_of("event", callee.attr):
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
@@ -423,7 +423,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 named = why_not_of_event(source.text, first, inside, node.lineno, callee.attr)
                 self.check.refuse(node, *(named or refusal(callee.attr)))
             name = ast.copy_location(ast.Constant(callee.attr), node)
-            return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
+            return self.core(method_dispatch.unknown_method, self.visit(owner), name, at=node)
         self.positional(node, callee.attr)
         if len(node.args) != 1:
             self.check.refuse(

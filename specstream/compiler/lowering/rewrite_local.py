@@ -18,16 +18,16 @@ from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.library import (
     arithmetic,
-    list_methods,
+    local_list_methods,
     local_lists,
+    local_set_methods,
+    local_table_methods,
     local_tables,
     local_tuples,
-    set_methods,
-    table_methods,
     unpacking,
 )
-from specstream.compiler.library.local_methods import FUNCTIONS
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.library.method_dispatch import FUNCTIONS
+from specstream.compiler.lowering.rewriter_base import NativeParts
 from specstream.compiler.oracle.common_rewriting import targets_in
 
 __all__ = ["CONTAINERS", "LocalContainers"]
@@ -98,7 +98,7 @@ class LocalContainers(NativeParts):
 
     def visit_List(self, node: ast.List) -> Any:
         if any(isinstance(one, ast.Starred) for one in node.elts):
-            return self.joined(list_methods.list_from, arithmetic.iadd, node, ast.List)
+            return self.joined(local_list_methods.list_from, arithmetic.iadd, node, ast.List)
         self.generic_visit(node)
         if not node.elts:
             return self.new("list", node)
@@ -141,7 +141,7 @@ class LocalContainers(NativeParts):
 
     def visit_Set(self, node: ast.Set) -> Any:
         if any(isinstance(one, ast.Starred) for one in node.elts):
-            return self.joined(table_methods.set_from, arithmetic.ior, node, ast.Set)
+            return self.joined(local_table_methods.set_from, arithmetic.ior, node, ast.Set)
         self.generic_visit(node)
         self.analysis.uses_arena = True
         return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
@@ -165,7 +165,7 @@ class LocalContainers(NativeParts):
             parts = []
             if is_whole:
                 parts = [
-                    self.core(table_methods.dict_from, self.run(), self.visit(one), at=node)
+                    self.core(local_table_methods.dict_from, self.run(), self.visit(one), at=node)
                     for _, one in group
                 ]
             else:
@@ -194,11 +194,11 @@ class LocalContainers(NativeParts):
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
             arguments = [
-                self.core(set_methods.as_set, self.run(), one, at=node) for one in arguments
+                self.core(local_set_methods.as_set, self.run(), one, at=node) for one in arguments
             ]
         elif len(arguments) == 1 and callee.attr in _TAKING_LISTS:
             self.analysis.uses_arena = True
-            arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
+            arguments = [self.core(local_list_methods.as_list, self.run(), *arguments, at=node)]
         elif callee.attr == "update":
             self.analysis.uses_arena = True
             arguments.insert(0, self.run())
@@ -264,7 +264,7 @@ class LocalContainers(NativeParts):
         if key is None:
             return self.core(FUNCTIONS["sort"], owner, backwards, at=node)
         made = self.sorted_by_keys(owner, key, backwards, node)
-        return self.core(list_methods.nothing, made, at=node)
+        return self.core(local_list_methods.nothing, made, at=node)
 
     def sort_options(self, node: ast.Call) -> tuple[ast.expr | None, ast.expr]:
         """The function that makes keys, as it is written, and whether to sort backwards."""
@@ -305,7 +305,7 @@ class LocalContainers(NativeParts):
             if not hasattr(part, "lineno"):
                 ast.copy_location(part, node)
         ast.fix_missing_locations(kept)
-        sort = list_methods.list_sorted_by
+        sort = local_list_methods.list_sorted_by
         return self.core(sort, kept, backwards, self.visit(keys), at=node)
 
     @staticmethod
@@ -321,16 +321,16 @@ class LocalContainers(NativeParts):
         self.positional(node, builtin)
         arguments = [self.visit(argument) for argument in node.args]
         if builtin == "reversed":
-            return self.core(list_methods.reversed_list, *arguments, at=node)
+            return self.core(local_list_methods.reversed_list, *arguments, at=node)
         if not arguments:
             return self.new(builtin, node)
         if len(arguments) > 1:
             self.check.refuse(node, f"{builtin} takes one value", f"write {builtin}(x)")
         self.analysis.uses_arena = True
         made = {
-            "list": list_methods.list_from,
-            "dict": table_methods.dict_from,
-            "set": table_methods.set_from,
+            "list": local_list_methods.list_from,
+            "dict": local_table_methods.dict_from,
+            "set": local_table_methods.set_from,
         }
         return self.core(made[builtin], self.run(), *arguments, at=node)
 
@@ -365,10 +365,12 @@ class LocalContainers(NativeParts):
         if len(node.args) != 1:
             self.check.refuse(node, "sorted takes one value", "write sorted(x)")
         self.analysis.uses_arena = True
-        made = self.core(list_methods.list_from, self.run(), self.visit(node.args[0]), at=node)
+        made = self.core(
+            local_list_methods.list_from, self.run(), self.visit(node.args[0]), at=node
+        )
         key, backwards = self.sort_options(node)
         if key is None:
-            return self.core(list_methods.list_sorted, made, backwards, at=node)
+            return self.core(local_list_methods.list_sorted, made, backwards, at=node)
         return self.sorted_by_keys(made, key, backwards, node)
 
     def visit_Delete(self, node: ast.Delete) -> Any:
@@ -378,7 +380,7 @@ class LocalContainers(NativeParts):
             for part in targets_in(target):
                 if isinstance(part, ast.Subscript):
                     owner, index = self.visit(part.value), self.index(part.slice)
-                    call = self.core(list_methods.delete_item, owner, index, at=node)
+                    call = self.core(local_list_methods.delete_item, owner, index, at=node)
                     statements.append(ast.copy_location(ast.Expr(call), node))
                 elif not isinstance(part, ast.Name):
                     self.check.refuse(

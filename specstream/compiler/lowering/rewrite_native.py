@@ -21,7 +21,13 @@ from specstream.compiler.frontend.nullable_flows import is_null_read
 from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.language import numbers
 from specstream.compiler.language.text import text_of
-from specstream.compiler.library import arithmetic, comparison, conversions, none_rules, reductions
+from specstream.compiler.library import (
+    arithmetic,
+    comparison_chains,
+    conversions,
+    none_rules,
+    reductions,
+)
 from specstream.compiler.library.event_lists import ItemRead, item_list, item_read, list_hint
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item, updated
 from specstream.compiler.library.row_assignment import assigned
@@ -135,10 +141,12 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         if len(node.ops) == 1:
             return self.comparison(node.ops[0], node.left, node.comparators[0], node)
         # What stands in the middle is evaluated once, and the rest only if all before it holds.
-        # Python's own instructions do that; comparison.py makes the operators ours.
+        # Python's own instructions do that; comparison_chains.py makes the operators ours.
         operands = [
             self.core(
-                comparison.literal_operand if self.is_written_out(one) else comparison.operand,
+                comparison_chains.literal_operand
+                if self.is_written_out(one)
+                else comparison_chains.operand,
                 one,
                 at=one,
             )

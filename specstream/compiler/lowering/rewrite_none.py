@@ -15,7 +15,7 @@ from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.library import arithmetic, none_rules
 from specstream.compiler.library.conversions import bool_
 from specstream.compiler.lowering.match_statement import is_singleton
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.lowering.rewriter_base import NativeParts
 
 __all__ = ["MaybeNone"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from specstream.compiler.frontend.signatures import Parameters, bind
 from specstream.compiler.library import state_records
-from specstream.compiler.lowering.rewrite_parts import NativeParts
+from specstream.compiler.lowering.rewriter_base import NativeParts
 from specstream.declarations.records import record_fields
 
 __all__ = ["RecordRewriter"]

@@ -1,4 +1,4 @@
-"""What the files of the native rewriting need of each other.
+"""The base class of the native rewriting: what its parts need of each other.
 
 The rewriting for Numba is one class, put together of one mixin for each idea, in a file of its own.
 What a mixin calls and does not have is declared here.

@@ -1,5 +1,4 @@
-"""The rest of what can be done with an event's own dicts, and with dicts and sets alike: methods,
-views, builtins."""
+"""Methods, views and built-in functions of local dicts, and what dicts and sets share."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -31,8 +30,7 @@ from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
-from specstream.compiler.library.list_methods import delete_item, reversed_list
-from specstream.compiler.library.local_methods import adding, length, method, truth, written_by
+from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.local_tables import (
     Table,
     dict_new,
@@ -44,6 +42,7 @@ from specstream.compiler.library.local_tables import (
     table_of,
     values,
 )
+from specstream.compiler.library.method_dispatch import adding, length, method, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Methods by their names: what ``x.pop(i)`` means is told by what ``x`` is.
+"""Dispatch of methods: what ``x.pop(i)`` means depends on the type of ``x``.
 
 A method is one core function, to which each type that has one of that name adds a rule.
 """

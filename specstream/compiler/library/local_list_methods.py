@@ -1,4 +1,4 @@
-"""The rest of what can be done with an event's own lists: methods, ``del``, operators, builtins."""
+"""Methods, operators and built-in functions of local lists, those that an event creates."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -14,7 +14,6 @@ from numba.core import cgutils, types
 
 from specstream._native import lib
 from specstream.compiler.backend.instructions import BIT, F64, I32, I64, POINTER, Value
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import (
     ListType,
     LocalIterator,
@@ -36,6 +35,7 @@ from specstream.compiler.backend.overloads import (
 )
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
 from specstream.compiler.library import arithmetic, conversions
@@ -48,7 +48,7 @@ from specstream.compiler.library.local_lists import (
     same_elements,
     takes,
 )
-from specstream.compiler.library.local_methods import adding, length, not_found, truth, written_by
+from specstream.compiler.library.method_dispatch import adding, length, not_found, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
 
 __all__ = [

@@ -16,7 +16,6 @@ from numba.core import types
 from numba.core.typing.templates import signature
 
 from specstream.compiler.backend.instructions import BIT, Value, raise_error
-from specstream.compiler.backend.kinds import scalar_kind
 from specstream.compiler.backend.local_types import ListType, LocalType
 from specstream.compiler.backend.none_types import may_be_none, present
 from specstream.compiler.backend.numba_pipeline import compiled
@@ -31,17 +30,18 @@ from specstream.compiler.backend.overloads import (
     resolved_call,
 )
 from specstream.compiler.backend.polling import poll_for
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods, conversions
 from specstream.compiler.library.arithmetic import add, eq, gt, lt, mul
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item
-from specstream.compiler.library.list_methods import as_list, list_from
-from specstream.compiler.library.local_methods import method, truth, written_by
+from specstream.compiler.library.local_list_methods import as_list, list_from
+from specstream.compiler.library.method_dispatch import method, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.library.row_assignment import assigned
-from specstream.compiler.library.sequence_elements import Elements, get, run_of, run_of_either
-from specstream.compiler.library.sequence_methods import extended
-from specstream.compiler.library.sequence_types import (
+from specstream.compiler.library.state_sequence_elements import Elements, get, run_of, run_of_either
+from specstream.compiler.library.state_sequence_methods import extended
+from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,
     QueueField,

@@ -1,4 +1,4 @@
-"""The rest of what can be done with an event's own sets: methods, and operators also of dicts."""
+"""Methods and operators of local sets, and the operators that dicts have as well."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -24,15 +24,15 @@ from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.language.methods import METHODS
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import arithmetic
-from specstream.compiler.library.local_methods import adding, method, written_by
-from specstream.compiler.library.local_tables import Table, keys, table_of
-from specstream.compiler.library.table_methods import (
+from specstream.compiler.library.local_table_methods import (
     collect_keys,
     copied_table,
     is_null,
     last_entry,
     same_tables,
 )
+from specstream.compiler.library.local_tables import Table, keys, table_of
+from specstream.compiler.library.method_dispatch import adding, method, written_by
 
 __all__ = ["as_set"]
 

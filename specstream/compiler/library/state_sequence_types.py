@@ -8,9 +8,9 @@ from __future__ import annotations
 from numba.core import types
 from numba.extending import models, register_model
 
-from specstream.compiler.backend.kinds import check_kind
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import ContainerType, shape_type
+from specstream.compiler.backend.scalar_kinds import check_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
 from specstream.compiler.library.state_records import stored_record

@@ -2,8 +2,9 @@
 
 What an operator does with one is made of a few things: the number of elements, one of them read or
 stored, one put in, some taken out. These are here; the rest is plain Python over them
-(:mod:`specstream.compiler.library.sequence_methods`). Elements and headers are loaded and stored as
-all words of the state; C (``sequence.c``) is called where elements have to make room or to move.
+(:mod:`specstream.compiler.library.state_sequence_methods`). Elements and headers are loaded and
+stored as all words of the state; C (``sequence.c``) is called where elements have to make room or
+to move.
 """
 
 # Numba's internals are only partly typed.
@@ -24,9 +25,9 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import RecordType, RunType
 from specstream.compiler.backend.overloads import Core, Meaning, Rule, also
 from specstream.compiler.library.indices import Indexed, index_type
-from specstream.compiler.library.local_methods import length, written_by
-from specstream.compiler.library.sequence_types import DequeField, SequenceType, stored
+from specstream.compiler.library.method_dispatch import length, written_by
 from specstream.compiler.library.state_records import Records
+from specstream.compiler.library.state_sequence_types import DequeField, SequenceType, stored
 from specstream.declarations.element_types import storage_of
 
 __all__ = [

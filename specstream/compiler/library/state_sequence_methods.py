@@ -27,10 +27,10 @@ from specstream.compiler.backend.polling import poll_for
 from specstream.compiler.language.refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
-from specstream.compiler.library.list_methods import list_from, list_sorted, list_sorted_by
+from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import list_append, list_new
-from specstream.compiler.library.local_methods import method, not_found, record_of, written_by
-from specstream.compiler.library.sequence_elements import (
+from specstream.compiler.library.method_dispatch import method, not_found, record_of, written_by
+from specstream.compiler.library.state_sequence_elements import (
     Elements,
     clipped,
     delete,
@@ -42,7 +42,7 @@ from specstream.compiler.library.sequence_elements import (
     run_of,
     turned,
 )
-from specstream.compiler.library.sequence_types import (
+from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,
     QueueField,
