@@ -6,13 +6,13 @@ through, but that stands above code which runs before it (numba/numba#5273).
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pyarrow as pa
+from test_invalid import load
 
 import specstream as ss
 
@@ -60,14 +60,7 @@ def module_of(seed: int, folder: Path) -> ModuleType:
         f"    emit({number}, loop_{number}(event.x, event.y))\n" for number in range(LOOPS)
     )
     text = "\n\n\n".join(loop(rng, number) for number in range(LOOPS))
-    path = folder / f"loops_{seed}.py"
-    path.write_text(f"{text}\n\n\ndef process(event, emit):\n{body}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(f"{text}\n\n\ndef process(event, emit):\n{body}", f"loops_{seed}", folder)
 
 
 def test_endless_loops_are_left_with_the_values_that_python_has(tmp_path: Path) -> None:

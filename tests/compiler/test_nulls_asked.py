@@ -6,12 +6,12 @@ these forms the test is reached in another way; what is not listed as refused gi
 
 from __future__ import annotations
 
-import importlib.util
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_invalid import load
 
 import specstream as ss
 
@@ -69,19 +69,12 @@ z = {1: event.n}; emit(z[1] is None) -> a dict gets a value that may be None
 
 
 def function_of(form: str, folder: Path) -> Any:
-    path = folder / "form.py"
     head, _, block = form.partition(": ") if form.startswith(("if", "while")) else (form, "", "")
     lines = (
         [f"{head}:", *(f"    {one}" for one in block.split("; "))] if block else form.split("; ")
     )
     body = "".join(f"    {line}\n" for line in lines)
-    path.write_text(f"def asks(event, emit):\n{body}")
-    spec = importlib.util.spec_from_file_location("form", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.asks
+    return load(f"def asks(event, emit):\n{body}", "form", folder).asks
 
 
 @pytest.mark.parametrize("form", RIGHT)

@@ -17,10 +17,10 @@ from collections import Counter
 from pathlib import Path
 
 from specstream.tuning.machine import cores, processor
+from support.evidence import write_between
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "contributing" / "evidence.md"
-BEGIN, END = "<!-- long: begin -->", "<!-- long: end -->"
 COMMAND = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "long"]
 
 
@@ -35,14 +35,6 @@ def counts_of(summary: str) -> Counter[str]:
     """
     found = re.findall(r"(\d+) (passed|failed|errors?|skipped)", summary)
     return Counter({word.rstrip("s"): int(count) for count, word in found})
-
-
-def write_page(text: str) -> None:
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{PAGE} has no place for the result: {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def main(arguments: list[str]) -> int:
@@ -61,7 +53,8 @@ def main(arguments: list[str]) -> int:
         counts = ", ".join(f"{count} {word}" for word, count in counts_of(last).items())
         machine = f"{cores()} cores of {processor()}"
         today = datetime.date.today()
-        write_page(f"{today}, commit {commit}, {machine}: {counts}, in {minutes} minutes.")
+        text = f"{today}, commit {commit}, {machine}: {counts}, in {minutes} minutes."
+        write_between(PAGE, "long", text)
     return running.returncode
 
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.language import builtin_functions
-from specstream.compiler.language.methods import METHODS, REFUSED, names_where
+from specstream.compiler.language.methods import REFUSED, method_of, names_where
 from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.standard_library import PREFIX
 
@@ -418,7 +418,7 @@ class LocalCollections(ast.NodeTransformer):
             self.refuse(node, f"{name} of a {kind} cannot be used in an operator", refused.hint)
         if kind == "Counter":
             return self.of_counter(node, owner, name)
-        record = METHODS.get((kind, name))
+        record = method_of(kind, name)
         if record and not record.accepts(len(node.args)) and not _has_star(node):
             self.refuse(
                 node,

@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from support.evidence import write_between
 from support.mutants.native import NATIVE, SEED, NativeCopy, native_mutants
 from support.mutants.package import PackageCopy, package_mutants
 from support.mutants.planted import ROOT, Copy, Mutant, Result, Unusable
@@ -136,17 +137,6 @@ def markdown(results: list[Result], made_with: str) -> str:
     return "\n".join(lines)
 
 
-def write_page(page: Path, mark: str, text: str) -> None:
-    opens, closes = f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->"
-    before, begin, rest = page.read_text().partition(opens)
-    _, end, after = rest.partition(closes)
-    if not begin or not end:
-        raise Unusable(
-            f"{page} has no place for the table: {opens} and {closes}, each on its own line"
-        )
-    page.write_text(f"{before}{opens}\n{text}\n{closes}{after}")
-
-
 def run(arguments: argparse.Namespace) -> int:
     kind = of_python() if arguments.python else of_c(arguments.seconds)
     mutants = kind.read()
@@ -176,7 +166,10 @@ def run(arguments: argparse.Namespace) -> int:
     results = [kept.results[mutant.name] for mutant in mutants]
     print("\n" + table(results))
     if arguments.markdown:
-        write_page(arguments.markdown, kind.mark, markdown(results, kind.made_with()))
+        try:
+            write_between(arguments.markdown, kind.mark, markdown(results, kind.made_with()))
+        except ValueError as error:
+            raise Unusable(str(error)) from None
     survivors = [result.name for result in results if not result.killed_by]
     if survivors:
         print(f"\n{len(survivors)} of {len(results)} survive: {', '.join(survivors)}")
