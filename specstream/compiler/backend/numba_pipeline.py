@@ -11,8 +11,14 @@ from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NopythonRewrites,
+    NopythonTypeInference,
+)
 from numba.core.untyped_passes import (
+    InlineClosureLikes,
     LiteralUnroll,
     RewriteSemanticConstants,
     TranslateByteCode,
@@ -34,6 +40,11 @@ COMPILE_OPTIONS = {
     # Operators may not allocate, so a frame owns nothing and may be left at any point.
     "_nrt": False,
 }
+
+# They take a tenth of the time and have nothing to do here: nested functions are lifted before
+# Numba sees them, there are no array expressions, and where no reference is counted no variable
+# has to be deleted.
+_NEEDLESS = (InlineClosureLikes, NopythonRewrites, IRLegalization)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -160,7 +171,9 @@ class OperatorCompiler(CompilerBase):
         manager.add_pass_after(_KnownNone, RewriteSemanticConstants)
         manager.add_pass_after(TryRegions, LiteralUnroll)
         ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
-        manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
+        manager.passes = [
+            (ours.get(one, one), what) for one, what in manager.passes if one not in _NEEDLESS
+        ]
         manager.finalize()
         return [manager]
 
