@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from specstream.compiler.language.builtin_functions import GIVES_A_NUMBER
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.derived import numbers_of
 from specstream.declarations.schema import Schema
@@ -19,8 +20,6 @@ from specstream.declarations.state_layout import Layout
 __all__ = ["is_kept", "keeps_codes", "may_be_code"]
 
 _STORING = names_where(lambda one: one.keeps is not None or (one.changes and one.takes_iterables))
-
-_NUMBERS = ("int", "len", "round", "float", "bool")
 
 
 def keeps_codes(trees: Iterable[ast.FunctionDef], layout: Layout, event: Schema) -> bool:
@@ -48,7 +47,7 @@ def may_be_code(node: ast.expr, event: Schema, layout: Layout) -> bool:
     if isinstance(node, ast.BoolOp):
         return any(may_be_code(one, event, layout) for one in node.values)
     if isinstance(node, ast.Call):
-        return not (isinstance(node.func, ast.Name) and node.func.id in _NUMBERS)
+        return not (isinstance(node.func, ast.Name) and node.func.id in GIVES_A_NUMBER)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         is_column = node.attr in event.names and layout.field(node.attr) is None
         return not is_column and numbers_of(node.attr) is None
@@ -157,7 +156,11 @@ def _may_be_text(
         return node.id in parameters or any(map(may_be, _given_to(node.id, tree)))
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
         return False
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _NUMBERS:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in GIVES_A_NUMBER
+    ):
         return False
     parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
     return any(map(may_be, parts))

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["BUILTINS", "READY", "REFUSED", "Builtin", "names_where", "of_keywords"]
+__all__ = [
+    "BUILTINS",
+    "GIVES_A_NUMBER",
+    "READY",
+    "REFUSED",
+    "Builtin",
+    "names_where",
+    "of_keywords",
+]
 
 
 @dataclass(frozen=True)
@@ -225,5 +233,7 @@ def of_keywords(name: str) -> tuple[str, ...]:
     return one.keywords if one and is_named else ()
 
 
+GIVES_A_NUMBER = names_where(lambda one: one.returns in ("bool", "float", "int", "number"))
+"""The names of those that give one number, whatever they are given."""
 READY = names_where(lambda one: one.is_iterator and not one.takes_function)
 """Iterators that raise nothing on the way, once they are made."""

@@ -12,6 +12,7 @@ from specstream.compiler.backend import none_types
 from specstream.compiler.facts.refused_constructs import is_singleton_test
 from specstream.compiler.frontend.nullable_flows import is_none, is_none_test, is_null_read
 from specstream.compiler.frontend.scopes import bound_names
+from specstream.compiler.language.builtin_functions import GIVES_A_NUMBER
 from specstream.compiler.library import arithmetic, none_rules
 from specstream.compiler.library.conversions import bool_
 from specstream.compiler.lowering.match_statement import is_singleton
@@ -179,14 +180,11 @@ def _is_something(value: ast.expr) -> bool:
     if isinstance(value, ast.BoolOp):
         return all(map(_is_something, value.values))
     if isinstance(value, ast.Call):
-        is_builtin = isinstance(value.func, ast.Name) and value.func.id in _OF_NUMBERS
-        return is_builtin and not value.keywords
+        called = value.func.id if isinstance(value.func, ast.Name) else ""
+        return called in (*GIVES_A_NUMBER, "min", "max") and not value.keywords
     if isinstance(value, ast.Subscript):
         return isinstance(value.value, ast.Attribute)
     return isinstance(value, ast.Constant | ast.BinOp | ast.UnaryOp | ast.Attribute)
-
-
-_OF_NUMBERS = ("int", "float", "bool", "len", "abs", "round", "min", "max", "sum")
 
 
 def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any) -> bool:
