@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from specstream.columns.conversion import target
 from specstream.declarations.options import function, instance, shown
 from specstream.declarations.schema import Column, declared_column
 from specstream.errors import ConfigurationError, DeclarationError, InputError
@@ -196,7 +197,7 @@ class Decoder:
             try:
                 column_of(self._numbers([value], column), column)
             except Misfit:
-                fits = f", which does not fit {column.arrow}"
+                fits = f", which does not fit {target(column)}"
                 told = fits if _is_large(value, column) else f"; expected {expected(column)}"
                 return f"column {name!r} is {shown(value)}{told}"
         return None
@@ -223,7 +224,7 @@ def _is_large(value: object, column: Column) -> bool:
     if not isinstance(value, decimal.Decimal) or not value.is_finite():
         return False
     is_decimal = pa.types.is_decimal(of)
-    return column.kind == "float" or (is_decimal and abs(value) >= 2**63 // 10**of.scale)
+    return column.kind == "float" or (is_decimal and value.copy_abs() >= 2**63 // 10**of.scale)
 
 
 def _declared(columns: object) -> dict[str, Column]:

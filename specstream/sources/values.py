@@ -165,6 +165,9 @@ def _decimal(value: Any) -> decimal.Decimal:
             found = decimal.Decimal(value)
         except decimal.InvalidOperation:
             found = decimal.Decimal("nan")
-        if found.is_finite():
+        # Arrow writes all zeros of an exponent out, and crashes where there are a billion.
+        if not found:
+            return decimal.Decimal(0)
+        if found.is_finite() and -_DIGITS <= found.adjusted() < _DIGITS:
             return found
     raise Misfit(f"it is {shown(value)}")
