@@ -25,6 +25,7 @@ __all__ = [
     "of_order",
     "order_distance",
     "order_values",
+    "target",
     "tick_of",
     "time_at",
     "to_arrow",
@@ -75,7 +76,22 @@ def hint(column: Column, of: pa.DataType) -> str:
         return decoded if is_enough else f"{decoded}, and then {hint(column, of.value_type)}"
     if column.kind == "bool":
         return "compare it, so that it becomes a bool"
+    try:
+        pa.nulls(0, of).cast(column.arrow)
+    except pa.ArrowNotImplementedError:
+        return f"make a column of {column.arrow} from it"
     return f"cast it to {column.arrow}"
+
+
+def target(column: Column) -> str:
+    """What values are converted to, where one does not fit.
+
+    >>> import specstream as ss
+    >>> target(ss.decimal(2))
+    'decimal128(19, 2) of 64 bits'
+    """
+    of = column.arrow
+    return f"{of} of 64 bits" if pa.types.is_decimal(of) else str(of)
 
 
 def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask | None]:

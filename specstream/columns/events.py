@@ -17,6 +17,7 @@ from specstream.columns.conversion import (
     hint,
     of_order,
     order_values,
+    target,
     to_arrow,
 )
 from specstream.columns.derived import Texts, derived_columns
@@ -487,14 +488,17 @@ def _read(
     numbers, wrong = from_arrow(array, column)
     if wrong is not None and wrong.any():
         first = _shown(array[int(wrong.argmax())])
+        by_hand = (
+            f"{hint(column, array.type)} yourself, so that you decide what happens to such values"
+        )
+        advice = "give it values that do" if array.type == column.arrow else by_hand
         raise RowError(
             lambda row: (
-                f"{what}: column {shown!r} of type {array.type} does not fit {column.arrow} ({row}:"
-                f" {first}): {hint(column, array.type)} yourself, so that you decide what happens "
-                'to such values, or use rejected_rows="side"'
+                f"{what}: column {shown!r} of type {array.type} does not fit {target(column)} "
+                f'({row}: {first}): {advice}, or use rejected_rows="side"'
             ),
             wrong,
-            f"column {name!r} does not fit {column.arrow}",
+            f"column {name!r} does not fit {target(column)}",
         )
     return _Read(array, numbers, None, nulls)
 
@@ -531,10 +535,10 @@ def read_value(
         if not accepts(column, pa.int64()):
             raise InputError(message) from None
         raise RowError(
-            f"{whose}: column {shown!r} gets {value!r}, which does not fit {column.arrow}: give it "
-            'a value that does, or use rejected_rows="side"',
+            f"{whose}: column {shown!r} gets {value!r}, which does not fit {target(column)}: give "
+            'it a value that does, or use rejected_rows="side"',
             np.ones(1, np.bool_),
-            f"column {name!r} does not fit {column.arrow}",
+            f"column {name!r} does not fit {target(column)}",
         ) from None
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError(message) from None

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.columns.conversion import accepts, from_arrow, is_text, of_order, to_arrow
+from specstream.columns.conversion import accepts, from_arrow, is_text, of_order, target, to_arrow
 from specstream.declarations.durations import PER_SECOND
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
@@ -158,13 +158,13 @@ def fitting_values(
         array, misfits = _exactly(array, column)
         kept.append(_Piece(rows, array))
         if misfits is not None:
-            beyond = f"which does not fit {column.arrow}"
+            beyond = f"which does not fit {target(column)}"
             wrong |= {rows[at]: f"{shown(values[rows[at]])}, {beyond}" for at in misfits}
     for row in unread:
         is_large = type(values[row]) is int and (column is None or column.kind in ("int", "float"))
         told = f"; expected {_expected(of, column, None)}"
         if is_large and (column is None or accepts(column, pa.int64())):
-            told = f", which does not fit {pa.int64() if column is None else column.arrow}"
+            told = f", which does not fit {pa.int64() if column is None else target(column)}"
         wrong[row] = f"{shown(values[row])}{told}"
     what = of.name if isinstance(of, Reads) else "column"
     reasons = {row: f"{what} {name!r} is {wrong[row]}" for row in sorted(wrong)}

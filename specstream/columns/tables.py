@@ -344,8 +344,9 @@ def _arrow_column(
     kind = getattr(column, "dtype", None)
     from_pandas = None
     if type(column).__module__.split(".")[0] == "pandas" and isinstance(kind, np.dtype):
-        # A NaN in a column of plain floats is a number here, not a missing value.
-        from_pandas = kind.kind != "f"
+        # A NaN among floats is a number here, not a missing value.
+        is_of_floats = isinstance(of, Column) and of.kind == "float"
+        from_pandas = kind.kind != "f" and not is_of_floats
         column = column.to_numpy()
     if _is_collection(column):
         column = list(column)

@@ -147,6 +147,11 @@ def test_pandas_columns() -> None:
         ),
         ({"p": [0.5]}, "'p' has type double; the operator declares decimal128"),
         ({"p": [Decimal(1), Decimal("0.001")]}, r"'p'.*does not fit.*\(row 1: 0.001\): cast it"),
+        (
+            {"p": [Decimal(1), Decimal(2**63) / 100]},
+            r"type decimal128\(19, 2\) does not fit decimal128\(19, 2\) of 64 bits \(row 1: .*\): "
+            "give it values that do",
+        ),
         ({"p": [Decimal(1), Decimal(10**17)]}, r"'p'.*does not fit.*\(row 1: 1000"),
         ({"p": pa.array([None, Decimal(1)])}, "'p' has 1 null.*row 0.*nullable"),
     ],
@@ -361,7 +366,7 @@ BAD = pa.table(
 REASONS = [
     "column 's' is null",
     "column 'i' is null",
-    "column 'p' does not fit decimal128(19, 1)",
+    "column 'p' does not fit decimal128(19, 1) of 64 bits",
     "order column 't' is NaN",
     "column 't' is null",
     "column 'i' does not fit int64",
@@ -421,14 +426,18 @@ def test_bad_rows_of_submitted_events() -> None:
             "column 'i' is null",
             "column 's' is null",
             "column 'i' does not fit int64",
-            "column 'p' does not fit decimal128(19, 1)",
+            "column 'p' does not fit decimal128(19, 1) of 64 bits",
             "order column 'timestamp' is NaN",
         ]
 
 
 @pytest.mark.parametrize(
     ("value", "target"),
-    [({"i": 2**63}, "int64"), ({"i": -(2**64)}, "int64"), ({"p": 2**63}, "decimal128(19, 1)")],
+    [
+        ({"i": 2**63}, "int64"),
+        ({"i": -(2**64)}, "int64"),
+        ({"p": 2**63}, "decimal128(19, 1) of 64 bits"),
+    ],
 )
 def test_an_event_that_does_not_fit_is_told_as_its_reason_says(
     value: dict[str, Any], target: str

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -244,3 +245,12 @@ def test_a_run_end_encoded_column_is_to_be_decoded(values: list[object], advised
     if decoded.type == pa.int64():
         with ss.Engine(pick) as engine:
             assert engine.process(pa.table({"i": decoded})).to_pydict() == {"i": values}
+
+
+@pytest.mark.parametrize(
+    "values", [[[1]], [{"a": 1}], pa.array([datetime.time(1)], pa.time32("s"))], ids=str
+)
+def test_what_arrow_cannot_cast_nobody_is_told_to_cast(values: Any) -> None:
+    with ss.Engine(pick) as engine, pytest.raises(ss.InputError) as caught:
+        engine.process(pa.table({"i": values}))
+    assert str(caught.value).endswith("make a column of int64 from it")

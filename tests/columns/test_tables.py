@@ -134,6 +134,22 @@ def test_a_nan_of_pandas_is_a_number_in_a_frame_and_in_a_column() -> None:
         assert math.isnan(read[1].as_py())
 
 
+def test_in_objects_of_pandas_a_nan_is_a_number_among_floats_and_missing_among_strings() -> None:
+    @ss.operator(
+        event={"x": ss.nullable(float), "s": ss.nullable(str), "n": ss.nullable(int)},
+        emits={"x": bool, "s": bool, "n": bool},
+    )
+    def which(event: Any, emit: Any) -> None:
+        emit(event.x is None, event.s is None, event.n is None)
+
+    missing = [None, math.nan]
+    columns = {"x": [1.5, *missing], "s": ["a", *missing], "n": [7, *missing]}
+    frame = pd.DataFrame({name: pd.Series(of, dtype=object) for name, of in columns.items()})
+    with ss.Engine(which) as engine:
+        found = engine.process(frame).to_pydict()
+    assert found == {"x": [False, True, False], "s": [False, True, True], "n": [False, True, True]}
+
+
 @pytest.mark.parametrize("run", [processed, submitted, sequential])
 @pytest.mark.parametrize("nothing", [[], (), pl.DataFrame(COLUMNS).head(0)])
 def test_of_no_rows_nothing_comes(run: Callable[[Any], pa.Table], nothing: Any) -> None:
