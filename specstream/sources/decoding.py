@@ -195,7 +195,9 @@ class Decoder:
                 what = "is null" if name in row else f"is missing (it has {_names(row)})"
                 return f"column {name!r} {what}; expected {expected(column)}"
             try:
-                column_of(self._numbers([value], column), column)
+                made = column_of(self._numbers([value], column), column)
+                if made.null_count and not column.nullable:  # NaT, or a null of Arrow's
+                    return f"column {name!r} is null; expected {expected(column)}"
             except Misfit:
                 fits = f", which does not fit {target(column)}"
                 told = fits if _is_large(value, column) else f"; expected {expected(column)}"
@@ -223,8 +225,9 @@ def _is_large(value: object, column: Column) -> bool:
         return column.kind in ("int", "float") and not pa.types.is_date(of)
     if not isinstance(value, decimal.Decimal) or not value.is_finite():
         return False
-    is_decimal = pa.types.is_decimal(of)
-    return column.kind == "float" or (is_decimal and value.copy_abs() >= 2**63 // 10**of.scale)
+    if column.kind == "float":
+        return math.isinf(float(value))
+    return pa.types.is_decimal(of) and bool(value.copy_abs() >= 2**63 // 10**of.scale)
 
 
 def _declared(columns: object) -> dict[str, Column]:

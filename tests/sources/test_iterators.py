@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from support.sources.feeding_driver import chain, events, expected
@@ -182,6 +183,8 @@ def test_a_checkpoint_without_a_source_that_can_send_again_has_to_be_agreed_to(
             "event 3 of .*: column 'x' is 1180.*, which does not fit int",
         ),
         ({"x": None, "name": "n"}, "event 3 of .*: column 'x' is null; expected int"),
+        ({"x": pd.NaT, "name": "n"}, "event 3 of .*: column 'x' is null; expected int"),
+        ({"x": pa.scalar(None), "name": "n"}, "event 3 of .*: column 'x' is null; expected int"),
         ("x=1", "'x=1'; expected a dict"),
         (pa.table({"x": ["one"], "name": ["n"]}), "'x' has type string"),
     ],
