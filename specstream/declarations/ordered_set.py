@@ -1,29 +1,112 @@
-"""A set that keeps the order in which its elements came, as the sets of a state do.
+"""Sets that keep the order in which their elements came, as the sets of a state do.
 
 ``pop()`` and loops of an operator go by that order, so what is read out of a state to be given to
-another one has to keep it. It is a ``set`` for whoever asks, and equals one with the same elements.
+another one has to keep it, and what Python computes of an event must not depend on the process.
+They are a ``set`` and a ``frozenset`` for whoever asks, and equal one with the same elements.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
-__all__ = ["OrderedSet"]
+__all__ = ["OrderedFrozenSet", "OrderedSet"]
 
 
-class OrderedSet(set[Any]):
+class _InOrder:
+    """What both have: new sets are ordered, too."""
+
+    __slots__ = ()
+
+    def union(self: Any, *others: Iterable[Any]) -> Any:
+        return _like(self, itertools.chain(self, *others))
+
+    def intersection(self: Any, *others: Iterable[Any]) -> Any:
+        kept = set(self).intersection(*others)
+        return _like(self, (one for one in self if one in kept))
+
+    def difference(self: Any, *others: Iterable[Any]) -> Any:
+        kept = set(self).difference(*others)
+        return _like(self, (one for one in self if one in kept))
+
+    def symmetric_difference(self: Any, other: Iterable[Any]) -> Any:
+        others = dict.fromkeys(other)
+        ours = [one for one in self if one not in others]
+        return _like(self, [*ours, *(one for one in others if one not in self)])
+
+    def __or__(self, other: Any) -> Any:
+        return self.union(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return self.difference(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __xor__(self, other: Any) -> Any:
+        is_set = isinstance(other, AbstractSet)
+        return self.symmetric_difference(other) if is_set else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return _like(other, other) | self if isinstance(other, AbstractSet) else NotImplemented
+
+    def __rand__(self, other: Any) -> Any:
+        return _like(other, other) & self if isinstance(other, AbstractSet) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return _like(other, other) - self if isinstance(other, AbstractSet) else NotImplemented
+
+    def __rxor__(self, other: Any) -> Any:
+        return _like(other, other) ^ self if isinstance(other, AbstractSet) else NotImplemented
+
+
+def _like(of: object, elements: Iterable[Any]) -> Any:
+    """An ordered set of the kind that something is of."""
+    return (OrderedFrozenSet if isinstance(of, frozenset) else OrderedSet)(elements)
+
+
+class OrderedFrozenSet(_InOrder, frozenset[Any]):
+    """A frozenset that iterates in the order of insertion.
+
+    >>> kept = OrderedFrozenSet([3, 9, 1])
+    >>> list(kept), list(kept | {5}), kept == frozenset({1, 3, 9}), hash(kept) == hash(kept.copy())
+    ([3, 9, 1], [3, 9, 1, 5], True, True)
+    """
+
+    __slots__ = ("_order",)
+    _order: dict[Any, None]
+
+    def __new__(cls, elements: Iterable[Any] = ()) -> OrderedFrozenSet:
+        order = dict.fromkeys(elements)
+        made = super().__new__(cls, order)
+        made._order = order
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __repr__(self) -> str:
+        return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
+
+    def __reduce__(self) -> Any:
+        return OrderedFrozenSet, (list(self),)
+
+    def copy(self) -> OrderedFrozenSet:
+        return self
+
+
+class OrderedSet(_InOrder, set[Any]):
     """A set that iterates in the order of insertion; ``pop()`` takes the last element.
 
-    It keeps the order when it is changed. What ``|``, ``&``, ``-`` and ``^`` make of it are plain
-    sets, which have none.
+    It keeps the order when it is changed, and so do the sets that are made of it.
 
     >>> kept = OrderedSet([3, 9, 1])
     >>> kept.add(5)
     >>> kept.discard(9)
-    >>> list(kept), kept == {1, 3, 5}, kept.pop()
-    ([3, 1, 5], True, 5)
+    >>> list(kept), list(kept - {1}), kept == {1, 3, 5}, kept.pop()
+    ([3, 1, 5], [3, 5], True, 5)
     """
 
     __slots__ = ("_order",)

@@ -17,6 +17,7 @@ from specstream.columns.derived import UNREACHED
 from specstream.compiler.facts.name_bindings import MISSING, as_now, look_up
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language.standard_library import by_argument
+from specstream.compiler.staging.ordered_sets import MAKERS, in_order, with_ordered_sets
 from specstream.compiler.staging.staged_loops import NAMES
 
 __all__ = ["Made", "Unpack"]
@@ -47,12 +48,19 @@ class Made:
         if value is not MISSING and value is not getattr(builtins, name, MISSING):
             self.names[name] = as_now(value)
             if isinstance(value, FunctionType):
-                self.names[name] = by_argument(value, _is_mapping)
+                self.names[name] = by_argument(value, _is_mapping, with_ordered_sets)
+
+    def is_builtin(self, name: str) -> bool:
+        return name not in self.inputs and look_up(self.source.original, name) in (
+            MISSING,
+            getattr(builtins, name),
+        )
 
     def function(
         self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
     ) -> tuple[Callable[..., Any], Any]:
         """The function, and what tells it from others."""
+        body, *guards = (in_order(one, self.is_builtin) for one in (body, *guards))
         statements: list[ast.stmt] = []
         if guards:
             test = ast.BoolOp(ast.And(), guards) if len(guards) > 1 else guards[0]
@@ -84,6 +92,7 @@ class Made:
         namespace = {
             **self.names,
             **NAMES,
+            **MAKERS,
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
             "__ss_own": own_value,
