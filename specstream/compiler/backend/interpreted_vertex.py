@@ -99,8 +99,9 @@ class InterpretedVertex:
 
 
 def shown_path(levels: Sequence[int], by_time: bool, path: Sequence[int]) -> str:
-    """A path with the numbers of all levels, as it is defined; elsewhere those have none that are
-    always 0.
+    """The path of a vertex's run as error messages show it: with the numbers of all levels.
+
+    Elsewhere a path has no numbers of the levels where they are always 0.
 
     >>> shown_path((1, 3), False, (0, 2))
     '0, 0, 2'

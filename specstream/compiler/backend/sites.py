@@ -22,7 +22,7 @@ from specstream.compiler.backend.landing import TELLS, Landing, OperatorContext,
 from specstream.compiler.backend.linking import LinkedCode, callable_result
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import PROFILED, RunType
-from specstream.compiler.backend.try_regions import FAILURE
+from specstream.compiler.backend.try_regions import guarded_statement, is_landing
 
 __all__ = ["MOST_SITES", "OperatorLowering", "mark"]
 
@@ -47,10 +47,10 @@ class _Lower(lowering.Lower):
 
     def pre_block(self, block: Any) -> None:
         super().pre_block(block)
-        self.guarded = _guarded(block)
+        self.guarded = guarded_statement(block)
 
     def lower_inst(self, instruction: Any) -> None:
-        if _is_landing(instruction):
+        if is_landing(instruction):
             end_landing(self.builder)
         elif instruction is self.guarded:
             Landing(self.builder)
@@ -68,24 +68,6 @@ class _Lower(lowering.Lower):
             current = Run(self.context, self.builder, self.fnargs[0])
             current.store_member("site", ir.IntType(16)(site if site <= MOST_SITES else 0))
         super().lower_inst(instruction)
-
-
-def _is_landing(instruction: Any) -> bool:
-    is_assigned = isinstance(instruction, numba_ir.Assign)
-    return is_assigned and instruction.target.name.startswith(FAILURE)
-
-
-def _guarded(block: Any) -> Any:
-    """The statement of a block that has a landing behind it."""
-    last = None
-    for instruction in block.body:
-        if _is_landing(instruction):
-            return last
-        if not isinstance(instruction, numba_ir.Del) and not isinstance(
-            getattr(instruction, "value", None), numba_ir.Var
-        ):
-            last = instruction
-    return None
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

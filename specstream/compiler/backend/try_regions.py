@@ -41,10 +41,11 @@ from specstream.declarations.derived import numbers_of
 
 __all__ = [
     "ERROR",
-    "FAILURE",
     "TryRegions",
     "catcher",
+    "guarded_statement",
     "has_begun",
+    "is_landing",
     "throw",
     "try_begin",
     "try_end",
@@ -52,7 +53,7 @@ __all__ = [
 
 ERROR = "__ss_error_"
 """What begins the name of the variable with the number of the exception, of each ``try``."""
-FAILURE = "$__ss_failure_"
+_FAILURE = "$__ss_failure_"
 """What begins the name of a variable that is assigned at a landing."""
 
 _NOT_RAISING = frozenset({"pair_first", "pair_second", "build_tuple", "cast", "phi", "null"})
@@ -263,7 +264,7 @@ class _Regions:
         if target is not None:
             statement = numba_ir.Assign(statement.value, value, loc)
         block.append(statement)
-        failure, failed = new(FAILURE), new("$__ss_failed_")
+        failure, failed = new(_FAILURE), new("$__ss_failed_")
         error = scope.get(f"{ERROR}{region}")
         block.append(numba_ir.Assign(numba_ir.Expr.call(ask, (), (), loc), failure, loc))
         block.append(numba_ir.Assign(failure, error, loc))
@@ -275,3 +276,22 @@ class _Regions:
         if target is not None:
             following.append(numba_ir.Assign(value, target, loc))
         return following
+
+
+def is_landing(instruction: Any) -> bool:
+    """Whether an instruction is the landing behind a statement of a ``try`` that may raise."""
+    is_assigned = isinstance(instruction, numba_ir.Assign)
+    return is_assigned and instruction.target.name.startswith(_FAILURE)
+
+
+def guarded_statement(block: Any) -> Any:
+    """The statement of a block, inside of a ``try``, that has a landing behind it."""
+    last = None
+    for instruction in block.body:
+        if is_landing(instruction):
+            return last
+        if not isinstance(instruction, numba_ir.Del) and not isinstance(
+            getattr(instruction, "value", None), numba_ir.Var
+        ):
+            last = instruction
+    return None

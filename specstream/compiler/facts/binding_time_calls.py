@@ -222,7 +222,9 @@ class Calls(Expressions):
         return found if value in _CHOOSING else of.computed(found, *given)
 
     def learn_key(self, node: ast.Call, given: list[Type]) -> None:
-        """What a lambda asks of elements that are chosen by it: of dates, what dates have."""
+        """Calls with a function for each element, such as ``min(..., key=f)``: what f takes.
+
+        A lambda asks of dates what dates have."""
         keys = [one.value for one in node.keywords if one.arg == "key"]
         if self.constant(node.func) is filter:
             keys, given = node.args[:1], given[1:]
@@ -250,7 +252,7 @@ class Calls(Expressions):
                 )
 
     def ask_class(self, node: ast.Call) -> None:
-        """``isinstance(event.day, datetime.date)``."""
+        """A call ``isinstance(event.day, datetime.date)``, for which Python is given a date."""
         classes = self.constant(node.args[1])
         asked = classes if isinstance(classes, tuple) else (classes,)
         if any(isinstance(one, type) and issubclass(one, OWN_CLASSES) for one in asked):
@@ -363,7 +365,7 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 
 
 def is_impure(value: Any) -> bool:
-    """Whether what a function gives depends on more than its arguments."""
+    """Whether a call has no binding time, as its result depends on more than its arguments."""
     name = getattr(value, "__name__", "")
     if is_forbidden(value):
         return not builtin_functions.REFUSED[name].is_pure

@@ -112,8 +112,9 @@ def as_own(node: ast.expr, given: Type) -> str | None:
 
 
 def of_constant(value: Any) -> tuple[str, str] | None:
-    """Which of Python's own values a value of a module is or holds, and what to write, as compiled
-    code has none; None: it holds none."""
+    """The date, time or decimal that a constant of a module is or holds, and what to write.
+
+    It is one of Python's own values, of which compiled code has none; None: it holds none."""
     while isinstance(value, dict | tuple | list | set | frozenset):
         value = next(filter(_holds_own, value), None)
     if not isinstance(value, OWN_CLASSES):

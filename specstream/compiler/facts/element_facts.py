@@ -16,7 +16,7 @@ import inspect
 import re
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.compiler.facts import value_types as of
@@ -36,7 +36,7 @@ from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.language.methods import CHANGING
 from specstream.declarations.pure import pure_mark
 
-__all__ = ["Elements", "captured"]
+__all__ = ["Elements"]
 
 _ITERATORS = (iter, map, filter, zip, reversed, enumerate, re.finditer, csv.reader, csv.DictReader)
 
@@ -166,12 +166,12 @@ class Elements(ABC):
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute | ast.Subscript):
                 is_changed = not isinstance(node.ctx, ast.Load)
-                if is_changed and _root(node) == name:
+                if is_changed and _owner_name(node) == name:
                     return True
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             method = getattr(cls, node.func.attr, None)
-            if _root(node.func) != name or node.func.attr in met:
+            if _owner_name(node.func) != name or node.func.attr in met:
                 continue
             if not isinstance(node.func.value, ast.Name):  # of what the object has
                 if node.func.attr in CHANGING:
@@ -311,43 +311,8 @@ class Elements(ABC):
         return True
 
 
-def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a pattern captures, and what each is a name of."""
-    if isinstance(pattern, ast.MatchAs):
-        if pattern.name is not None:
-            yield pattern.name, value
-        if pattern.pattern is not None:
-            yield from captured(pattern.pattern, value)
-    if isinstance(pattern, ast.MatchOr):
-        for alternative in pattern.patterns:
-            yield from captured(alternative, value)
-    if not isinstance(pattern, ast.MatchSequence):
-        return
-    parts = pattern.patterns
-    stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
-    for at, part in enumerate(parts):
-        place: ast.expr = ast.Constant(at if not stars or at <= stars[0] else at - len(parts))
-        if isinstance(part, ast.MatchStar):
-            behind = at + 1 - len(parts)
-            end = ast.UnaryOp(ast.USub(), ast.Constant(-behind)) if behind else None
-            place = ast.Slice(place, end)
-        written = value.elts if isinstance(value, ast.Tuple) and not stars else []
-        item = (
-            written[at]
-            if len(written) == len(parts)
-            else ast.copy_location(ast.Subscript(value, place, ast.Load()), value)
-        )
-        for one in ast.walk(place):
-            ast.copy_location(one, value)
-        if isinstance(part, ast.MatchStar):
-            if part.name is not None:
-                yield part.name, item
-        else:
-            yield from captured(part, item)
-
-
-def _root(node: ast.expr) -> str:
-    """The name that a part is a part of."""
+def _owner_name(node: ast.expr) -> str:
+    """The name of the element or object that a part belongs to: ``one`` of ``one.parts[0]``."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

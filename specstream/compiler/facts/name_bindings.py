@@ -1,4 +1,4 @@
-"""The names of a function: which are local, and the value of each that is assigned once.
+"""The names of a function: which are local, what each is assigned, and what globals stand for.
 
 A name that a ``match`` pattern captures is bound to the part of the subject at that position, if
 the subject is written out. Captures at one position in several cases count as one assignment.
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler.facts.element_facts import captured
 from specstream.compiler.facts.fact import Binding
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.standard_library import PREFIX
@@ -26,7 +25,9 @@ MISSING = object()
 
 
 def look_up(function: types.FunctionType, name: str) -> Any:
-    """What a name that is not local stands for in a function; MISSING: nothing."""
+    """What a name that is not local is bound to in a function: in its closure, or as a global.
+
+    MISSING: nothing."""
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:
@@ -39,7 +40,7 @@ def look_up(function: types.FunctionType, name: str) -> Any:
 
 
 def as_now(value: Any) -> Any:
-    """A global as it is now."""
+    """The value that a global name has now; a copy, where that may be changed later."""
     is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
     return copy.deepcopy(value) if is_changing else value
 
@@ -89,7 +90,7 @@ def bindings_of(
                         place(part.id, Binding(node.iter, at=count_of, loop=node))
         elif isinstance(node, ast.Match):
             for case in node.cases:
-                for name_of, value in captured(case.pattern, node.subject):
+                for name_of, value in _captured(case.pattern, node.subject):
                     place(name_of, Binding(value))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None:
@@ -116,8 +117,43 @@ def _place_parts(
             place(one.id, Binding(value, None, (at, len(parts)), stars[0] if stars else None))
 
 
+def _captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a ``match`` pattern binds, each with its part of the subject."""
+    if isinstance(pattern, ast.MatchAs):
+        if pattern.name is not None:
+            yield pattern.name, value
+        if pattern.pattern is not None:
+            yield from _captured(pattern.pattern, value)
+    if isinstance(pattern, ast.MatchOr):
+        for alternative in pattern.patterns:
+            yield from _captured(alternative, value)
+    if not isinstance(pattern, ast.MatchSequence):
+        return
+    parts = pattern.patterns
+    stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
+    for at, part in enumerate(parts):
+        place: ast.expr = ast.Constant(at if not stars or at <= stars[0] else at - len(parts))
+        if isinstance(part, ast.MatchStar):
+            behind = at + 1 - len(parts)
+            end = ast.UnaryOp(ast.USub(), ast.Constant(-behind)) if behind else None
+            place = ast.Slice(place, end)
+        written = value.elts if isinstance(value, ast.Tuple) and not stars else []
+        item = (
+            written[at]
+            if len(written) == len(parts)
+            else ast.copy_location(ast.Subscript(value, place, ast.Load()), value)
+        )
+        for one in ast.walk(place):
+            ast.copy_location(one, value)
+        if isinstance(part, ast.MatchStar):
+            if part.name is not None:
+                yield part.name, item
+        else:
+            yield from _captured(part, item)
+
+
 def declared_type(node: ast.AnnAssign) -> ast.expr:
-    """The annotation of an assignment, as it was written."""
+    """The annotation of a name in its assignment, ``name: int = 0``, as it was written."""
     written: ast.expr = getattr(node, "declared", node.annotation)
     return written
 

@@ -36,7 +36,7 @@ def check_either(joining: LiteralPromotion, refuse: Refuse) -> None:
                     "Python may be an int, whose text is '0' and not '0.0'",
                     _WAY_OUT,
                 )
-        for value in _exactly(node, joining):
+        for value in _shown_by_digits(node, joining):
             if joining.kind(value) == WIDE:
                 refuse(
                     value,
@@ -80,8 +80,10 @@ def _tells(shown: ast.FormattedValue) -> bool:
         return True
 
 
-def _exactly(node: ast.AST, joining: LiteralPromotion) -> list[ast.expr]:
-    """Values of which all digits count."""
+def _shown_by_digits(node: ast.AST, joining: LiteralPromotion) -> list[ast.expr]:
+    """Values of which it would be seen, by all their digits, that an int has become a float.
+
+    Operators and functions that ask for all digits: ``%``, ``int(x)``, comparisons."""
     match node:
         case ast.BinOp(op=ast.Mod() | ast.FloorDiv()):
             return [node.left, node.right]

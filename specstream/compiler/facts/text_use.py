@@ -241,7 +241,9 @@ class _Function:
             use.literals.update(literals)
 
     def literal(self, node: ast.expr) -> str | None:
-        """The string that an expression always is; None: it is not, or not known to be."""
+        """The operator's own literal that a string of the event meets in this expression.
+
+        None: it is not always the same string, or not known to be."""
         value = node.value if isinstance(node, ast.Constant) else self.value(node)
         # Of a subclass, an enum, say, what it is as a string.
         return str.__str__(value) if isinstance(value, str) else None
@@ -263,7 +265,9 @@ class _Function:
         return isinstance(node, ast.Name) and node.id not in self.locals
 
     def value(self, node: ast.expr) -> Any:
-        """The value of a global, or of an attribute of one; MISSING: it is no such."""
+        """The global, or attribute of one, that a string of the event meets as a literal.
+
+        MISSING: it is no such."""
         if isinstance(node, ast.Name):
             if not self.is_global(node):
                 return MISSING

@@ -104,7 +104,9 @@ def _names(node: ast.AST, name: str) -> bool:
 
 
 def with_texts_in_place(handler: ast.ExceptHandler, tree: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements of a handler; ``message = str(error)`` is written where the name stands.
+    """A handler's statements, with the caught exception's text in place of each name for it.
+
+    Of ``message = str(error)``, ``str(error)`` is written wherever ``message`` stands.
 
     A text does not change, so that is the same, if the name has no other meaning.
     """
@@ -115,7 +117,7 @@ def with_texts_in_place(handler: ast.ExceptHandler, tree: ast.FunctionDef) -> li
             isinstance(statement, ast.Assign)
             and isinstance(target, ast.Name)
             and len(statement.targets) == 1
-            and _is_of_text(statement.value, handler.name)
+            and _is_text_of(statement.value, handler.name)
             and _uses(tree, target.id) == _uses(handler, target.id)
             and [type(one.ctx) for one in _uses(tree, target.id)].count(ast.Store) == 1
         ):
@@ -135,8 +137,8 @@ def _uses(tree: ast.AST, name: str) -> list[ast.Name]:
     return [node for node in ast.walk(tree) if _is_name(node) and node.id == name]
 
 
-def _is_of_text(value: ast.expr, name: str | None) -> bool:
-    """Whether a value is made of the caught exception alone, and is a text."""
+def _is_text_of(value: ast.expr, name: str | None) -> bool:
+    """Whether a value is a text of the caught exception alone, such as ``str(error)``."""
     names = {node.id for node in ast.walk(value) if _is_name(node)}
     is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
     is_text = isinstance(value, ast.JoinedStr) or (is_call and names & {"str", "repr"})
@@ -180,7 +182,7 @@ class ErrorTexts:
         """The site of a raise statement, and the parts of its exception; 0: nobody knows it."""
         parts = list(parts_of(call, set()))
         names = {node.id for part in parts for node in ast.walk(part.value) if _is_name(node)}
-        if len(parts) > MOST_TOLD or names & caught or _says_it_itself(error):
+        if len(parts) > MOST_TOLD or names & caught or _makes_own_text(error):
             return 0, []
         made = copy.deepcopy(call) if isinstance(call, ast.Call) else ast.Call(call, [], [])
         made.func = ast.Name("__ss_class", ast.Load())
@@ -241,8 +243,8 @@ class ErrorTexts:
         return python_error(error)
 
 
-def _says_it_itself(error: type[Exception]) -> bool:
-    """Whether a class has a text that code of the user's makes, which may raise."""
+def _makes_own_text(error: type[Exception]) -> bool:
+    """Whether code of the user's makes the text of an exception of a class, which may raise."""
     methods = [getattr(error, name) for name in ("__str__", "__repr__", "__format__")]
     return any(isinstance(one, types.FunctionType) for one in methods)
 
@@ -253,7 +255,7 @@ def no_element(index: int, axis: int, length: int) -> IndexError:
 
 
 def as_told(part: Any) -> Any:
-    """A part as a row gives it back: a string that was null is none."""
+    """A part of an exception's text, as a row gives it back: a string that was null is None."""
     if isinstance(part, tuple):
         return tuple(map(as_told, part))
     return None if isinstance(part, Text) and part.code == 0 else part

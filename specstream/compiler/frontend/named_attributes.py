@@ -79,7 +79,9 @@ class _Writer(ast.NodeTransformer):
         return ast.copy_location(ast.List(parts, ast.Load()), node)
 
     def parts(self, node: ast.GeneratorExp | ast.ListComp) -> list[ast.expr] | None:
-        """What a comprehension over names comes to, one after the other; None: it is no such."""
+        """What ``getattr(event, name) for name in NAMES`` is written out as, one for each name.
+
+        None: it is no such comprehension."""
         first, *more = node.generators
         if more or first.ifs or first.is_async or not isinstance(first.target, ast.Name):
             return None

@@ -61,7 +61,7 @@ def mark_null_reads(
             flows.ask_defaults(node.args)
         elif isinstance(node, ast.FunctionDef) and node is not tree:
             flows.ask_defaults(node.args)
-        elif isinstance(node, ast.Call) and _is_own(node.func, called, tree):
+        elif isinstance(node, ast.Call) and _is_users_function(node.func, called, tree):
             for value in (*node.args, *(one.value for one in node.keywords)):
                 flows.ask(value)
         elif isinstance(node, ast.Call):
@@ -82,15 +82,17 @@ def mark_null_reads(
     return kept
 
 
-def _is_own(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
-    """Whether a function of the user's is called, by its name or where it is written."""
+def _is_users_function(callee: ast.expr, called: Collection[str], tree: ast.AST) -> bool:
+    """Whether the function that a nullable column is given away to is the user's, or a lambda.
+
+    It is called by its name, or where it is written."""
     if isinstance(callee, ast.Name):
-        return callee.id in called or callee.id in _defined(tree)
+        return callee.id in called or callee.id in _nested_functions(tree)
     return isinstance(callee, ast.Lambda)
 
 
-def _defined(tree: ast.AST) -> set[str]:
-    """Functions that are nested in one."""
+def _nested_functions(tree: ast.AST) -> set[str]:
+    """Names of the nested functions and lambdas that nullable columns may be given away to."""
     found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):

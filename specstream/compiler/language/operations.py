@@ -143,7 +143,9 @@ REFUSED = {
 
 
 def refusal(node: type[ast.AST]) -> tuple[str, str] | None:
-    """What is refused, and what to write instead; None: operators have it, or it is none."""
+    """Which operator, such as ``@``, is refused, and what to write instead.
+
+    None: compiled code has it, or it is no operator."""
     is_one = issubclass(node, ast.operator | ast.unaryop | ast.cmpop | ast.boolop)
     if not is_one or node in OPERATIONS:
         return None

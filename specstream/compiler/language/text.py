@@ -152,7 +152,9 @@ def tell_texts(error: BaseException) -> None:
 
 
 def refuse(problem: str, hint: str) -> NoReturn:
-    """Refuses while the oracle runs what compiling would have refused."""
+    """Refuses in the oracle what cannot be done with a string, or with another value.
+
+    It would have been refused when the operator was compiled."""
     frame = sys._getframe(1)
     while is_own(frame.f_code.co_filename):
         assert frame.f_back is not None
@@ -245,7 +247,9 @@ def _is_refused(function: Any, what: str) -> None:
 
 
 def write_truth(builder: Any, code: Any) -> Any:
-    """Whether a string is not empty, nor what is read of a null."""
+    """Writes the truth of a string, told from its code, in LLVM instructions.
+
+    It is neither empty nor what is read of a null."""
     ones = [builder.icmp_unsigned("!=", code, ir.IntType(64)(one)) for one in _FALSE]
     return builder.and_(*ones)
 

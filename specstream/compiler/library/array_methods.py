@@ -70,8 +70,8 @@ Write = Callable[[Any, Any], Value]
 """Of Numba's context and a window, or of a list: the result."""
 
 
-def _whole(window: Window) -> Window:
-    """The window, read as a whole where reads are logged."""
+def _read_whole(window: Window) -> Window:
+    """The array, row or slice of a method; read as a whole where reads are logged."""
     if window.type.is_logged and len(window.shape) == 1:
         return slice_assignment.read_whole(window)
     return window
@@ -87,7 +87,9 @@ def _count(window: Elements) -> Value:
 def _fold(
     window: Elements, first: Value, start: Callable[[Value], Value], step: Callable[..., Value]
 ) -> Value:
-    """Goes through the elements: ``start`` of the first, then ``step(total, element, number)``."""
+    """The loop of array methods such as ``sum``, ``var`` and ``argmin``, through all elements.
+
+    ``start`` of the first, then ``step(total, element, number)``."""
     builder = window.run.builder
     total = cgutils.alloca_once_value(builder, first)
     at = cgutils.alloca_once_value(builder, I64(0))
@@ -141,7 +143,9 @@ def _mean(context: Any, window: Elements) -> Value:
 
 
 def _variance(context: Any, window: Elements) -> Value:
-    """The mean of the squares of the distances from the mean, as floats."""
+    """The array methods ``var`` and ``std``: the mean of the squares of distances to the mean.
+
+    As floats; ``std`` is the root."""
     builder = window.run.builder
     code = Instructions(context, builder)
     kind = _kind(window.type)
@@ -262,7 +266,7 @@ def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -
             raise no_letters(name)
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
-            return write(context, _whole(window_of(context, builder, view, values[0])))
+            return write(context, _read_whole(window_of(context, builder, view, values[0])))
 
         return result(view), [view], code
 
@@ -293,7 +297,7 @@ def _reduction(name: str, result: Callable[[ViewType], types.Type], write: Write
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
             if isinstance(of, ViewType):
-                return write(context, _whole(window_of(context, builder, of, values[0])))
+                return write(context, _read_whole(window_of(context, builder, of, values[0])))
             return write(context, _Listed(List(context, builder, of, values[0]), view))
 
         return result(view), [of], code
@@ -392,11 +396,11 @@ def _dot(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         kept = made_type(first, kind, 1)
         # Where both are logged, the first one may lie in the buffer that the second one gets.
         if left.type.is_logged and right.type.is_logged:
-            read = _whole(left)
+            read = _read_whole(left)
             left = new_window(read.run, kept, read.shape)
             with cgutils.loop_nest(builder, read.shape, I64) as indices:
                 left.store(indices, read.load(indices))
-        right = _whole(right)
+        right = _read_whole(right)
         multiply = builder.fmul if kind == "float64" else builder.mul
         add = builder.fadd if kind == "float64" else builder.add
         at = cgutils.alloca_once_value(builder, I64(0))
@@ -423,11 +427,13 @@ Each = Callable[[Value], None]
 
 
 def _elements(of: types.Type) -> tuple[types.Type, Any] | None:
-    """What an array, tuple or list holds, and what goes through it; None: of something else."""
+    """What an array holds that a function of arrays goes through, and the loop through it.
+
+    ``fsum``, ``prod`` and ``dist`` take a tuple or list as well; None: of something else."""
     if isinstance(of, ViewType) and of.ndim == 1:
 
         def through_view(context: Any, builder: Any, value: Value, do: Each) -> None:
-            window = _whole(window_of(context, builder, of, value))
+            window = _read_whole(window_of(context, builder, of, value))
             with cgutils.loop_nest(builder, window.shape, I64) as indices:
                 do(window.load(indices))
 
@@ -537,10 +543,10 @@ def _dist(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         differ = builder.icmp_signed("!=", left.shape[0], right.shape[0])
         left.run.fault_if(differ, ValueError)
         apart = new_window(left.run, made_type(first, "float64", 1), left.shape)
-        read = _whole(left)
+        read = _read_whole(left)
         with cgutils.loop_nest(builder, read.shape, I64) as indices:
             apart.store(indices, _float_of(left.run, _same(first), read.load(indices)))
-        read = _whole(right)
+        read = _read_whole(right)
         with cgutils.loop_nest(builder, read.shape, I64) as indices:
             other = _float_of(left.run, _same(second), read.load(indices))
             apart.store(indices, builder.fsub(apart.load(indices), other))

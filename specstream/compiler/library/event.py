@@ -192,7 +192,9 @@ def _random_word(
 def draw_key(
     context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
 ) -> list[Any]:
-    """The run, and what a random number is a function of."""
+    """The run, and what a random number of the running event is a function of.
+
+    That is seed, order key and ``draw``."""
     reader = READERS.get(type(event))
     if reader is not None:
         of = reader(context, builder, event, pointer)
@@ -216,7 +218,9 @@ def _check_draw(event: types.Type, draw: types.Type) -> None:
 
 @intrinsic
 def event_random_bits(typing_context: Any, event: Any, draw: Any) -> Any:
-    """64 random bits, a function of seed, order key and ``draw``."""
+    """``event.random_bits(i)`` of the running event: 64 random bits.
+
+    They are a function of seed, order key and ``draw``."""
     _check_draw(event, draw)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -227,7 +231,7 @@ def event_random_bits(typing_context: Any, event: Any, draw: Any) -> Any:
 
 @intrinsic
 def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
-    """A float in [0, 1): the upper 53 of those bits."""
+    """``event.random(i)`` of the running event: a float in [0, 1), of the upper 53 bits."""
     _check_draw(event, draw)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -129,7 +129,7 @@ def _joined(values: Sequence[Any], refuse_it: Refuse, what: str) -> types.Type:
         values = values[:1]
     for value in values:
         of = type_of(value, refuse_it)
-        met = of if found is None else _meet(found, of)
+        met = of if found is None else _common_type(found, of)
         if met is None or of == types.none or isinstance(of, ViewType):
             other = "None" if of == types.none else "arrays" if isinstance(of, ViewType) else of
             refuse_it(
@@ -141,8 +141,8 @@ def _joined(values: Sequence[Any], refuse_it: Refuse, what: str) -> types.Type:
     return Unknown() if found is None else found
 
 
-def _meet(one: types.Type, other: types.Type) -> types.Type | None:
-    """One type for what is either; an int among floats becomes one."""
+def _common_type(one: types.Type, other: types.Type) -> types.Type | None:
+    """The type of two elements of a frozen container; an int among floats becomes one."""
     if one == other:
         return one
     if {one, other} == {types.int64, types.float64}:
@@ -150,7 +150,7 @@ def _meet(one: types.Type, other: types.Type) -> types.Type | None:
     if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
         if len(one) != len(other) or getattr(one, "fields", ()) != getattr(other, "fields", ()):
             return None
-        parts = [_meet(*pair) for pair in zip(one, other, strict=True)]
+        parts = [_common_type(*pair) for pair in zip(one, other, strict=True)]
         made = getattr(one, "instance_class", None)
         return None if None in parts else types.BaseTuple.from_types(parts, made)
     if type(one) is type(other) and isinstance(one, ListType | DictType | SetType):
@@ -159,7 +159,7 @@ def _meet(one: types.Type, other: types.Type) -> types.Type | None:
             if isinstance(theirs, Unknown)
             else theirs
             if isinstance(mine, Unknown)
-            else _meet(mine, theirs)
+            else _common_type(mine, theirs)
             for mine, theirs in zip(one.parts, other.parts, strict=True)
         ]
         return None if None in parts else one.with_parts(*parts)
@@ -176,7 +176,7 @@ class _Refused(Exception):
 
 
 def can_freeze(value: Any) -> bool:
-    """Whether compiled code can have a container."""
+    """Whether a module's container can be frozen in Numba's terms: there is a type for it."""
 
     def refuse_it(problem: str, hint: str) -> Any:
         raise _Refused(problem)
@@ -275,7 +275,7 @@ def _laid_out(value: Any, of: types.Type) -> tuple[int, tuple[int, ...], Any]:
         return _table(of.key_type, types.none, tuple((key, None) for key in value))
     element = of.parts[0]
     kept: list[Any] = []
-    words = _words_of(list(value), element, kept)
+    words = _element_words(list(value), element, kept)
     unknown = isinstance(resolved(element), Unknown)
     head = ffi.new(
         "struct ss_list *",
@@ -296,10 +296,10 @@ def _table(key: types.Type, of: types.Type, items: Any) -> tuple[int, tuple[int,
         made = lib.ss_table_frozen(0, 0, ffi.NULL, 0)
         return int(ffi.cast("uintptr_t", made)), (), made
     parts = [np.ones((len(items), 1), np.uint64)]
-    parts.append(_words_of([one for one, _ in items], key, kept).reshape(len(items), -1))
+    parts.append(_element_words([one for one, _ in items], key, kept).reshape(len(items), -1))
     kinds = 0
     if of != types.none:
-        parts.append(_words_of([one for _, one in items], of, kept).reshape(len(items), -1))
+        parts.append(_element_words([one for _, one in items], of, kept).reshape(len(items), -1))
         kinds = int(kinds_of(of).constant)
     words = np.ascontiguousarray(np.concatenate(parts, axis=1))
     made = lib.ss_table_frozen(
@@ -310,8 +310,8 @@ def _table(key: types.Type, of: types.Type, items: Any) -> tuple[int, tuple[int,
     return int(ffi.cast("uintptr_t", made)), (), (made, kept)
 
 
-def _words_of(values: list[Any], of: types.Type, kept: list[Any]) -> Any:
-    """The words of elements, one after the other."""
+def _element_words(values: list[Any], of: types.Type, kept: list[Any]) -> Any:
+    """The data of a frozen container: the words of its elements, one after the other."""
     if of == types.int64:
         return np.array(values or [0], np.int64).view(np.uint64)
     if of == types.float64:
@@ -384,8 +384,8 @@ enum_member = Core("enum_member", "an enum is called with the value of a member"
 
 
 @enum_member.rule
-def _member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``Side(value)``: ValueError where no member has it."""
+def _enum_member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``Side(value)`` of a frozen enum in Numba's terms; ValueError where no member has it."""
     of, key = args
     if not isinstance(of, FrozenDictType) or has_unknown(of):
         return None
@@ -402,7 +402,9 @@ def _member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 def _record_equality(function: Any) -> Any:
-    """Records are equal where all their values are; of an enum there are no others."""
+    """``==`` of frozen records and enum members in Numba's terms: where all values are equal.
+
+    Of an enum there are no others."""
     differs = BIT(int(function is ne))
 
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:

@@ -201,8 +201,8 @@ def _contains(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
 also(contains, _contains, types.Any, types.BaseTuple)
 
 
-def _best(name: str) -> Any:
-    """``max((a, b))`` is ``max(a, b)``."""
+def _extremum(name: str) -> Any:
+    """``min`` and ``max`` of a tuple in native code: ``max((a, b))`` is ``max(a, b)``."""
 
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
@@ -226,7 +226,7 @@ def _best(name: str) -> Any:
 
 
 def _sum(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """From left to right, beginning with 0."""
+    """``sum`` of a tuple in native code, part by part: from left to right, beginning with 0."""
     if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
         return None
     parts = _parts(args[0])
@@ -249,5 +249,5 @@ def _sum(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 for _name in ("min", "max"):
-    also(OF_AN_ARRAY[_name], _best(_name), types.BaseTuple)
+    also(OF_AN_ARRAY[_name], _extremum(_name), types.BaseTuple)
 also(OF_AN_ARRAY["sum"], _sum, types.BaseTuple)

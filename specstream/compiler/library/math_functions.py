@@ -25,7 +25,9 @@ from specstream.compiler.library.conversions import same_or_int64, write_rounded
 
 
 def floats(what: str, low: int, high: int | None = None) -> Rule:
-    """A float function of floats; integers and bools are converted exactly as Python does."""
+    """The typing rule of a function of the `math` module that takes and gives floats.
+
+    Integers and bools are converted exactly as Python does."""
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, low, high)

@@ -127,7 +127,9 @@ def whole_field(
     field: Field,
     start: Value | None = None,
 ) -> Value:
-    """The view of all elements of a field, which begins where the layout says, or elsewhere."""
+    """``state.name`` of an array field: the view of all elements of this field of the state.
+
+    It begins where the layout says, or elsewhere."""
     strides = [1]
     for length in reversed(field.shape[1:]):
         strides.insert(0, strides[0] * length)

@@ -1,4 +1,4 @@
-"""The elements of a sequence of the state in LLVM instructions, and what all else is made of.
+"""Elements of a sequence of the state in LLVM instructions: read, stored, put in, taken out.
 
 What an operator does with one is made of a few things: the number of elements, one of them read or
 stored, one put in, some taken out. These are here; the rest is plain Python over them
@@ -278,7 +278,7 @@ turned = Core("turned", "it takes a deque")
 
 @get.rule
 def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """An element at a position that it has."""
+    """LLVM instructions that load an element of a sequence of the state; there is one."""
     of = args[0]
     assert isinstance(of, SequenceType)
     return _meaning(of.element, (of, types.int64), lambda head, sig, args: head.get(args[1]))
@@ -286,7 +286,7 @@ def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @put.rule
 def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Likewise: it gets another value."""
+    """LLVM instructions that store an element of a sequence of the state; there is one."""
     of, _, value = args
     assert isinstance(of, SequenceType)
     taken = (of, types.int64, stored(of, value))
@@ -295,7 +295,7 @@ def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @append.rule
 def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """An element behind all."""
+    """LLVM instructions that put an element behind all those of a sequence of the state."""
     of, value = args
     assert isinstance(of, SequenceType)
     return _meaning(
@@ -305,7 +305,9 @@ def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @take_last.rule
 def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """The last element, which is there no more; IndexError where there is none."""
+    """LLVM instructions that take the last element out of a sequence of the state.
+
+    IndexError where there is none."""
     (of,) = args
     assert isinstance(of, SequenceType)
     return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
@@ -313,7 +315,9 @@ def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @insert.rule
 def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """An element before a position from 0 to the length."""
+    """LLVM instructions that put an element into a sequence of the state, before another.
+
+    The position is from 0 to the length."""
     of, _, value = args
     assert isinstance(of, SequenceType)
     taken = (of, types.int64, stored(of, value))
@@ -322,13 +326,15 @@ def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @delete.rule
 def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """So many elements that are there: first, first + step ..."""
+    """LLVM instructions that take several elements out of a sequence of the state.
+
+    So many that are there: first, first + step ..."""
     taken = (args[0], types.int64, types.int64, types.int64)
     return _meaning(types.none, taken, lambda head, sig, args: head.delete(*args[1:]))
 
 
-def _positioned(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
-    """A rule: an index as a position."""
+def _position_rule(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
+    """A rule: the position that an index has among the elements of a sequence of the state."""
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning:
         of, index = args
@@ -341,8 +347,8 @@ def _positioned(position: Callable[[Elements, Value, types.Type], Value]) -> Rul
     return rule
 
 
-item_position.rule(_positioned(Elements.position))
-clipped.rule(_positioned(Elements.clipped))
+item_position.rule(_position_rule(Elements.position))
+clipped.rule(_position_rule(Elements.clipped))
 
 
 @turned.rule
@@ -359,14 +365,16 @@ def run_of(typing_context: Any, of: Any) -> Any:
 
 @intrinsic
 def limit_of(typing_context: Any, of: Any) -> Any:
-    """How many elements it holds at most."""
+    """How many elements a sequence of the state holds at most, as a constant of LLVM's."""
     most = of.container.limit
     return types.int64(of), lambda context, builder, sig, args: I64(most)
 
 
 @intrinsic
 def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
-    """The run of two values, one of which is a sequence at least."""
+    """The run, in LLVM instructions, that the elements of a sequence of the state belong to.
+
+    It is that of two values, of which one is a sequence at least."""
     at = 0 if isinstance(left, SequenceType) else 1
     run = RunType((left, right)[at].state.variant)
     return run(left, right), lambda context, builder, sig, args: args[at]

@@ -71,15 +71,19 @@ _MAY_BE_NONE = (
 )
 
 
-def _tested(given: types.Type) -> types.Type:
-    """A null that was tested for None is a value, as in lists."""
+def _without_null(given: types.Type) -> types.Type:
+    """The type of what a dict or set of the state is given.
+
+    A null that was tested for None is a value, as in lists."""
     given = types.unliteral(given)
     return given.of if isinstance(given, NullableType) else given
 
 
 def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
-    """The type as which a value is kept; refuses what would lose something or has another form."""
-    given = _tested(given)
+    """The declared type in which a dict or set of the state keeps a key or value.
+
+    Refuses what would lose something or has another form."""
+    given = _without_null(given)
     if may_be_none(given):
         raise refuse(f"{what} {_MAY_BE_NONE}")
     is_tuple = isinstance(given, types.BaseTuple)
@@ -100,10 +104,10 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
         )
     for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
         named = f"part {place} of {what}"
-        if may_be_none(_tested(one)):
+        if may_be_none(_without_null(one)):
             raise refuse(f"{named} {_MAY_BE_NONE}")
         is_text = part.number == "str"
-        check_kind(_tested(one), part.number, named, part.name, keeps_strings=is_text)
+        check_kind(_without_null(one), part.number, named, part.name, keeps_strings=is_text)
     return shape_type(shape)
 
 
@@ -492,7 +496,7 @@ def _in_one(run: Any, of: Any, given: Any) -> Any:
 
 @PLACES.append
 def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``d[key].name``: where the value is."""
+    """``d[key].name`` of a dict of the state: where the entry of the key has its value."""
     of, key = args
     if not isinstance(of, StateDictType) or not isinstance(of.value_type, RecordType):
         return None

@@ -123,14 +123,14 @@ class Comprehensions(NestedFunctions, LocalContainers):
         loop = self.begin_loop(node, generators, iterable, [item, *([key] if key else [])])
         loop.outside |= {f"__ss_{one}": value for one, value in given.items()}
         if name in ("any", "all"):
-            body = _any(loop, item, name == "any", is_list)
+            body = _any_loop(loop, item, name == "any", is_list)
         elif is_next:
-            body = _first(loop, item, inside.get("default"))
+            body = _next_loop(loop, item, inside.get("default"))
         elif name == "sum":
-            body = _sum(loop, item, inside.get("start"))
+            body = _sum_loop(loop, item, inside.get("start"))
         else:
             before, value = ([], None) if key is None else self.key(key)
-            body = _extremum(loop, item, name == "min", before, value, inside.get("default"))
+            body = _extremum_loop(loop, item, name == "min", before, value, inside.get("default"))
         return self.call_loop(node, loop, body)
 
     def options(self, node: ast.Call, name: str) -> dict[str, ast.expr]:
@@ -288,8 +288,10 @@ class Comprehensions(NestedFunctions, LocalContainers):
         return ast.Subscript(ast.Tuple(steps, ast.Load()), ast.Constant(len(steps) - 1), ast.Load())
 
 
-def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.stmt]:
-    """``any``, or ``all`` of the opposite; a list is made whole before."""
+def _any_loop(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.stmt]:
+    """The loop of a generator in ``any``, or ``all`` of the opposite, for its own function.
+
+    A list is made whole before."""
     test = item if found else ast.UnaryOp(ast.Not(), item)
     if not is_list:
         inner = ast.If(test, [loop.give(ast.Constant(found))], [])
@@ -299,13 +301,13 @@ def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.st
     return [before, *loop.around([inner]), loop.give(_load("__ss_found"))]
 
 
-def _first(loop: _Loop, item: ast.expr, default: ast.expr | None) -> list[ast.stmt]:
-    """``next``: the first item, if there is one."""
+def _next_loop(loop: _Loop, item: ast.expr, default: ast.expr | None) -> list[ast.stmt]:
+    """The loop of a generator in ``next``, for its own function: returns the first item."""
     missing: ast.stmt = UntoldRaise(ast.Call(_load("StopIteration"), [], []), None)
     return [*loop.around([loop.give(item)]), missing if default is None else loop.give(default)]
 
 
-def _sum(loop: _Loop, item: ast.expr, start: ast.expr | None) -> list[ast.stmt]:
+def _sum_loop(loop: _Loop, item: ast.expr, start: ast.expr | None) -> list[ast.stmt]:
     # A literal that begins a sum of floats is a float, by the name (see pipeline.py).
     is_literal = start is None or isinstance(start, ast.Constant)
     total = "__ss_total" if is_literal else "__ss_sum"
@@ -314,7 +316,7 @@ def _sum(loop: _Loop, item: ast.expr, start: ast.expr | None) -> list[ast.stmt]:
     return [before, *loop.around([added]), loop.give(_load(total))]
 
 
-def _extremum(
+def _extremum_loop(
     loop: _Loop,
     item: ast.expr,
     is_least: bool,
@@ -322,7 +324,9 @@ def _extremum(
     key: ast.expr | None,
     default: ast.expr | None,
 ) -> list[ast.stmt]:
-    """The first of the least or greatest items."""
+    """The loop of a generator in ``min`` or ``max``, for its own function.
+
+    It gives the first of the least or greatest items."""
     compared = "__ss_value" if key is None else "__ss_key"
     best = "__ss_best" if key is None else "__ss_best_key"
     wins = ast.Compare(_load(compared), [ast.Lt() if is_least else ast.Gt()], [_load(best)])
@@ -350,7 +354,9 @@ def _extremum(
 
 
 def _assigned_outside(node: ast.AST) -> set[str]:
-    """Names that ``:=`` gives values to in the function around a comprehension."""
+    """Names that ``:=`` gives values to in a comprehension; its own function returns these.
+
+    They are names of the function around it."""
     if isinstance(node, ast.Lambda):
         return set()
     own = {node.target.id} if isinstance(node, ast.NamedExpr) else set()

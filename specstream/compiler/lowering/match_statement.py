@@ -41,7 +41,7 @@ def kept_aside(typing_context: Any, value: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
-    """``value is wanted``, of True or False."""
+    """The test of ``case True`` and ``case False`` of a ``match``, and of ``value is True``."""
     if not isinstance(wanted, types.BooleanLiteral):
         return None
 

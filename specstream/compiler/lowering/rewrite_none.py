@@ -1,4 +1,4 @@
-"""``is None`` and names that may be None, in the rewriting for Numba."""
+"""None in the rewriting for Numba: ``is None``, and which names and expressions may give it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MaybeNone(NativeParts):
         return found - given - self.there - self.tested
 
     def filled_by(self, node: ast.If) -> str | None:
-        """The name that is something else behind ``if x is None: x = 0``."""
+        """For the rewriting for Numba: the name that ``if x is None: x = 0`` makes not None."""
         tested = is_none_test(node.test)
         if not isinstance(tested, ast.Name):
             return None
@@ -94,7 +94,9 @@ class MaybeNone(NativeParts):
         return tested.id if _is_something(last.value) else None
 
     def may_give_none(self, callee: str) -> bool:
-        """Whether a function may return None, as far as its text tells."""
+        """For the rewriting for Numba: whether a function may return None.
+
+        As far as its text tells."""
         value = self.check.resolved.get(callee)
         if not isinstance(value, types.FunctionType):
             return callee in self.check.locals
@@ -163,7 +165,9 @@ class MaybeNone(NativeParts):
 
 
 def _is_looked_up(value: ast.expr) -> bool:
-    """Whether an expression is ``d.get(key)`` or ``d.pop(key, None)``, or names what may be one."""
+    """Whether ``and`` or ``or`` is rewritten for Numba with a test for None: of ``d.get(key)``.
+
+    That is ``d.get(key)`` or ``d.pop(key, None)``, or a name of what may be one."""
     if isinstance(value, ast.Name):
         return True
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
@@ -173,8 +177,9 @@ def _is_looked_up(value: ast.expr) -> bool:
 
 
 def _is_something(value: ast.expr) -> bool:
-    """Whether an expression that may not give None as far as its text tells certainly gives
-    something."""
+    """For the rewriting for Numba: whether an expression certainly gives something, not None.
+
+    It is one that may not give None as far as its text tells."""
     if isinstance(value, ast.IfExp):
         return _is_something(value.body) and _is_something(value.orelse)
     if isinstance(value, ast.BoolOp):
@@ -188,7 +193,9 @@ def _is_something(value: ast.expr) -> bool:
 
 
 def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any) -> bool:
-    """Whether an expression may give None, as far as its text tells.
+    """For the rewriting for Numba: whether an expression may give None.
+
+    As far as its text tells.
 
     Args:
         value: the expression; None: there is none.
@@ -217,7 +224,9 @@ def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any)
 
 
 def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:
-    """Names that None, or what may be None, is assigned to."""
+    """For the rewriting for Numba: names that may be None.
+
+    Assigned to them is None, or what may be None; or they are tested for it."""
     found: set[str] = set()
 
     def may_be(value: ast.expr | None) -> bool:

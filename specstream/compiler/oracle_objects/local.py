@@ -43,7 +43,7 @@ def _checked_key(key: Any) -> Any:
 
 
 def as_python_does(function: Callable[[Any], Any], value: Any) -> Exception:
-    """What Python raises, of an empty list or deque."""
+    """What Python raises of an operator's own empty list or deque, and so the oracle."""
     try:
         function(value)
     except ValueError as error:
@@ -180,10 +180,10 @@ class Dict:
         return _checked_key(key) in self.entries
 
     def __iter__(self) -> Iterator[Any]:
-        return _walk(self, iter(self.entries))
+        return _iterate(self, iter(self.entries))
 
     def __reversed__(self) -> Iterator[Any]:
-        return _walk(self, reversed(self.entries))
+        return _iterate(self, reversed(self.entries))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Dict):
@@ -262,10 +262,10 @@ class _DictView:
         self.view = view
 
     def __iter__(self) -> Iterator[Any]:
-        return _walk(self.of, iter(self.view))
+        return _iterate(self.of, iter(self.view))
 
     def __reversed__(self) -> Iterator[Any]:
-        return _walk(self.of, reversed(self.view))
+        return _iterate(self.of, reversed(self.view))
 
     def __len__(self) -> int:
         return len(self.view)
@@ -276,8 +276,10 @@ class _DictView:
         return any(equal(own, key) for own in self.view)
 
 
-def _walk(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
-    """Python sees that the size has changed; here it is enough that keys have come or gone."""
+def _iterate(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
+    """Goes through an operator's own dict or set in the oracle; raises where keys came or went.
+
+    Python sees that the size has changed; here it is enough that keys have come or gone."""
     changes = of.changes
     while True:
         if of.changes != changes:
@@ -315,7 +317,7 @@ class Set:
         return one in self.members
 
     def __iter__(self) -> Iterator[Any]:
-        return _walk(self.members, iter(self.members.entries), "Set")
+        return _iterate(self.members, iter(self.members.entries), "Set")
 
     def add(self, one: Any) -> None:
         if one not in self.members:

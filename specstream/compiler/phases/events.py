@@ -1,4 +1,9 @@
-"""The event of a vertex in machine code: rows of its inputs, or their last values."""
+"""The event of a vertex in machine code: its inputs' rows or last values, its key and its seed.
+
+Of an input it reads the row of this run, or the last values, which are kept in the state; the
+order key is that of the pipeline's event, or of a timer. What a vertex does with its event is in
+:mod:`specstream.compiler.phases.vertex`.
+"""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -96,7 +101,7 @@ class VertexEventType(EventType):
 
 
 def first_kept(planned: Planned, plan: Plan) -> int:
-    """The first word of what is kept of the inputs of a vertex."""
+    """The first word of the last values that the event of a vertex keeps of its inputs."""
     names = [one.value for last in planned.last for one in last.values()]
     names += [one for one in planned.known if one is not None]
     return min((_field(plan, name).offset for name in names), default=0)
@@ -195,7 +200,9 @@ class VertexReader:
         return self.now_or_last(port, lambda: self.null_now(port, column), null, "bool", BIT(1))
 
     def key(self) -> list[Value]:
-        """Of the pipeline's event, or of the timer that has fired; of a phase by time its time."""
+        """The order key of the event of a vertex.
+
+        Of the pipeline's event, or of the timer that has fired; of a phase by time its time."""
         key = order_key(self.run, self.event.whole)
         if self.event.whole.schema.phases:
             # What it is counted as depends on how the events came; a timer has a source of its own.
@@ -204,7 +211,9 @@ class VertexReader:
         return key
 
     def seed(self) -> Value:
-        """Of random numbers: those of two vertices, and of two paths, are independent."""
+        """The seed of the event of a vertex, in machine code, for its random numbers.
+
+        Those of two vertices, and of two paths, are independent."""
         builder = self.builder
         seed = self.run.load_member("seed", invariant=True)
         seed = builder.xor(seed, self.salt)
@@ -218,7 +227,9 @@ class VertexReader:
     # -- where a value lies --
 
     def places(self, port: int, column: str) -> tuple[int | None, int | None]:
-        """Where the last value of a column is kept, and whether it was null."""
+        """Where an input's last values are kept for the event of a vertex: one column.
+
+        Its value, and whether it was null."""
         for name, value, null in self.event.kept[port].last:
             if name == column:
                 return value, null
@@ -243,7 +254,9 @@ class VertexReader:
         kind: Kind,
         never: Value,
     ) -> Value:
-        """What the row of this run has, else what is kept; ``never`` where nothing is."""
+        """A value of the event of a vertex: of the input's row in this run, else the last one.
+
+        ``never`` where none is kept."""
         builder = self.builder
         if not self.event.inputs:
             return now()
@@ -264,7 +277,7 @@ class VertexReader:
         return self.now_or_last(port, lambda: BIT(1), at, "bool", BIT(0))
 
     def keep(self, port: int) -> None:
-        """The row of this run becomes the last one of the input."""
+        """Keeps an input's row of this run as the last values for the event of a vertex."""
         if self.event.variant in PROFILED.values():
             # It stands on no line: not on that of whatever ran before.
             self.run.store_member("site", ir.IntType(16)(0))
@@ -284,7 +297,9 @@ class VertexReader:
         return pointer_at(builder, self.frame, self.event.axes + port)
 
     def number(self, port: int) -> Value | None:
-        """Which event is read of a source that may have several; None: the only one."""
+        """Which event of a source the event of a vertex is read from, where there are several.
+
+        None: the only one."""
         if not self.event.ports[port].counts:
             return None
         word = self.builder.load(word_at(self.builder, self.frame, self.event.axes + port))

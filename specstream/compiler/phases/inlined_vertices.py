@@ -30,8 +30,10 @@ def write_in_line(phase: VertexWriter, sources: dict[str, Sent]) -> None:
 
 
 def _gates(rest: Sequence[Compiled]) -> list[str]:
-    """The streams from which alone something can come to these vertices, the first of which is the
-    next in line. Without a row in them the phase is over."""
+    """The streams that feed the vertices still to be written inline, from those before.
+
+    From them alone something can come to these, the first of which is the next in line. Without
+    a row in them the phase is over."""
     own = {one.planned.name for one in rest}
     read = dict.fromkeys(of.stream for one in rest for of in one.planned.inputs)
     return [name for name in read if name not in own]

@@ -118,7 +118,9 @@ class Loop:
 
 
 def taken_apart(value: ast.expr, at: int, count: int, star: int | None) -> ast.expr:
-    """For Python, one of the values of an assignment to so many names, one of them with a star."""
+    """For a staged loop's function, in Python: one value of ``a, *b = x``, taken apart.
+
+    It is assigned to so many names, one of them with a star."""
     arguments: list[ast.expr] = [value, ast.Constant(count), ast.Constant(star)]
     call = ast.Call(ast.Name("__ss_taken_apart", ast.Load()), arguments, [])
     return ast.Subscript(call, ast.Constant(at), ast.Load())
@@ -165,7 +167,7 @@ def _load(target: ast.expr) -> ast.expr:
 
 
 def with_places(made: Made) -> Made:
-    """The same, with a place for each new node in it."""
+    """A node that staging has made, such as a staged loop, with a place for each one inside."""
     for part in ast.walk(made):
         for one in ast.iter_child_nodes(part):
             if isinstance(one, ast.expr | ast.stmt) and not hasattr(one, "lineno"):
@@ -174,7 +176,7 @@ def with_places(made: Made) -> Made:
 
 
 def at_place(made: Made, node: ast.AST) -> Made:
-    """New nodes, at the place of an old one."""
+    """Nodes that staging has made, of a staged loop for one, at the place of an old node."""
     for part in ast.walk(made):
         if not hasattr(part, "lineno"):
             ast.copy_location(part, node)

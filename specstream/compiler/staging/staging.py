@@ -55,7 +55,7 @@ class Staging(Staged):
             event: its parameter.
         """
         sites: dict[types.FunctionType, list[tuple[types.FunctionType, ast.Call]]] = {}
-        _collect(function, self.parse, sites, [])
+        _collect_calls(function, self.parse, sites, [])
         self.events[function] = frozenset([event])
         for callee in sites:
             self._events_of(callee, sites)
@@ -97,13 +97,13 @@ class Staging(Staged):
         return StagedFunction(self, source, events).stage()
 
 
-def _collect(
+def _collect_calls(
     function: types.FunctionType,
     parse: Callable[[types.FunctionType], FunctionSource],
     sites: dict[types.FunctionType, list[tuple[types.FunctionType, ast.Call]]],
     seen: list[types.FunctionType],
 ) -> None:
-    """All calls of plain functions, from an operator's function on."""
+    """All calls of plain functions, from an operator's function on, before these are staged."""
     if function in seen:
         return
     seen.append(function)
@@ -113,6 +113,6 @@ def _collect(
             if isinstance(callee, types.FunctionType) and pure_mark(callee) is None:
                 sites.setdefault(callee, []).append((function, node))
                 try:
-                    _collect(callee, parse, sites, seen)
+                    _collect_calls(callee, parse, sites, seen)
                 except Exception:  # whoever compiles it says what is wrong
                     continue
