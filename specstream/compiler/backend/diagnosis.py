@@ -90,15 +90,18 @@ def translate(error: Exception, program: Program) -> CompileError:
         filename, line = _returning(program) or (filename, line)
     if "not depend on the event alone" in problem:
         asked = problem.partition(" of a string")[0]
-        problem, hint = _of_a_name(program, filename, line, asked) or (problem, hint)
+        problem, hint = _diagnosis_of_name(program, filename, line, asked) or (problem, hint)
     if "int here and float elsewhere" in problem or "float here and int elsewhere" in problem:
-        hint = _of_a_default(program, filename, line) or hint
+        hint = _hint_for_default(program, filename, line) or hint
     return CompileError(program.operator, filename, line, own_name(problem), own_name(hint))
 
 
-def _of_a_default(program: Program, filename: str, line: int) -> str | None:
-    """What to write where a number that a function has by default is of the other kind in some
-    calls: a float for the default would make floats of the ints of others."""
+def _hint_for_default(program: Program, filename: str, line: int) -> str | None:
+    """The way out of Numba's error where a default is an int, and some calls give a float.
+
+    Those calls give a float in place of the default: a float as the default itself would make
+    floats of the ints of other calls.
+    """
     for function, written in program.written.items():
         if (
             written.filename != filename
@@ -116,8 +119,13 @@ def _of_a_default(program: Program, filename: str, line: int) -> str | None:
     return None
 
 
-def _of_a_name(program: Program, filename: str, line: int, asked: str) -> tuple[str, str] | None:
-    """Why a string under a name in that line is not taken for the event's, although it is."""
+def _diagnosis_of_name(
+    program: Program, filename: str, line: int, asked: str
+) -> tuple[str, str] | None:
+    """In place of Numba's error about a string under a name, the problem and the way out.
+
+    The problem says why the string is not taken for the event's, although it is.
+    """
     for function, written in program.written.items():
         if written.filename == filename and 0 <= line - written.line < written.text.count("\n") + 1:
             return why_not_of_event(written.text, written.line, function.__name__, line, asked)

@@ -64,7 +64,7 @@ class _OneTypePerName(AnalysisPass):
             for statement in block.body:
                 if isinstance(statement, numba_ir.Assign):
                     target = state.typemap[statement.target.name]
-                    for source in _sources(statement.value):
+                    for source in _assigned_variables(statement.value):
                         self.compare(target, state.typemap[source.name], statement, source.loc)
                 elif isinstance(statement, numba_ir.Return):
                     given = state.typemap[statement.value.name]
@@ -73,7 +73,7 @@ class _OneTypePerName(AnalysisPass):
 
     @staticmethod
     def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
-        target, source = _differing(types.unliteral(target), types.unliteral(source))
+        target, source = _compared_types(types.unliteral(target), types.unliteral(source))
         if target == source:
             return
         scalars = scalar_kind(target), scalar_kind(source)
@@ -96,25 +96,31 @@ class _OneTypePerName(AnalysisPass):
 _SHOWN = {"int64": "int", "float64": "float"}
 
 
-def _differing(target: types.Type, source: types.Type) -> tuple[types.Type, types.Type]:
-    """Two types that meet, without what they may differ in: None, and parts of tuples."""
+def _compared_types(target: types.Type, source: types.Type) -> tuple[types.Type, types.Type]:
+    """Two types that meet, as our check in Numba's pipeline compares them.
+
+    They come without what they may differ in: None, and parts of tuples.
+    """
     if isinstance(target, types.Optional):
         return (
-            (source, source) if source == types.none else _differing(target.type, present(source))
+            (source, source)
+            if source == types.none
+            else _compared_types(target.type, present(source))
         )
     if isinstance(target, NullableType):
         return target.of, present(source)
     is_pair = isinstance(target, types.BaseTuple) and isinstance(source, types.BaseTuple)
     if is_pair and len(target) == len(source):
         pairs = [
-            _differing(*map(types.unliteral, pair)) for pair in zip(target, source, strict=True)
+            _compared_types(*map(types.unliteral, pair))
+            for pair in zip(target, source, strict=True)
         ]
         return next((pair for pair in pairs if pair[0] != pair[1]), (target, target))
     return target, source
 
 
-def _sources(value: Any) -> list[Any]:
-    """The variables whose value an assignment may take over as it is."""
+def _assigned_variables(value: Any) -> list[Any]:
+    """For our check of types in the pipeline, variables that an assignment takes over as is."""
     if isinstance(value, numba_ir.Var):
         return [value]
     if isinstance(value, numba_ir.Expr) and value.op == "cast":

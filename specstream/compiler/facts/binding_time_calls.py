@@ -33,7 +33,6 @@ from specstream.compiler.facts.dates_and_decimals import (
     own_type,
 )
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact
-from specstream.compiler.facts.list_use import groups_found
 from specstream.compiler.facts.name_bindings import MISSING
 from specstream.compiler.facts.refused_constructs import (
     FORBIDDEN_MODULES,
@@ -101,7 +100,7 @@ class Calls(Expressions):
         given = self.returns.method(own, callee.attr, node.args, self.given_types(node))
         value = self.constant(callee.value)
         if isinstance(value, re.Pattern) and callee.attr == "findall":
-            given = groups_found(value)
+            given = library.groups_found(value)
         compiles = (
             owner.compiled == ANY
             and owner.type.name in ("list", "dict")
@@ -217,7 +216,7 @@ class Calls(Expressions):
         if value in (map, functools.reduce, filter) and len(given) > 1:
             return self.applied(node, value, given)
         if value is re.findall and node.args:
-            return groups_found(self.constant_of(node.args[0]))
+            return library.groups_found(self.constant_of(node.args[0]))
         found = library.function(value, given)
         return found if value in _CHOOSING else of.computed(found, *given)
 

@@ -19,7 +19,6 @@ __all__ = [
     "Expressions",
     "bound_in",
     "has_string",
-    "is_compared",
     "is_scalar",
     "makes_container",
 ]
@@ -89,22 +88,15 @@ def is_scalar(given: Type | None) -> bool:
     return given in (INT, FLOAT, BOOL, STR, ANY)
 
 
-def is_compared(given: Type | None) -> bool:
-    """Whether compiled code compares it: a scalar, or a tuple or list of such."""
-    if given is not None and given.name in ("tuple", "list"):
-        return all(map(is_compared, given.of))
-    return is_scalar(given)
-
-
 def has_string(given: Type | None) -> bool:
-    """Whether a tuple, list or dict has strings in it."""
+    """Binding times of expressions: whether a tuple, list or dict has strings in it."""
     if given is None or given.name not in ("tuple", "list", "dict"):
         return False
     return any(one == STR or has_string(one) for one in given.of)
 
 
 def makes_container(node: ast.expr) -> bool:
-    """Whether an expression makes a list, dict or set."""
+    """Binding times of expressions: whether one makes a list, dict or set."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in _MAKING
     if isinstance(node, ast.BinOp):  # [0] * n

@@ -19,7 +19,6 @@ from specstream.compiler.facts.binding_time_expressions import (
     LETTERS,
     Expressions,
     has_string,
-    is_compared,
     is_scalar,
     makes_container,
 )
@@ -37,14 +36,21 @@ _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def _moved(op: ast.operator, left: Type, right: Type) -> Type | None:
-    """A time or date plus or minus a number is one."""
+def _moved_in_time(op: ast.operator, left: Type, right: Type) -> Type | None:
+    """Binding times of ``+`` and ``-``: a time or date plus or minus a number is one."""
     if isinstance(op, ast.Add | ast.Sub) and (left, right) == (INT, INT):
         for one, other in ((left, right), (right, left)):
             is_moved = one.counts is not None and other.counts is None
             if is_moved and not one.is_computed and not pa.types.is_decimal(one.counts.arrow):
                 return None if one is right and isinstance(op, ast.Sub) else one
     return None
+
+
+def _is_compared(given: Type | None) -> bool:
+    """Whether a comparison of such operands compiles: scalars, or tuples or lists of such."""
+    if given is not None and given.name in ("tuple", "list"):
+        return all(map(_is_compared, given.of))
+    return is_scalar(given)
 
 
 class Operations(Expressions):
@@ -90,7 +96,7 @@ class Operations(Expressions):
             self.check_operation(node)
         types = [of.required(self.type_here(one)) for one in (node.left, node.right)]
         given = library.operation(node.op, *types)
-        given = _moved(node.op, *types) or of.computed(given, *types)
+        given = _moved_in_time(node.op, *types) or of.computed(given, *types)
         given = ANY if node in self.never else given
         if isinstance(node.op, ast.Add) and self.is_text_and_unknown(left, right):
             given = STR  # or it raises
@@ -149,13 +155,13 @@ class Operations(Expressions):
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE
         if isinstance(op, ast.In | ast.NotIn):
-            return right.compiled not in (None, *LETTERS) and is_compared(left.compiled)
+            return right.compiled not in (None, *LETTERS) and _is_compared(left.compiled)
         kinds = (left.compiled, right.compiled)
         if isinstance(op, _ORDER) and (
             kinds == (STR, STR) or any(has_string(one) for one in kinds if one is not None)
         ):
             return False
-        return all(map(is_compared, kinds))
+        return all(map(_is_compared, kinds))
 
     def of_JoinedStr(self, node: ast.JoinedStr) -> Fact:
         parts = [self.of(value) for value in node.values]

@@ -57,15 +57,18 @@ def may_be_code(node: ast.expr, event: Schema, layout: Layout) -> bool:
 def is_kept(node: ast.expr, tree: ast.FunctionDef, layout: Layout) -> bool:
     """Whether a value is read where an operator keeps ints, and no strings beside them."""
     field = _field_of(node, tree, layout)
-    return field is not None and "str" not in _numbers_in(layout, field)
+    return field is not None and "str" not in _kinds_kept_in(layout, field)
 
 
 def _has_ints(layout: Layout, name: str) -> bool:
-    return "int" in _numbers_in(layout, name)
+    return "int" in _kinds_kept_in(layout, name)
 
 
-def _numbers_in(layout: Layout, name: str) -> set[str]:
-    """What a field holds: numbers of some kinds, strings; nothing where there is no such field."""
+def _kinds_kept_in(layout: Layout, name: str) -> set[str]:
+    """What a field keeps: ints, which may be codes of strings, other numbers, or strings.
+
+    Nothing where there is no such field.
+    """
     field = layout.field(name)
     if field is None or field.space == "locks":
         return set()
@@ -111,7 +114,7 @@ def _field_of(node: ast.expr, tree: ast.FunctionDef, layout: Layout) -> str | No
             node = node.func.value
         elif isinstance(node, ast.Name) and node.id not in met:
             met.add(node.id)
-            found = _given_to(node.id, tree)
+            found = _values_given_to(node.id, tree)
             if not found:
                 return None
             node = found[0]
@@ -119,8 +122,8 @@ def _field_of(node: ast.expr, tree: ast.FunctionDef, layout: Layout) -> str | No
             return None
 
 
-def _given_to(name: str, tree: ast.FunctionDef) -> list[ast.expr]:
-    """What a local name is assigned, or goes through."""
+def _values_given_to(name: str, tree: ast.FunctionDef) -> list[ast.expr]:
+    """What a local name is assigned, or goes through: it may be a field that keeps codes."""
     found = [
         value
         for target, value in _stores(tree)
@@ -153,7 +156,7 @@ def _may_be_text(
             return False
         met = met | {node.id}
         parameters = [one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)]
-        return node.id in parameters or any(map(may_be, _given_to(node.id, tree)))
+        return node.id in parameters or any(map(may_be, _values_given_to(node.id, tree)))
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
         return False
     if (

@@ -89,7 +89,7 @@ class Lengths:
 
 
 def positions(call: ast.Call, lengths: Lengths, takes: int) -> list[int | None]:
-    """Which parameter each positional argument of a call is, where stars stand before it.
+    """Which parameter each positional argument is, by the lengths of what has stars before it.
 
     One star whose length only a run knows has what the other arguments leave; where there are two,
     the arguments between them are None.

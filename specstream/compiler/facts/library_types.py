@@ -12,6 +12,7 @@ import collections
 import enum
 import functools
 import operator
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +35,7 @@ from specstream.compiler.facts.value_types import (
     tuple_of,
 )
 
-__all__ = ["attribute", "constant", "function", "method", "operation"]
+__all__ = ["attribute", "constant", "function", "groups_found", "method", "operation"]
 
 # A line says what is of one type; names are methods, behind a dot attributes.
 _CLASSES = """
@@ -524,6 +525,15 @@ def _of_itertools(name: str, given: list[Type]) -> Type:
     if name == "product":
         return list_of(tuple_of(*items))
     return list_of(items[0]) if name == "accumulate" and len(given) == 1 else ANY
+
+
+def groups_found(pattern: Any) -> Type:
+    """What ``re.findall`` gives of a pattern; ANY: it is none that is written out."""
+    try:
+        groups = re.compile(pattern).groups
+    except (TypeError, re.error):
+        return ANY
+    return list_of(STR if groups < 2 else tuple_of(*[STR] * groups))
 
 
 def operation(op: ast.operator, left: Type, right: Type) -> Type:

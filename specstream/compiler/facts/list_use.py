@@ -1,4 +1,4 @@
-"""Lists that Python makes of an event, in an operator's text: which there are, and who changes one.
+"""Use of lists that Python makes of an event, as the text has it: their kinds, who changes one.
 
 A type says what a list holds; whether it is a list, a set, a tuple or something that can be gone
 through once is told here, by how the expression is written. And as a list is an object, a name is
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.value_types import ANY, STR, Type
+from specstream.compiler.facts.value_types import Type
 from specstream.compiler.frontend.scopes import own_name
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import CHANGING, names_where
@@ -24,7 +23,6 @@ __all__ = [
     "changed_names",
     "changes",
     "gives_back",
-    "groups_found",
     "is_list",
     "items_of",
     "kind_of",
@@ -40,7 +38,7 @@ _READY = builtin_functions.READY
 
 
 def items_of(element: Type) -> tuple[Type, ...] | None:
-    """What lies in an element of a list that a column can hold; None: none can."""
+    """What an element of a list that Python makes holds; None: no column can hold the list."""
     if of.is_scalar(element):
         return (element,)
     if element.name == "tuple" and element.of and all(map(of.is_scalar, element.of)):
@@ -54,14 +52,14 @@ def is_list(given: Type) -> bool:
 
 
 def list_part(given: Type) -> Part:
-    """The column of such a list."""
+    """The part of a hidden column that holds a list which Python makes of an event."""
     element = of.element(given)
     items: list[Any] = [one.name for one in items_of(element) or ()]
     return Part("list", items=tuple(items), is_tuple=element.name == "tuple")
 
 
 def kind_of(node: ast.expr, value_of: Callable[[str], ast.expr | None]) -> Kind:
-    """What something of the type of a list really is.
+    """What a value of a list's type really is, as written: a list, set, tuple or iterator.
 
     Args:
         node: the expression.
@@ -98,7 +96,10 @@ def _made_by(node: ast.Call) -> Kind:
 
 
 def is_ready(node: ast.expr, kind: Kind) -> bool:
-    """Whether going through it raises nothing on the way, and is the same each time."""
+    """Whether going through a list or iterator raises nothing on the way, by how it is written.
+
+    It has to be the same each time as well.
+    """
     if kind != "iterator":
         return kind != "set"
     if not isinstance(node, ast.Call):
@@ -108,15 +109,6 @@ def is_ready(node: ast.expr, kind: Kind) -> bool:
     if not isinstance(node.func, ast.Name) or node.func.id not in _READY:
         return False
     return all(is_ready(one, kind_of(one, lambda _: None)) for one in node.args)
-
-
-def groups_found(pattern: Any) -> Type:
-    """What ``findall`` gives of a pattern; ANY: it is none that is written out."""
-    try:
-        groups = re.compile(pattern).groups
-    except (TypeError, re.error):
-        return ANY
-    return of.list_of(STR if groups < 2 else of.tuple_of(*[STR] * groups))
 
 
 # ---- who changes one ----
@@ -226,8 +218,8 @@ def changed_names(
 def changes(
     function: ast.AST, parameters: Sequence[str], call: ast.Call, argument: ast.expr
 ) -> bool:
-    """Whether a function may change one of the arguments of a call, or tell somebody of it."""
-    names = _parameters_for(parameters, call, argument)
+    """Whether a function may change a list that a call gives it, or tell somebody of it."""
+    names = _parameters_given(parameters, call, argument)
     return bool(names & changed_names(function, lambda call, argument: True))
 
 
@@ -237,7 +229,7 @@ def gives_back(
     call: ast.Call,
     argument: ast.expr,
 ) -> bool:
-    """Whether what a call gives may be one of its arguments, or have it in it."""
+    """Whether what a call gives may be a list among its arguments, or have it in it."""
     given: dict[str, set[str]] = {}
     returned = set(_whole_names(function.body)) if isinstance(function, ast.Lambda) else set()
     for node in ast.walk(function):
@@ -253,13 +245,13 @@ def gives_back(
         more = given.get(waiting.pop(), set()) - returned
         returned |= more
         waiting += more
-    return bool(returned & _parameters_for(parameters, call, argument))
+    return bool(returned & _parameters_given(parameters, call, argument))
 
 
-def _parameters_for(
+def _parameters_given(
     parameters: Sequence[str], call: ast.Call, argument: ast.expr
 ) -> frozenset[str]:
-    """The parameters that an argument is given to."""
+    """The parameters to which a call gives a list that it may change or give back."""
     given = dict(zip(parameters, call.args, strict=False))
     by_name = {one.arg: one.value for one in call.keywords}
     given |= {name: by_name[own_name(name)] for name in parameters if own_name(name) in by_name}

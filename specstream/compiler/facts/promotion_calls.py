@@ -1,4 +1,4 @@
-"""Functions that are called with ints here and with floats there: what is known of each version.
+"""Promotion by calls with ints here and with floats there: what is known of each version.
 
 Their literals are floats in one, and ints in the other. Of how calls get their versions see
 :mod:`specstream.compiler.facts.call_versions`.
@@ -58,7 +58,7 @@ class Known:
     names: int = 0
 
     def version(self, function: types.FunctionType, given: Kinds) -> Version:
-        """The one for a call."""
+        """In promotion by calls, the version of a function for a call; a new one is noted."""
         versions = self.versions.setdefault(function, [])
         for one in versions:
             if not any(clash(one.kinds.get(name), kind) for name, kind in given.items()):
@@ -73,18 +73,18 @@ class Known:
     def function(
         self, original: types.FunctionType, given: Kinds
     ) -> tuple[types.FunctionType, int]:
-        """What is compiled for a call, and its number among the versions."""
+        """In promotion by calls, what is compiled for a call, and its version's number."""
         version, versions = self.version(original, given), self.versions[original]
         function: types.FunctionType | None = version.compiled
         if function is None:
             is_first = all(one.compiled is None for one in versions)
-            function = version.compiled = original if is_first else _copied(original)
+            function = version.compiled = original if is_first else _copied_for_version(original)
             self.arguments[function] = version.kinds
         return function, versions.index(version) + 1
 
 
-def _copied(function: types.FunctionType) -> types.FunctionType:
-    """A function of its own that does the same."""
+def _copied_for_version(function: types.FunctionType) -> types.FunctionType:
+    """In promotion by calls, a function of its own that does the same: another version."""
     made = types.FunctionType(
         function.__code__,
         function.__globals__,

@@ -376,7 +376,7 @@ class _Body(BindingTimes):
             self.narrow(test, holds)
             if self.block(part):
                 ends.append(self.types)
-        self.types = _met(ends) if ends else before
+        self.types = _joined_types(ends) if ends else before
         return bool(ends)
 
     def go_While(self, node: ast.While) -> bool:
@@ -407,7 +407,7 @@ class _Body(BindingTimes):
             enter()
             ends = [self.types] if self.block(body) else []
             leaves = self.leaving.pop()
-            after = _met([before, *ends, *leaves])
+            after = _joined_types([before, *ends, *leaves])
             if after == before:
                 break
             if turn == _ROUNDS - 2:  # what still grows is not known
@@ -415,13 +415,13 @@ class _Body(BindingTimes):
                     name: one if before.get(name) == one else ANY for name, one in after.items()
                 }
             self.types = after
-        self.types = _met([self.types, before])
+        self.types = _joined_types([self.types, before])
         return bool(leaves)
 
     def go_Try(self, node: ast.Try) -> bool:
         before = dict(self.types)
         reached = self.block(node.body)
-        inside = _met([before, self.types])
+        inside = _joined_types([before, self.types])
         ends = [self.types] if reached and self.block(node.orelse) else []
         for handler in node.handlers:
             self.types = dict(inside)
@@ -429,7 +429,7 @@ class _Body(BindingTimes):
                 self.types[handler.name] = ANY
             if self.block(handler.body):
                 ends.append(self.types)
-        self.types = _met(ends) if ends else inside
+        self.types = _joined_types(ends) if ends else inside
         return self.block(node.finalbody) and bool(ends)
 
     def go_With(self, node: ast.With) -> bool:
@@ -456,7 +456,7 @@ class _Body(BindingTimes):
         takes_all = isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
         if not takes_all or last.guard is not None:
             ends.append(before)
-        self.types = _met(ends) if ends else before
+        self.types = _joined_types(ends) if ends else before
         return bool(ends)
 
     def capture(self, pattern: ast.pattern, given: Type) -> None:
@@ -547,8 +547,8 @@ def _key(given: Types) -> Any:
     return tuple((name, one, of.counted(one)) for name, one in given.items())
 
 
-def _met(ways: Iterable[Types]) -> Types:
-    """What names are where several ways meet."""
+def _joined_types(ways: Iterable[Types]) -> Types:
+    """Types of names where ways meet in a function whose return type is looked for."""
     found: dict[str, list[Type]] = {}
     for way in ways:
         for name, one in way.items():

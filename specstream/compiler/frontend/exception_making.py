@@ -21,14 +21,14 @@ def problem_of_making(error: type[BaseException], call: ast.Call) -> str | None:
     keywords = [keyword.arg for keyword in call.keywords if keyword.arg is not None]
     if len(keywords) < len(call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
         return f"{error.__name__} is given starred arguments"
-    own = next((one for one in error.__mro__ if _is_own(one, "__new__")), None)
+    own = next((one for one in error.__mro__ if _has_python_method(one, "__new__")), None)
     if own is not None:
         return f"{own.__name__} has a __new__ of its own, which compiled code does not run"
     return _problem_of_init(error, error.__mro__, len(call.args), keywords)
 
 
-def _is_own(one: type, method: str) -> bool:
-    """Whether a class has a method that is written in Python."""
+def _has_python_method(one: type, method: str) -> bool:
+    """Whether an exception's class has a method, like ``__init__``, written in Python."""
     found = vars(one).get(method)
     return isinstance(getattr(found, "__func__", found), types.FunctionType)
 
@@ -38,7 +38,7 @@ def _problem_of_init(
 ) -> str | None:
     """As above, of the ``__init__`` that is found in this order of classes."""
     at = next(at for at, one in enumerate(mro) if "__init__" in vars(one))
-    if not _is_own(mro[at], "__init__"):
+    if not _has_python_method(mro[at], "__init__"):
         base: Any = next(one for one in mro[at:] if one.__module__ == "builtins")
         try:
             base(*[""] * count, **dict.fromkeys(keywords, ""))
@@ -60,7 +60,7 @@ def _problem_of_init(
                 problem_of_base = _problem_of_init(error, mro[at + 1 :], passed, [])
                 if problem_of_base is not None:
                     return problem_of_base
-            elif not _keeps(statement, first, names, error):
+            elif not _only_keeps(statement, first, names, error):
                 break
         else:
             return None
@@ -88,8 +88,10 @@ def _passed_on(statement: ast.stmt, names: set[str]) -> int | None:
     return len(call.args) if plain else None
 
 
-def _keeps(statement: ast.stmt, first: str, names: set[str], error: type[BaseException]) -> bool:
-    """Whether a statement puts a plain value into an attribute, or does nothing."""
+def _only_keeps(
+    statement: ast.stmt, first: str, names: set[str], error: type[BaseException]
+) -> bool:
+    """Whether a statement of exceptions' ``__init__`` keeps a plain value, or does nothing."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     if not isinstance(statement, ast.Assign):

@@ -42,7 +42,10 @@ class Written:
     names: dict[str, Any]
 
     def tree(self) -> ast.stmt:
-        """The statement, with attributes written out that strings name; lines count from 1."""
+        """A function of the program as a tree, made of its text as written; lines count from 1.
+
+        Attributes that strings name are written out.
+        """
         found = ast.parse(textwrap.dedent(self.text)).body[0]
         if isinstance(found, ast.FunctionDef):
             write_out(found, bound_names(found), self._look_up, self._refuse)

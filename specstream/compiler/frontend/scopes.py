@@ -90,7 +90,7 @@ def is_named_lambda(node: ast.stmt) -> bool:
 
 
 def named_lambda(node: ast.stmt) -> ast.FunctionDef:
-    """Such a statement as the def statement that does the same."""
+    """``name = lambda ...``, which is a scope, as the def statement that does the same."""
     assert isinstance(node, ast.Assign)
     assert isinstance(node.value, ast.Lambda)
     returned = ast.copy_location(ast.Return(node.value.body), node.value.body)
@@ -223,7 +223,10 @@ def separate(tree: ast.FunctionDef) -> None:
 
 
 def repeated(node: ast.AST) -> set[int]:
-    """What is below a node that may be done several times while it is done once, by its id."""
+    """What may run several times while a node runs once, as an inner scope or a loop does.
+
+    The nodes below it, by their ids.
+    """
     parts: list[ast.AST] = []
     if isinstance(node, ast.For):
         parts = [*node.body]

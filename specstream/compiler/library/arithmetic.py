@@ -55,8 +55,8 @@ def _arithmetic(what: str) -> Rule:
     return rule
 
 
-def _in_place(rule: Rule, what: str) -> Rule:
-    """A name that holds a bool goes on holding one."""
+def _keeping_bools(rule: Rule, what: str) -> Rule:
+    """The rule of ``x += y`` and so on in native code: what is a bool goes on being one."""
 
     def of_same(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         kind, kinds = rule(args)
@@ -360,12 +360,12 @@ pos = Native("pos", _unary("+"), _write_itself)
 invert = Native("invert", _inversion, _write_invert)
 not_ = Native("not_", truth("not"), _write_not)
 # In place, which of a list or set is another thing: all its names see it.
-iadd = Native("iadd", _in_place(_arithmetic("+"), "+"), _by_kind("add", "fadd"))
-isub = Native("isub", _in_place(_arithmetic("-"), "-"), _by_kind("sub", "fsub"))
-imul = Native("imul", _in_place(_arithmetic("*"), "*"), _by_kind("mul", "fmul"))
-iand = Native("iand", _in_place(_bitwise("&"), "&"), _by_kind("and_", "and_"))
-ior = Native("ior", _in_place(_bitwise("|"), "|"), _by_kind("or_", "or_"))
-ixor = Native("ixor", _in_place(_bitwise("^"), "^"), _by_kind("xor", "xor"))
+iadd = Native("iadd", _keeping_bools(_arithmetic("+"), "+"), _by_kind("add", "fadd"))
+isub = Native("isub", _keeping_bools(_arithmetic("-"), "-"), _by_kind("sub", "fsub"))
+imul = Native("imul", _keeping_bools(_arithmetic("*"), "*"), _by_kind("mul", "fmul"))
+iand = Native("iand", _keeping_bools(_bitwise("&"), "&"), _by_kind("and_", "and_"))
+ior = Native("ior", _keeping_bools(_bitwise("|"), "|"), _by_kind("or_", "or_"))
+ixor = Native("ixor", _keeping_bools(_bitwise("^"), "^"), _by_kind("xor", "xor"))
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -391,12 +391,12 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Not: not_,
 }
 IN_PLACE: dict[type[ast.operator], Native] = {
-    ast.Div: Native("itruediv", _in_place(_true_division, "/"), _write_truediv),
-    ast.FloorDiv: Native("ifloordiv", _in_place(division_rule, "//"), write_floordiv),
-    ast.Mod: Native("imod", _in_place(_arithmetic("%"), "%"), write_mod),
-    ast.Pow: Native("ipower", _in_place(power_rule, "**"), write_power),
-    ast.LShift: Native("ilshift", _in_place(_shift("<<"), "<<"), _write_shift("shl", "shl")),
-    ast.RShift: Native("irshift", _in_place(_shift(">>"), ">>"), _write_shift("ashr", "lshr")),
+    ast.Div: Native("itruediv", _keeping_bools(_true_division, "/"), _write_truediv),
+    ast.FloorDiv: Native("ifloordiv", _keeping_bools(division_rule, "//"), write_floordiv),
+    ast.Mod: Native("imod", _keeping_bools(_arithmetic("%"), "%"), write_mod),
+    ast.Pow: Native("ipower", _keeping_bools(power_rule, "**"), write_power),
+    ast.LShift: Native("ilshift", _keeping_bools(_shift("<<"), "<<"), _write_shift("shl", "shl")),
+    ast.RShift: Native("irshift", _keeping_bools(_shift(">>"), ">>"), _write_shift("ashr", "lshr")),
     ast.Add: iadd,
     ast.Sub: isub,
     ast.Mult: imul,

@@ -78,8 +78,11 @@ class _Callee:
         arguments: list[Value],
         take_back: Callable[[], None] = lambda: None,
     ) -> Value:
-        """Calls it; where it raises, so does the function that is being compiled, after
-        ``take_back``. The text is not known any more: what it is made of may be the shadow's."""
+        """Calls a boosted field's operation, or its inverse.
+
+        Where it raises, so does the function that is being compiled, after ``take_back``. The text
+        is not known any more: what it is made of may be the shadow's.
+        """
         found = self.function.overloads[self.arguments]
         context.add_linking_libs((found.library,))
         function = context.declare_function(builder.module, found.fndesc)
@@ -93,14 +96,14 @@ class _Callee:
         return result
 
     def bits(self, run: Run, result: Value) -> Value:
-        """What it has returned, as a word."""
+        """What an operation on a boosted field has returned, as a word for C."""
         if self.result == types.none:
             return I64(0)
         return run.to_bits(_KIND_OF[scalar_kind(self.result)], result)
 
 
-def _number(builder: Any, of: types.Type, bits: Value) -> Value:
-    """The number that a word stands for."""
+def _number_of_word(builder: Any, of: types.Type, bits: Value) -> Value:
+    """The number in a word that C has of a boosted operation: an argument or the result."""
     kind = scalar_kind(of)
     if kind == "float64":
         return builder.bitcast(bits, F64)
@@ -156,11 +159,11 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
         if speculative:
             bits = current.call("ss_boost", I64, current.pointer, I64(number), operands())
             if catches:
-                _raise_again(current)
+                _raise_from_shadow(current)
             current.leave_if_verdict()
             if callee.result == types.none:
                 return context.get_dummy_value()
-            return _number(builder, callee.result, bits)
+            return _number_of_word(builder, callee.result, bits)
         if not catches:
             result = callee.call(context, builder, args[0], numbers)
         else:
@@ -191,8 +194,11 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
     return callee.result(run, boosted, name, numbers_given), code
 
 
-def _raise_again(run: Run) -> None:
-    """What an operation on the shadow has raised, if it has; what has no number ends the run."""
+def _raise_from_shadow(run: Run) -> None:
+    """Raises what a boosted field's operation, run on the shadow by C, has raised, if it has.
+
+    What has no number ends the run.
+    """
     builder = run.builder
     status = run.load_member("raised", I32)
     verdict = run.load_member("verdict", I32)
@@ -210,7 +216,7 @@ def _described(boosted: Any) -> str:
 
 
 def operation_entry(state: StateType, field: Field, number: int, is_inverse: bool) -> Any:
-    """What C calls: an operation, or its inverse, with the arguments that lie in the run."""
+    """What ``boosting.c`` calls: an operation or its inverse, with arguments in the run."""
     boosted = BoostedType(state, field)
     operation = state.program.operations[number]
     kinds = operation.declared.kinds
@@ -239,7 +245,7 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
             for at, of in zip(places, arguments, strict=False):
                 address = builder.gep(args[0], [I64(start + 8 * at)], inbounds=True)
                 bits = builder.load(builder.bitcast(address, I64.as_pointer()))
-                numbers.append(_number(builder, of, bits))
+                numbers.append(_number_of_word(builder, of, bits))
             result = callee.call(context, builder, args[0], numbers)
             changed = I32(1)
             if scalar_kind(callee.result) == "bool":

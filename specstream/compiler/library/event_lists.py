@@ -74,7 +74,7 @@ def list_type(part: Part) -> ListType:
 
 
 def list_hint(part: Part) -> str:
-    """The same as an annotation."""
+    """The type of a local list that is filled from an event's column, as an annotation."""
     items = ["int" if isinstance(one, Part) else one for one in part.words]
     return f"list[tuple[{', '.join(items)}]]" if part.is_tuple else f"list[{items[0]}]"
 
@@ -179,7 +179,7 @@ def _before(part: Part, item: int) -> int:
 
 
 def oracle_item(status: Any, value: Any) -> Any:
-    """The value of an item, or what was raised in its place."""
+    """In the oracle, an item of an event's list: its value, or what was raised in its place."""
     if isinstance(status, Raised):
         raise status.error
     return OracleList(value) if isinstance(value, OracleList) else value

@@ -226,7 +226,10 @@ def _leaf_types(of: types.Type) -> list[types.Type]:
 
 
 def keys(of: TableType, given: types.Type) -> types.Type:
-    """What the keys are after one was given; refuses what is none, or does not fit."""
+    """What the keys of an event's own dict or set, a local table, are after one was given.
+
+    Refuses what is no key, or does not fit.
+    """
     if of.is_declared:
         return of.key_as_declared(given)
     what = "a dict" if isinstance(of, DictType) else "a set"
@@ -250,7 +253,7 @@ def keys(of: TableType, given: types.Type) -> types.Type:
 
 
 def values(of: DictType, given: types.Type) -> types.Type:
-    """What the values are after one was given."""
+    """What the values of an event's own dict, a local table, are after one was given."""
     if of.is_declared:
         return of.value_as_declared(given)
     value = storable(given, "a dict")
@@ -381,7 +384,7 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 @SET_ITEM.append
 def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[key] = value``, with the value first."""
+    """``x[key] = value`` of a dict, the event's own or another, with the value first."""
     value, of, key = args
     if not isinstance(of, DictType):
         return None

@@ -110,20 +110,20 @@ def adding(
 
 
 def not_found(context: Any, builder: Any) -> Value:
-    """What is raised where a list is asked for the place of what it does not hold."""
+    """What methods of all types of list, like ``x.index(y)``, raise if it is not there."""
     Instructions(context, builder).fault_if(BIT(1), ValueError)
     return I64(0)
 
 
 def record_of(of: types.Type, name: str) -> Method:
-    """What is known of a method of a container, which has it."""
+    """The record of a method that is dispatched by a container's type, which has it."""
     container = container_of(of)
     assert container is not None
     return METHODS[container, name]
 
 
 def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:
-    """A rule: ``len`` of a kind."""
+    """Makes a rule of dispatch by type: ``len`` of a kind."""
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if not isinstance(args[0], kind):
@@ -134,7 +134,7 @@ def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:
 
 
 def truth(kind: Any, meaning: Callable[..., Meaning], negated: bool) -> Any:
-    """A rule: whether one is not empty, or is."""
+    """Makes a rule of dispatch by type: whether one of a kind is not empty, or is."""
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not isinstance(args[0], kind):

@@ -34,7 +34,7 @@ __all__ = ["BUILTINS"]
 
 
 def _magnitude(code: Instructions, kind: str, value: Value) -> tuple[Value, Value]:
-    """The size of an integer, and whether it is negative."""
+    """For ``round`` to digits and ``pow`` with a modulus: an integer's size and sign."""
     if kind == "uint64":
         return value, BIT(0)
     negative = code.builder.icmp_signed("<", value, I64(0))

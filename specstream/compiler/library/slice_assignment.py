@@ -1,4 +1,4 @@
-"""Assignment to a row or a slice, in LLVM instructions.
+"""Assignment to a row or a slice, a window of an array, in LLVM instructions.
 
 NumPy's meaning: a number goes to every element; of another row or slice each element goes to its
 own, axes of length 1 are repeated, missing ones in front are too, and any other difference of shape
@@ -52,7 +52,7 @@ class Window:
     strides: list[Value]
 
     def at(self, indices: tuple[Value, ...]) -> Value:
-        """Number of an element, from the start of its space."""
+        """Number of an element of a row or slice, its window, from the start of its space."""
         builder = self.run.builder
         place = self.offset
         for index, stride in zip(indices, self.strides, strict=True):
@@ -70,18 +70,18 @@ class Window:
 
 def fill(target: Window, element: Value) -> None:
     """Every element of the target becomes ``element``, which is of the target's kind."""
-    _store_all(target, lambda indices: element)
+    _store_window(target, lambda indices: element)
 
 
 def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> None:
-    """The target's elements become the source's; a fault where the shapes do not fit."""
+    """Assigns a row or slice of an array to another; a fault where the shapes do not fit."""
     builder = target.run.builder
     if source.type.is_logged and len(source.shape) == 1:
         source = read_whole(source)
     source = _broadcast(source, target)
 
     def directly() -> None:
-        _store_all(target, lambda indices: convert(source.load(indices)))
+        _store_window(target, lambda indices: convert(source.load(indices)))
 
     same = (target.type.space, target.type.storage) == (source.type.space, source.type.storage)
     if not same:
@@ -95,13 +95,13 @@ def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> N
 
 
 def whole_type(source: ViewType) -> ViewType:
-    """What :func:`read_whole` makes of a view: elements of whole words."""
+    """The type of a row or slice that :func:`read_whole` has read: elements of whole words."""
     storage = storage_of(_WIDE[source.storage.number], "an element")
     return ViewType(storage, 1, "range", source.variant)
 
 
 def read_whole(source: Window) -> Window:
-    """The elements of a window of one axis, read together: where they are now.
+    """The elements of a row or slice, a window of one axis, read together: where they are now.
 
     Neighbours that are logged are one range; others are read one by one, into the worker's buffer.
     """
@@ -127,9 +127,10 @@ def read_whole(source: Window) -> Window:
     return Window(run, whole_type(source.type), first, [length], [I64(1)])
 
 
-def _store_all(target: Window, element_at: Callable[[tuple[Value, ...]], Value]) -> None:
-    """Stores to every element of a window, in the order of their indices: together, where they are
-    neighbours that are logged.
+def _store_window(target: Window, element_at: Callable[[tuple[Value, ...]], Value]) -> None:
+    """Assigns every element of a row or slice, in the order of the indices.
+
+    They are stored together where they are neighbours that are logged.
 
     What ``element_at`` reads may not be stored to here: words that are stored together hold nothing
     before all of them are written.
@@ -145,7 +146,7 @@ def _store_all(target: Window, element_at: Callable[[tuple[Value, ...]], Value])
         return
     address = cgutils.alloca_once(builder, POINTER)
     builder.store(cgutils.get_null_value(POINTER), address)
-    neighbours, count = _neighbours(target)
+    neighbours, count = _contiguous(target)
     long_enough = builder.icmp_signed(">=", count, I64(SHORTEST_STORED))
     with builder.if_then(builder.and_(neighbours, long_enough)):
         builder.store(run.store_range(target.type.variant, target.offset, count), address)
@@ -159,8 +160,8 @@ def _store_all(target: Window, element_at: Callable[[tuple[Value, ...]], Value])
             store_to(replace(target, type=whole_type(target.type), offset=first))
 
 
-def _neighbours(window: Window) -> tuple[Value, Value]:
-    """Whether the elements of a window lie one behind the other, and how many there are."""
+def _contiguous(window: Window) -> tuple[Value, Value]:
+    """Whether a row or slice to assign lies in one piece, and how many elements it has."""
     builder = window.run.builder
     dense, count = ir.Constant(ir.IntType(1), 1), I64(1)
     for length, stride in zip(reversed(window.shape), reversed(window.strides), strict=True):
@@ -170,7 +171,7 @@ def _neighbours(window: Window) -> tuple[Value, Value]:
 
 
 def _broadcast(source: Window, target: Window) -> Window:
-    """The source with the target's shape; an axis that is repeated has stride 0."""
+    """Broadcasts a slice to that which it is assigned to; a repeated axis has stride 0."""
     run, builder = target.run, target.run.builder
     missing = len(target.shape) - len(source.shape)
     for length in source.shape[: max(-missing, 0)]:
@@ -224,7 +225,7 @@ def _by_way_of_a_buffer(target: Window, source: Window, convert: Callable[[Value
         kind = element.type
         builder.store(_as_word(builder, element), next_word())
     builder.store(I64(0), position)
-    _store_all(
+    _store_window(
         target, lambda indices: convert(_from_word(builder, builder.load(next_word()), kind))
     )
 

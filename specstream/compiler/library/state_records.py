@@ -151,7 +151,7 @@ class Records(Run):
         return made
 
     def object_of(self, place: Value) -> Value:
-        """The object of a record of the state."""
+        """In native code, the object of a record of the state, by its place."""
         found = self.call("ss_object_of", POINTER, self.pointer, self.kinds, place)
         self.leave_if(cgutils.is_null(self.builder, found))
         return found
@@ -372,7 +372,7 @@ def _place_getattr(context: Any, builder: Any, of: SlotType, value: Value, name:
 
 @SET_FIELD.append
 def _set_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``record.name = value``, with the value first."""
+    """``record.name = value`` and ``state.name = record``, with the value first."""
     value, of, name = args
     if isinstance(of, StateType):
         return _set_scalar(value, of, name)
@@ -425,10 +425,13 @@ RECORD_FIELD.append(_read_scalar)
 # ---- arrays ----
 
 
-def _selected(
+def _selected_records(
     context: Any, builder: Any, of: RecordsType, value: Value, index: types.Type, at: Value
 ) -> tuple[View, Value, list[Value], list[Value]]:
-    """The view of the words, and what an index selects: first word, lengths, strides."""
+    """What an index selects of an array of records in the state, and the view of their words.
+
+    The selection is first word, lengths, strides.
+    """
     view = View(context, builder, of.view, value)
     parts = _index_types(of, index)
     return view, *view.select(parts, index_values(builder, index, at))
@@ -447,10 +450,10 @@ def _remaining(of: RecordsType, index: types.Type) -> types.Type:
     return of.with_ndim(of.ndim - len(parts) + kept)
 
 
-def _item_of(
+def _record_or_array(
     context: Any, builder: Any, of: types.Type, view: View, selected: tuple[Any, ...]
 ) -> Value:
-    """A record, or an array of fewer."""
+    """What is selected of an array of records in the state: a record, or an array of fewer."""
     first, lengths, strides = selected
     if isinstance(of, RecordType):
         return Records(context, builder, of, view.run.pointer).object_of(first)
@@ -469,8 +472,10 @@ class _Item(AbstractTemplate):
 
 @lower_builtin(operator.getitem, RecordsType, types.Any)
 def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    view, *selected = _selected(context, builder, sig.args[0], args[0], sig.args[1], args[1])
-    return _item_of(context, builder, sig.return_type, view, tuple(selected))
+    view, *selected = _selected_records(
+        context, builder, sig.args[0], args[0], sig.args[1], args[1]
+    )
+    return _record_or_array(context, builder, sig.return_type, view, tuple(selected))
 
 
 @SET_ITEM.append
@@ -485,7 +490,7 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     wanted = stored_record(of.shape, value, of.variant, "an array")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        view, first, *_ = _selected(context, builder, of, args[1], index, args[2])
+        view, first, *_ = _selected_records(context, builder, of, args[1], index, args[2])
         Records(context, builder, of, view.run.pointer).put(first, args[0])
         return context.get_dummy_value()
 
@@ -530,18 +535,18 @@ def _place_of_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             return found
     of, index = args
     if not isinstance(of, RecordsType) or not isinstance(_remaining(of, index), RecordType):
-        return _plain_item(context, args)
+        return _item_without_place(context, args)
     result, index = SlotType(of.shape, of.variant), types.unliteral(index)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        view, first, *_ = _selected(context, builder, of, args[0], index, args[1])
+        view, first, *_ = _selected_records(context, builder, of, args[0], index, args[1])
         return make_place(context, builder, result, view.run.pointer, first)
 
     return result, (of, index), code
 
 
-def _plain_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Of anything else: its item."""
+def _item_without_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """In place of a record's place, an item of what is no array of the state's records."""
     known = context.resolve_value_type(operator.getitem)
     sig = context.resolve_function_type(known, tuple(args), {})
     if sig is None:
@@ -591,8 +596,8 @@ object_there = Core("object_there", "write x.name")
 
 
 @object_there.rule
-def _object_there(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What has an attribute: AttributeError where it is None."""
+def _record_there(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """The record whose field is asked for in native code: AttributeError where it is None."""
     (of,) = args
     if of == types.none:  # or it is not yet known what else: Numba comes by again
         raise refuse("None has no fields; test for it first")

@@ -239,8 +239,11 @@ also(contains, _contains, types.Any, SequenceType)
 # ---- where one of the event's own is needed, it is copied ----
 
 
-def _of_lists(rule: Rule) -> Rule:
-    """A rule about lists, for lists and deques of the state."""
+def _for_state_sequences(rule: Rule) -> Rule:
+    """An operator's or function's rule for local lists, for lists and deques of the state too.
+
+    Those are copied.
+    """
 
     def asked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if not any(isinstance(one, ListField | DequeField) for one in args):
@@ -275,8 +278,8 @@ def _of_lists(rule: Rule) -> Rule:
 
 
 for _core in {*array_methods.MATH.values(), *array_methods.NUMPY.values()}:
-    _core.rule(_of_lists(functools.partial(meaning_of, list(_core.rules))))
-SET_ITEM.append(_of_lists(assigned))
+    _core.rule(_for_state_sequences(functools.partial(meaning_of, list(_core.rules))))
+SET_ITEM.append(_for_state_sequences(assigned))
 
 # ---- builtins ----
 

@@ -56,7 +56,7 @@ def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
                     "each a value"
                 )
             raise refuse(f"a tuple of {len(given)} values is put where {count} are: name them")
-        return _with_none(given, args, count)
+        return _filled_with_none(given, args, count)
     if columns and (isinstance(given, types.Number | types.Boolean) or given == types.none):
         raise refuse(
             f"a star gives emit {given}, which is not a tuple, for {count} columns, {columns}: "
@@ -82,8 +82,8 @@ def _spread(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return result, (*taken, *args[2:]), code
 
 
-def _with_none(given: types.BaseTuple, args: Sequence[types.Type], count: int) -> Meaning:
-    """A tuple with None behind it."""
+def _filled_with_none(given: types.BaseTuple, args: Sequence[types.Type], count: int) -> Meaning:
+    """A tuple that has a star and is too short, with None behind it."""
     more = count - len(given)
     whole = types.BaseTuple.from_types([*given, *[types.none] * more])
 
@@ -99,7 +99,7 @@ as_long_as = Core("as_long_as", "zip(..., strict=True) takes what has a length")
 
 @as_long_as.rule
 def _as_long_as(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """A value that is as long as another one; else a fault."""
+    """What ``zip(..., strict=True)`` takes: a value as long as another one; else a fault."""
     given = [types.unliteral(one) for one in args]
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -75,7 +75,7 @@ __all__ = ["CallRewriter", "native_constant"]
 
 
 def native_constant(value: Any) -> Any:
-    """What Numba takes for the same number."""
+    """A constant of rewritten code, like a call's default, as Numba takes the same number."""
     if is_frozen(value):
         return native(value)
     constant = oracle_constant(value)
@@ -122,8 +122,8 @@ def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _holds_lists(node: ast.expr | None) -> bool:
-    """Whether an expression is a list of lists, as it is written."""
+def _is_list_of_rows(node: ast.expr | None) -> bool:
+    """Whether what a call ``zip(*rows)`` is given is written as a list of lists."""
     if isinstance(node, ast.ListComp):
         return isinstance(node.elt, ast.List | ast.ListComp)
     return (
@@ -133,8 +133,8 @@ def _holds_lists(node: ast.expr | None) -> bool:
     )
 
 
-def _is_taken_apart(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
-    """Whether it does not matter that what a target is given is a list, and no tuple."""
+def _may_get_lists(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
+    """Whether a call ``zip(*rows)`` may be rewritten to give its target lists, no tuples."""
     if not isinstance(target, ast.Name):
         return isinstance(target, ast.Tuple)
     allowed: set[int] = set()
@@ -198,7 +198,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         self, iterable: ast.expr, target: ast.expr, inside: Sequence[ast.AST]
     ) -> ast.expr:
         rows = self.lists_in(iterable)
-        if rows is None or not _is_taken_apart(target, inside):
+        if rows is None or not _may_get_lists(target, inside):
             return iterable
         if any(self.may_change(one) for part in inside for one in ast.walk(part)):
             return iterable  # zip looks at a row when it gets there
@@ -237,7 +237,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             if isinstance(one, ast.Assign)
             and any(_is_name(part, rows.id) for target in one.targets for part in ast.walk(target))
         ]
-        return rows if stored and all(map(_holds_lists, stored)) else None
+        return rows if stored and all(map(_is_list_of_rows, stored)) else None
 
     def name_starred(self, node: ast.Call) -> None:
         """``f(*pair)``: each value of what has the star by itself. How many there are, the program

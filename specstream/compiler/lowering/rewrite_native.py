@@ -58,9 +58,11 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-def _ends(step: ast.expr | None) -> tuple[int | None, ...]:
-    """What bounds of a slice that turn out to be None stand for, as Numba's slices have it; the
-    direction has to be known for that. A step has none."""
+def _bounds_for_none(step: ast.expr | None) -> tuple[int | None, ...]:
+    """In the rewriting for Numba, what bounds of a slice that turn out to be None stand for.
+
+    It is as Numba's slices have it; the direction has to be known for that. A step has none.
+    """
     sign = 1
     if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub):
         step, sign = step.operand, -1
@@ -300,7 +302,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         return node
 
     def visit_Slice(self, node: ast.Slice) -> Any:
-        ends = _ends(node.step)
+        ends = _bounds_for_none(node.step)
         self.generic_visit(node)
         parts = self.slice_bounds([node.lower, node.upper, node.step], ends)
         return ast.copy_location(ast.Slice(*parts), node)
@@ -401,7 +403,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         return node
 
     def written_before(self, node: ast.Call, callee: ast.Name) -> ast.expr:
-        ends = _ends(node.args[2] if len(node.args) > 2 else None)
+        ends = _bounds_for_none(node.args[2] if len(node.args) > 2 else None)
         self.generic_visit(node)
         if callee.id == "__ss_slice":
             bounds = self.slice_bounds(list(node.args), ends)

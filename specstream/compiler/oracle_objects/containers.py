@@ -51,7 +51,7 @@ Find = Callable[[Field, Words], Words | None]
 
 
 def _converter(shape: Shape, what: str) -> Callable[[Any], Any]:
-    """What checks a key, value or element, and makes it what is held."""
+    """What checks and converts what a container holds in the oracle: key, value or element."""
     if shape.record is not None:
         return Places(what, shape, [], []).check
     parts = [(store_of(part), LOAD[part.number]) for part in shape.parts]
@@ -68,8 +68,8 @@ def _converter(shape: Shape, what: str) -> Callable[[Any], Any]:
     return converted
 
 
-def _column(words: Words, number: str, texts: StringTable | None) -> list[Any]:
-    """A column of words as values."""
+def _values_of_part(words: Words, number: str, texts: StringTable | None) -> list[Any]:
+    """A column of the words of a container of the state, as values of the oracle."""
     if number == "str":
         return [Text(code or EMPTY, texts if code else "") for code in words.tolist()]
     if number == "float":
@@ -79,13 +79,15 @@ def _column(words: Words, number: str, texts: StringTable | None) -> list[Any]:
 
 
 def _values(words: Words, shape: Shape, texts: StringTable | None) -> list[Any]:
-    columns = [_column(words[:, at], part.number, texts) for at, part in enumerate(shape.parts)]
+    columns = [
+        _values_of_part(words[:, at], part.number, texts) for at, part in enumerate(shape.parts)
+    ]
     several = shape.is_tuple or shape.record is not None
     return list(zip(*columns, strict=True)) if several else columns[0]
 
 
 def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
-    """A key, of its words."""
+    """A key of a dict or set of the state, as the oracle has it, made of its words."""
     of = field.container
     assert of is not None
     return _values(words.reshape(1, -1), of.key, texts)[0]
@@ -120,7 +122,7 @@ def loaded(
     assert of is not None
     places = Places(f"state.{field.name}", of.value, journal, [] if met is None else met)
     if find is not None and of.is_keyed:
-        return _looked_up(words, field, journal, texts, places, now, find)
+        return _loaded_by_entry(words, field, journal, texts, places, now, find)
     rows = entries(words, field)
     values = _values(rows[:, of.key.words :], of.value, texts) if of.value.words else []
     if of.value.record is not None:
@@ -140,7 +142,7 @@ def loaded(
     return StateTimers(made, field, words) if of.kind == "timers" else made
 
 
-def _looked_up(
+def _loaded_by_entry(
     words: Words,
     field: Field,
     journal: Journal,
@@ -149,7 +151,7 @@ def _looked_up(
     now: list[int] | None,
     find: Find,
 ) -> Any:
-    """A keyed container whose entries are looked up."""
+    """A dict or set of the state, in the oracle, whose entries are loaded when asked for."""
     of = field.container
     assert of is not None
 

@@ -106,7 +106,7 @@ def values_of(record: OracleRecord) -> list[Any]:
 
 
 def class_of(record: OracleRecord) -> type:
-    """That by which a user declares it."""
+    """The class by which the user declares a record of the oracle."""
     declared: type | None = record._shape.record
     assert declared is not None
     return declared
@@ -134,7 +134,7 @@ def _own(cell: _Cell, shape: Shape) -> _Cell:
 
 
 def maker(shape: Shape, constant: Callable[[Any], Any]) -> Callable[..., OracleRecord]:
-    """What a record's class is to an operator: it makes one."""
+    """What a record's class is to an operator in the oracle: it makes one."""
     assert shape.record is not None
     fields = record_fields(shape.record)
     defaults = {one.name: constant(one.default) for one in fields if one.has_default}
@@ -200,8 +200,10 @@ class Places:
         self._leave(record._cell)
 
     def replaced(self, before: list[OracleRecord], after: list[Any]) -> list[OracleRecord]:
-        """What neighbours of a sequence are after they were given other records, in place of those
-        that they held before; who is among both has moved."""
+        """In the oracle, the records of a part of a sequence that was given others.
+
+        They stand in place of those that it held before; who is among both has moved.
+        """
         held = {id(one._cell): one for one in before}
         moved = [held.pop(id(one._cell), None) for one in after]
         for one in held.values():
@@ -260,7 +262,7 @@ class Places:
 
 
 def forget(met: list[_Cell]) -> None:
-    """An event begins: it knows no names."""
+    """An event begins in the oracle: it knows no names of records in the state."""
     for cell in met:
         if cell.second is not None:
             object.__setattr__(cell.second, "_also", None)
@@ -349,7 +351,7 @@ def record_view(
 def scalar_record(
     field: Field, elements: dict[Any, Any], journal: Journal, met: list[_Cell]
 ) -> tuple[Callable[[], OracleRecord], Callable[[Any], None]]:
-    """What reads and stores a scalar that is a record."""
+    """In the oracle, what reads and stores a field of the state that is a record."""
     words = _words(field, elements, journal, met)
     cell = words.cell(field.offset)
     return (lambda: words.places.at(cell)), (lambda value: words.places.put(cell, value))

@@ -220,7 +220,7 @@ class View(Reductions):
         ]
         elements = [operation(*each) for each in zip(*parts, strict=False)]
         # Of no element, the kind is that of ones.
-        sample = elements[0] if elements else operation(*map(_one, operands))
+        sample = elements[0] if elements else operation(*map(_one_of_kind, operands))
         return made._filled(elements, sample)
 
     @staticmethod
@@ -257,7 +257,7 @@ class View(Reductions):
 
     def copy(self) -> View:
         elements = self._values()
-        return View._new(self, self._shape)._filled(elements, _one(self))
+        return View._new(self, self._shape)._filled(elements, _one_of_kind(self))
 
     def tolist(self) -> Any:
         return View.list_of(self._values())
@@ -367,8 +367,11 @@ class ByValue:
         found = self == other
         return NotImplemented if found is NotImplemented else not found
 
-    def _ordered(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
-        """The first that are not equal decide, else the lengths."""
+    def _ordered_by_value(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
+        """Orders tuples or lists by value, under Python: the first that are not equal decide.
+
+        Where there are none, the lengths do.
+        """
         others = _values_of(other)
         if others is None:
             return NotImplemented
@@ -378,23 +381,23 @@ class ByValue:
         return compare(len(self._values), len(others))
 
     def __lt__(self, other: object) -> Any:
-        return self._ordered(other, operator.lt)
+        return self._ordered_by_value(other, operator.lt)
 
     def __le__(self, other: object) -> Any:
-        return self._ordered(other, operator.le)
+        return self._ordered_by_value(other, operator.le)
 
     def __gt__(self, other: object) -> Any:
-        return self._ordered(other, operator.gt)
+        return self._ordered_by_value(other, operator.gt)
 
     def __ge__(self, other: object) -> Any:
-        return self._ordered(other, operator.ge)
+        return self._ordered_by_value(other, operator.ge)
 
 
 _STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool, Text: str}
 
 
-def _one(operand: Any) -> Any:
-    """A one of an operand's kind."""
+def _one_of_kind(operand: Any) -> Any:
+    """A one of an array's kind under Python, for the kind of a result of no elements."""
     if not isinstance(operand, View):
         return operand
     ones = {"int": Int64(1), "uint": Uint64(1), "float": 1.0, "str": Text(EMPTY, "")}

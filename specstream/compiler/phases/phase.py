@@ -34,8 +34,11 @@ def write_event_phase(phase: VertexWriter) -> None:
 
 
 def write_timer_phase(phase: VertexWriter) -> None:
-    """Writes the function for a timer that fires: its vertex runs ``on_timer``, and then those that
-    are behind it. No source has a row, nor has any vertex that is behind none with timers."""
+    """Writes the phase of a timer that fires: its vertex, then the vertices behind it.
+
+    The vertex of the timer that fires runs ``on_timer``. No source has a row, nor has any vertex
+    that is behind none with timers.
+    """
     phase.fires = timer_place(phase.run)
     names = {one.planned.name for one in phase.vertices}
     silent = [name for name in phase.plan.order if name not in names]

@@ -82,7 +82,7 @@ class OwnTexts(StagingRefusals):
                 node,
                 f"an exception is made from {text}, {named_of(self.alone.of(node).type)}, in an "
                 "operator that catches exceptions",
-                f"make it from the text, str({text}), or of {_number(node)}, the number",
+                f"make it from the text, str({text}), or of {_number_text(node)}, the number",
             )
         made: ast.expr = _at(self.check(self.derive(node, TOLD)), node)
         return made
@@ -99,7 +99,7 @@ class OwnTexts(StagingRefusals):
                 f"{text} may be {named_of(column)} of the event where it is shown as a text, and "
                 "is a number to the operator",
                 f"make it a text where it gets its value, like str(event.x), or write "
-                f"{_number(part.value)} for the number",
+                f"{_number_text(part.value)} for the number",
             )
 
     def column_in(self, node: ast.expr, met: set[str]) -> Type | None:
@@ -159,7 +159,7 @@ class OwnTexts(StagingRefusals):
                     node,
                     f"{tree.name}() shows {name!r} as a text, and {text} is {named_of(column)} of "
                     "the event, which is a number there",
-                    f"give it the text, str({text}), or {_number(given[name])} for the number",
+                    f"give it the text, str({text}), or {_number_text(given[name])} for the number",
                 )
 
     def called_tree(self, node: ast.Call) -> tuple[ast.FunctionDef | None, types.FunctionType]:
@@ -178,7 +178,7 @@ class OwnTexts(StagingRefusals):
         return inside[0] if inside else None, self.source.original
 
 
-def _number(node: ast.expr) -> str:
-    """How to write the number that a date, time or decimal is to an operator."""
+def _number_text(node: ast.expr) -> str:
+    """How to write the number that a date, time or decimal is, where its text is refused."""
     text = ast.unparse(node)
     return f"{text} + 0" if isinstance(node, ast.Name | ast.Attribute) else f"({text}) + 0"
