@@ -218,7 +218,7 @@ def _checked(
 def parameters_by_use(
     function: types.FunctionType, given: int
 ) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
-    """The parameters that an engine gives values to, and those that keep their defaults.
+    """Splits the parameters of the user's function: what an engine passes, what keeps defaults.
 
     Args:
         given: how many the engine has values for: without a state one less.
@@ -233,7 +233,10 @@ def parameters_by_use(
 
 
 def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef, given: int) -> None:
-    """``def process(state, event, emit, *, rate=0.1)``: a name that has this value."""
+    """Turns ``*, rate=0.1`` of the user's function into ``rate = 0.1``, for both functions.
+
+    ``def process(state, event, emit, *, rate=0.1)``: a name that has this value.
+    """
     _, settled = parameters_by_use(function, given)
     if not settled:
         return
@@ -351,7 +354,10 @@ class _Analysis(Analysis):
         )
 
     def unentered(self) -> Unentered:
-        """The columns of strings that need no codes: where Python sees the events before."""
+        """The string columns that need no codes, of all functions that the driver has analysed.
+
+        There are some only where Python sees the events before.
+        """
         if not self.stages or self.inputs:
             return ()
         events = self.staging.events
@@ -550,7 +556,10 @@ class _Analysis(Analysis):
         return respell(tree, names, look, refuse, self.catches, self.deques(original, tree))
 
     def deques(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, int | None]:
-        """The deques of the state, as a function names them, and the greatest length of each."""
+        """What the driver tells the desugaring of the state's deques: names, greatest lengths.
+
+        The names are those by which the function reads them.
+        """
         if original is not self.of_operator or not self.layout.fields:
             return {}
         state = [*tree.args.posonlyargs, *tree.args.args][0].arg

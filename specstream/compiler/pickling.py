@@ -241,7 +241,7 @@ def _made(function: Packed) -> types.FunctionType:
 def called_by(
     written: Mapping[types.FunctionType, Written],
 ) -> dict[types.FunctionType, Written]:
-    """The functions of the user's own that are called, and are not among those."""
+    """The user's own functions to be pickled along: called, and not among those given."""
     found: dict[types.FunctionType, Written] = {}
     waiting = list(_functions(written.values()))
     while waiting:
@@ -256,7 +256,7 @@ def called_by(
 
 
 def inner_function(value: Any) -> Any:
-    """The function that is marked as pure, of what the mark has made of it; else the value."""
+    """The function to pickle for one marked as pure, which the mark wraps; else the value."""
     mark = pure_mark(value)
     return value if mark is None else mark.function
 
@@ -267,7 +267,10 @@ def _functions(written: Iterable[Written]) -> list[types.FunctionType]:
 
 
 def written_as(function: types.FunctionType) -> Written | None:
-    """A function as it was written; None: it is an installed package's, or nobody has its text."""
+    """The text of a function to pickle; None: it is an installed package's, or has no text.
+
+    It comes with the values that its names stood for.
+    """
     code = function.__code__
     root = str(function.__module__).split(".")[0]
     is_installed = root == "specstream" or root in sys.stdlib_module_names - {"__main__"}
@@ -282,13 +285,13 @@ def written_as(function: types.FunctionType) -> Written | None:
     if not isinstance(definition, ast.FunctionDef) or definition.name != code.co_name:
         return None
     text = "".join(lines[definition.lineno - 1 :])
-    values = {name: look_up(function, name) for name in sorted(_names(code))}
+    values = {name: look_up(function, name) for name in sorted(_names_read(code))}
     names = {name: value for name, value in values.items() if value is not MISSING}
     line = first + definition.lineno - 1
     return Written(text, line, code.co_filename, 0, names)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """The names that are read, in the function and in what is nested in it."""
+def _names_read(code: types.CodeType) -> set[str]:
+    """The names that a function to be pickled reads, itself or in what is nested in it."""
     nested = (one for one in code.co_consts if isinstance(one, types.CodeType))
-    return {*code.co_names, *code.co_freevars}.union(*map(_names, nested))
+    return {*code.co_names, *code.co_freevars}.union(*map(_names_read, nested))

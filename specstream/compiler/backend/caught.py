@@ -86,7 +86,7 @@ def tell(typing_context: Any, run: Any, *told: Any) -> Any:
     nothing that could be put down. ``told`` is the status, and the parts."""
     whole = told[0] if len(told) == 1 and isinstance(told[0], types.BaseTuple) else told
     given = list(whole)[1:]
-    kinds = [_kind(part) for part in given]
+    kinds = [_kind_put_down(part) for part in given]
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         own = Run(context, builder, args[0])
@@ -110,8 +110,8 @@ def tell(typing_context: Any, run: Any, *told: Any) -> Any:
     return types.int64(run, taken), code
 
 
-def _kind(of: types.Type) -> Any:
-    """Of a part, as a row has it; None: it is none that a row could have."""
+def _kind_put_down(of: types.Type) -> Any:
+    """The kind as which a row has a part of a caught exception; None: it could not have it."""
     of = present(of)
     if isinstance(of, TextType):
         return "str"

@@ -92,7 +92,10 @@ def raise_known(builder: Any, status: Value) -> None:
 
 
 def without_site(builder: Any, status: Value) -> Value:
-    """A status that says the class alone."""
+    """The status to land or return with, cut down to the number of the exception's class.
+
+    It says no site any more. A status that is none of an exception stays as it is.
+    """
     says = builder.icmp_signed(">", status, STATUS(LEAVES))
     return builder.select(says, builder.and_(status, STATUS(CLASSES - 1)), status)
 

@@ -352,7 +352,10 @@ def width_of(of: types.Type) -> int:
 
 
 def kinds_of(of: types.Type) -> Value:
-    """What the words of an element are, as C has it (``enum ss_kind``)."""
+    """What the words of an element of a local list, dict or set are, as C has it.
+
+    By four bits each, an ``enum ss_kind``.
+    """
     kinds = 0
     for place, leaf in enumerate(_leaves(of)):
         if isinstance(leaf, ListType):
@@ -389,7 +392,7 @@ def pack(code: Instructions, of: types.Type, value: Value) -> list[Value]:
 
 
 def unpack(code: Instructions, of: types.Type, words: list[Value]) -> Value:
-    """A value from its words, which are used up."""
+    """The LLVM value of an element of a local type, made of its words, which are used up."""
     builder = code.builder
     of = resolved(of)
     if isinstance(of, types.BaseTuple):

@@ -128,7 +128,7 @@ class BoostedType(_Pointer):
         super().__init__(f"specstream.boosted({field.name}, {state.name})")
 
     def operation(self, name: str) -> tuple[int, CompiledOperation] | None:
-        """An operation and its number; None: there is none of that name."""
+        """An operation on the field of this Numba type, and its number; None: no such name."""
         layout = self.state.layout
         for number, (field, one) in enumerate(layout.operations):
             if field == self.field and one.name == name:
@@ -208,7 +208,7 @@ class ViewType(types.IterableType):
         return self.storage.number
 
     def with_ndim(self, ndim: int) -> types.Type:
-        """The type of an element (``ndim`` 0) or of a view with fewer axes."""
+        """The Numba type of such a view with fewer axes; where ``ndim`` is 0, of an element."""
         if ndim == 0:
             return NUMBA_KINDS[self.kind]
         return ViewType(self.storage, ndim, self.space, self.variant)

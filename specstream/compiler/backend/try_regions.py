@@ -1,4 +1,4 @@
-"""``try`` in Numba's terms: what may raise inside of one gets a branch to the handler.
+"""Regions of ``try``, in Numba's terms: what may raise in one gets a branch to the handler.
 
 The rewriting (:mod:`specstream.compiler.frontend.exceptions`) writes a ``try`` as a condition::
 
@@ -70,7 +70,7 @@ def try_begin(typing_context: Any, number: Any) -> Any:
 
 @intrinsic
 def has_begun(typing_context: Any, error: Any) -> Any:
-    """Whether the body of a ``try`` comes next, and not its handlers."""
+    """The condition that a ``try`` is written as: its body comes next, and not its handlers."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.icmp_unsigned("==", args[0], I64(0))
@@ -86,7 +86,7 @@ def try_end(typing_context: Any, number: Any) -> Any:
 
 @intrinsic
 def landed(typing_context: Any) -> Any:
-    """The number of the exception that the statement before has raised; 0: it has not."""
+    """The number of what a statement in a ``try`` region has raised; 0: it has not raised."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.zext(landed_status(builder), I64)
@@ -96,7 +96,7 @@ def landed(typing_context: Any) -> Any:
 
 @intrinsic
 def has_failed(typing_context: Any, error: Any) -> Any:
-    """Whether a statement has raised."""
+    """Whether a statement in a ``try`` region has raised: then it branches to the handlers."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.icmp_unsigned("!=", args[0], I64(0))
@@ -106,7 +106,7 @@ def has_failed(typing_context: Any, error: Any) -> Any:
 
 @intrinsic
 def throw(typing_context: Any, error: Any) -> Any:
-    """Raises the exception of this number."""
+    """Raises the exception of a number, also one that no handler of a ``try`` has caught."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         raise_status(builder, builder.trunc(args[0], STATUS))
@@ -117,16 +117,16 @@ def throw(typing_context: Any, error: Any) -> Any:
 
 
 def catcher(name: str, classes: ErrorClasses, errors: tuple[type[Exception], ...]) -> Any:
-    """A function that tells whether an exception's number is that of one of these classes.
+    """Makes the test before a handler of a ``try``: whether it catches an exception's number.
 
-    Which numbers those are is asked when its code is written: by then all classes are known.
+    Which numbers its classes have is asked when its code is written: by then all classes are known.
     """
 
     def rule(typing_context: Any, error: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             found: Value = ir.IntType(1)(0)
             number = builder.and_(args[0], I64(CLASSES - 1))
-            for low, high in _ranges(classes.caught_by(errors)):
+            for low, high in _ranges_caught(classes.caught_by(errors)):
                 offset = builder.sub(number, I64(low))
                 inside = builder.icmp_unsigned("<=", offset, I64(high - low))
                 found = builder.or_(found, inside)
@@ -138,8 +138,8 @@ def catcher(name: str, classes: ErrorClasses, errors: tuple[type[Exception], ...
     return intrinsic(rule)
 
 
-def _ranges(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Neighbouring numbers together."""
+def _ranges_caught(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of neighbouring numbers, of the exceptions that a handler of a ``try`` catches."""
     low = None
     for at, number in enumerate(numbers):
         low = number if low is None else low

@@ -257,7 +257,7 @@ class BindingTimes(Operations, Calls):
         if owner.depends == STATE:
             return Fact(STATE, ANY, ANY, owner.bound)
         self.ask(node)
-        compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
+        compiles = owner.compiled == ANY and _can_compile_attribute(owner.type, node.attr)
         given = self.returns.attribute(self.type_here(node.value), node.attr)
         given = STR if given == ANY and node.attr == "__name__" else given  # of any class
         found = self.held(self.joined([owner], given, compiles))
@@ -299,8 +299,11 @@ class BindingTimes(Operations, Calls):
         return compiles, only
 
 
-def _has_field(given: Type, name: str) -> bool:
-    """Whether compiled code has the attribute of what it has itself: a record of a module."""
+def _can_compile_attribute(given: Type, name: str) -> bool:
+    """Whether ``x.name`` of a module's record or enum can be compiled: it is a field of it.
+
+    Compiled code has such records itself.
+    """
     cls = of.required(given).cls
     if cls is None:
         return given == ANY

@@ -502,7 +502,7 @@ class LiteralPromotion:
         if starts:
             return
         is_name = isinstance(summed, ast.Name)
-        made = self.webs.of(summed) in self.made() if is_name else _makes(summed)
+        made = self.webs.of(summed) in self.made() if is_name else _makes_container(summed)
         if is_sum and made:
             node.args.append(ast.copy_location(ast.Constant(0.0), node))
         else:
@@ -512,13 +512,13 @@ class LiteralPromotion:
         """Names of lists, dicts and sets that the function makes."""
         found: set[Hashable] = set()
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign) and _makes(node.value):
+            if isinstance(node, ast.Assign) and _makes_container(node.value):
                 found |= {self.webs.of(one) for one in node.targets if isinstance(one, ast.Name)}
             elif (
                 isinstance(node, ast.AnnAssign | ast.NamedExpr)
                 and isinstance(node.target, ast.Name)
                 and node.value is not None
-                and _makes(node.value)
+                and _makes_container(node.value)
             ):
                 found.add(self.webs.of(node.target))
         return found
@@ -595,10 +595,13 @@ class LiteralPromotion:
                         self.convert(side, kind)
 
 
-def _makes(node: ast.expr) -> bool:
-    """Whether an expression is a list, dict, set or generator of the function's own."""
+def _makes_container(node: ast.expr) -> bool:
+    """Whether the function makes the container that is summed: the sum then begins at 0.0.
+
+    Such is a list, dict, set or generator of the function's own.
+    """
     if isinstance(node, ast.BinOp):
-        return _makes(node.left) or _makes(node.right)
+        return _makes_container(node.left) or _makes_container(node.right)
     if isinstance(node, ast.Call):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         return name in ("list", "sorted", "dict", "set", "values", "keys", "copy")

@@ -134,14 +134,14 @@ def clash(one: Any, other: Any) -> bool:
 
 
 def holds_either(kind: Any) -> bool:
-    """Whether a value, or something in it, may be the int of a literal."""
+    """Whether a kind is, or holds, that of a number that may be the int of a literal."""
     if isinstance(kind, Items):
         return holds_either(kind.of) or holds_either(kind.keys)
     return any(map(holds_either, kind.of)) if isinstance(kind, Parts) else is_either(kind)
 
 
 def held_by(of: Container) -> Items:
-    """What a container of the state holds."""
+    """The kind of a container of the state: the kinds of the numbers that it holds."""
     keys, values = (_of_shape(shape) if shape.parts else None for shape in (of.key, of.value))
     return Items(keys, None, True) if of.kind == "set" else Items(values, keys, True)
 

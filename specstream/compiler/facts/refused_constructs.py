@@ -48,7 +48,6 @@ __all__ = [
     "FORBIDDEN_MODULES",
     "REFUSED",
     "Check",
-    "branches",
     "builtin_name",
     "default_name",
     "defaults_of",
@@ -518,7 +517,7 @@ class Dotted(ast.NodeTransformer):
         self.check = check
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        """``Side["BUY"]`` is ``Side.BUY``."""
+        """Before constructs are refused: an enum's ``Side["BUY"]`` becomes ``Side.BUY``."""
         self.generic_visit(node)
         of, name = node.value, node.slice
         if not isinstance(of, ast.Name) or not isinstance(name, ast.Constant):
@@ -532,7 +531,10 @@ class Dotted(ast.NodeTransformer):
         return name not in self.check.locals and _is_enum(self.check.lookup(name))
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """A member of an enum is compared by value: there is one object of it."""
+        """Before constructs are refused: ``x is Side.BUY`` of an enum becomes ``==``.
+
+        A member of an enum is compared by value: there is one object of it.
+        """
         self.generic_visit(node)
         for at, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             owner = right.id.rpartition(".")[0] if isinstance(right, ast.Name) else ""
@@ -562,7 +564,7 @@ class Dotted(ast.NodeTransformer):
 
 
 def defaults_of(function: types.FunctionType) -> dict[str, Any]:
-    """The values of a function's parameters that calls may leave out."""
+    """Values of parameters that calls may leave out, each resolved or refused like a name."""
     code = function.__code__
     values = function.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
@@ -575,7 +577,7 @@ def default_name(parameter: str) -> str:
 
 
 def is_singleton_test(node: ast.AST) -> bool:
-    """Whether a comparison is ``x is None``, ``x is not True`` or the like."""
+    """Whether an ``is`` is not refused, as in ``x is None``, ``x is not True`` or the like."""
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return False
     right = node.comparators[0]
@@ -586,7 +588,7 @@ def is_singleton_test(node: ast.AST) -> bool:
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value is frozen where an operator reads it."""
+    """Whether a value is not refused but frozen where an operator reads it, like a list."""
     if isinstance(value, frozen.Frozen):
         return True
     if isinstance(value, type):
@@ -595,13 +597,6 @@ def is_container(value: Any) -> bool:
         return any(map(is_container, value))
     containers = (list, Mapping, set, frozenset, collections.deque, np.ndarray, enum.Enum)
     return isinstance(value, containers) or frozen.is_holder(value)
-
-
-def branches(value: ast.expr) -> list[ast.expr]:
-    """What an expression may be: itself, or what its conditions choose from."""
-    if isinstance(value, ast.IfExp):
-        return branches(value.body) + branches(value.orelse)
-    return [value]
 
 
 def is_true(node: ast.expr) -> bool:
@@ -626,7 +621,7 @@ def builtin_name(value: Any) -> str | None:
 
 
 def is_forbidden(value: Any) -> bool:
-    """Whether it is a built-in function that no operator has anything of."""
+    """Whether a built-in function is refused as one that no operator has anything of."""
     name = getattr(value, "__name__", None)
     known = builtin_functions.REFUSED.get(str(name))
     return known is not None and known.is_forbidden and getattr(builtins, known.name) is value

@@ -35,7 +35,7 @@ def keeps(
     except Exception:  # of which nothing can be known
         return False
     local, *_ = bindings_of(tree)
-    shared = set(_defaults(function))
+    shared = set(_mutable_defaults(function))
 
     def is_kept(node: ast.AST) -> bool:
         while isinstance(node, ast.Attribute | ast.Subscript):
@@ -60,8 +60,8 @@ def keeps(
     return False
 
 
-def _defaults(function: types.FunctionType) -> Iterator[str]:
-    """The parameters whose defaults can be changed."""
+def _mutable_defaults(function: types.FunctionType) -> Iterator[str]:
+    """Parameters whose default is a list, dict or set: calls can change it for later ones."""
     code, given = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
     for name, value in (*zip(names, given, strict=True), *(function.__kwdefaults__ or {}).items()):

@@ -103,7 +103,7 @@ def dict_of(value: Type, key: Type) -> Type:
 
 
 def described(of: Type) -> str:
-    """For messages."""
+    """A value's type in words, for messages: ``int or None``, ``list of str``."""
     if of.name == "optional":
         return f"{described(of.of[0])} or None"
     if of.name in ("any", "never"):
@@ -182,8 +182,11 @@ def computed(of: Type, *parts: Type) -> Type:
     )
 
 
-def _is_alike(one: Type, other: Type) -> bool:
-    """Whether two numbers count the same, of one column or of two."""
+def _are_of_like_columns(one: Type, other: Type) -> bool:
+    """Whether two integer types join as they are: of values of one column, or of two alike.
+
+    Two columns are alike that are of one Arrow type.
+    """
     if counted(one) == counted(other):
         return True
     of_both = one.counts is not None and other.counts is not None
@@ -193,7 +196,7 @@ def _is_alike(one: Type, other: Type) -> bool:
 
 def _join(one: Type, other: Type) -> Type:
     if one == other == INT:
-        return one if _is_alike(one, other) else computed(INT, one, other)
+        return one if _are_of_like_columns(one, other) else computed(INT, one, other)
     if {one, other} == {INT, FLOAT}:
         return FLOAT
     same = one.name == other.name and one.cls == other.cls and len(one.of) == len(other.of)
@@ -230,7 +233,10 @@ def _is_own(cls: type) -> bool:
 
 
 def of_class(cls: type) -> Type:
-    """The type of what a class makes; that of a class of the standard library is its name."""
+    """The value type of a class: of a constant, by an annotation, or of what calling it makes.
+
+    That of a class of the standard library is its name.
+    """
     if cls in (int, float, bool, str, bytes, type(None)):
         return NONE if cls is type(None) else Type(cls.__name__)
     if cls in (object, type, Any):

@@ -101,7 +101,7 @@ class _Names:
             name: inner
             for one in ast.walk(tree)
             if one is not tree
-            for name, inner in _named(one).items()
+            for name, inner in _inner_function(one).items()
         }
         if given:
             before = -1
@@ -149,8 +149,8 @@ class _Names:
             self.handed_on |= {(called, name) for name in found}
 
 
-def _named(node: ast.AST) -> dict[str, Scope]:
-    """What a function inside another is called."""
+def _inner_function(node: ast.AST) -> dict[str, Scope]:
+    """By its name, a function inside another, which may hand it the event of several inputs."""
     if isinstance(node, ast.FunctionDef):
         return {node.name: node}
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
@@ -196,7 +196,7 @@ class _Flatten(ast.NodeTransformer):
         return is_event
 
     def input_of(self, node: ast.AST) -> str | None:
-        """The input that ``event.fast`` is."""
+        """Which of an operator's several inputs ``event.fast`` is; None: none of them."""
         is_read = isinstance(node, ast.Attribute) and self.is_event(node.value)
         return node.attr if is_read and node.attr in self.inputs else None  # type: ignore[attr-defined]
 

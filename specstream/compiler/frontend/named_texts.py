@@ -1,4 +1,4 @@
-"""Texts of the event under names that do not say so: why they are refused, and what to write."""
+"""Names of texts of the event that do not say so: why they are refused, and what to write."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _SPELT = {"len": "len({})", "[]": "{}[...]"}
 def why_not_of_event(
     text: str, first: int, function: str, line: int, asked: str
 ) -> tuple[str, str] | None:
-    """What is wrong with a name in a line of a function, and what to write; None: it is another
-    thing.
+    """Why a name is not taken for a text of the event, and what to write; None: another thing.
+
+    The name is one in a line of a function.
 
     Args:
         text: of the function.
@@ -35,17 +36,17 @@ def why_not_of_event(
         return None
     at = line - first + 1
     here = [one for one in ast.walk(tree) if getattr(one, "lineno", None) == at]
-    asked_of = [part for one in here for part in _asked_of(one, asked)]
+    asked_of = [part for one in here for part in _texts_asked(one, asked)]
     inside = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
-    inside |= set(_stored(tree))
+    inside |= set(_assigned_names(tree))
     read = _names(asked_of or here)
-    if (of_argument := _of_argument(tree, read, function, at)) is not None:
+    if (of_argument := _why_not_argument(tree, read, function, at)) is not None:
         return of_argument
     parameters = [one.arg for one in tree.args.args]
     events = {*parameters[len(parameters) == 3 :][:1], "event"}
     made = made_of_event(tree, events, is_added=True)
     for part in asked_of:
-        texts = _chosen(tree, part, made | events)
+        texts = _texts_chosen_from(tree, part, made | events)
         if texts is not None and (asked in ("len", "[]") or hasattr(str, asked)):
             shown = [_SPELT.get(asked, "{}." + asked + "(...)").format(one) for one in texts]
             return (
@@ -56,14 +57,14 @@ def why_not_of_event(
     if asked_of:  # what is made of the state as well is refused for that
         alone = [_names([one]) for one in asked_of]
         read = set[str]().union(*(one for one in alone if one & inside <= made | events))
-    for name in _made_of(tree, read, made):
-        stores = _stored(tree).count(name)
+    for name in _names_and_origins(tree, read, made):
+        stores = _assigned_names(tree).count(name)
         if stores > 1:
             problem = (
                 f"{name!r} is assigned in {_NUMBERS.get(stores, stores)} places, so which text "
                 "it holds depends on the path that the event takes"
             )
-            if not _is_operators(tree):
+            if not _is_operator(tree):
                 return (
                     f"{problem}, in {function}(), which is compiled",
                     f"have Python call it before: @ss.pure above def {function}(...), where it is "
@@ -77,17 +78,23 @@ def why_not_of_event(
     return None
 
 
-def _is_operators(tree: ast.FunctionDef) -> bool:
-    """Whether a function has the parameters of an operator, the last of which it calls."""
+def _is_operator(tree: ast.FunctionDef) -> bool:
+    """Whether the name of a text stands in an operator, and not in a helper, by parameters.
+
+    An operator has two or three parameters, the last of which it calls.
+    """
     names = [one.arg for one in tree.args.args]
     calls = {ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)}
     return len(names) in (2, 3) and bool({names[-1], "emit"} & calls or "emit" in names)
 
 
-def _of_argument(
+def _why_not_argument(
     tree: ast.FunctionDef, read: set[str], function: str, at: int
 ) -> tuple[str, str] | None:
-    """What is wrong with an argument of a function inside the function."""
+    """Why a text named by an argument is refused: it is one of a function inside the function.
+
+    With what to write instead; None: no argument of such a function is read there.
+    """
     for inner in ast.walk(tree):
         if not isinstance(inner, ast.FunctionDef | ast.Lambda) or inner is tree:
             continue
@@ -105,14 +112,14 @@ def _of_argument(
     return None
 
 
-def _stored(tree: ast.AST) -> list[str]:
-    """Names that something is assigned to, each as often as that is done."""
+def _assigned_names(tree: ast.AST) -> list[str]:
+    """Names that may hold one text or another: each as often as something is assigned to it."""
     names = (one for one in ast.walk(tree) if isinstance(one, ast.Name))
     return [one.id for one in names if isinstance(one.ctx, ast.Store)]
 
 
-def _made_of(tree: ast.AST, names: set[str], made: set[str]) -> list[str]:
-    """Those of the names that are made of the event, and then those that they are made of."""
+def _names_and_origins(tree: ast.AST, names: set[str], made: set[str]) -> list[str]:
+    """Names of texts made of the event, and then the names that these are made of."""
     found: list[str] = []
     waiting = sorted(names & made)
     while waiting:
@@ -130,8 +137,8 @@ def _names(nodes: list[ast.AST]) -> set[str]:
     return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def _asked_of(node: ast.AST, asked: str) -> list[ast.AST]:
-    """The parts of an expression of which something is asked."""
+def _texts_asked(node: ast.AST, asked: str) -> list[ast.AST]:
+    """The parts of an expression that are asked for a text's method, its letters or length."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name, value=value)) if name == asked:
             return [value]
@@ -150,14 +157,13 @@ def _asked_of(node: ast.AST, asked: str) -> list[ast.AST]:
     return []
 
 
-def _chosen(tree: ast.FunctionDef, part: ast.AST, alone: set[str]) -> list[str] | None:
-    """The texts one of which something is, each known to Python before; None: it is another
-    thing."""
+def _texts_chosen_from(tree: ast.FunctionDef, part: ast.AST, alone: set[str]) -> list[str] | None:
+    """The texts one of which a name holds, each known to Python before; None: another thing."""
     values = [part]
     if isinstance(part, ast.Name):
         given = [one for one in ast.walk(tree) if isinstance(one, ast.Assign)]
         values = [one.value for one in given if _is_only(one.targets, part.id)]
-        if _stored(tree).count(part.id) > len(values):
+        if _assigned_names(tree).count(part.id) > len(values):
             return None
     texts: list[ast.AST] = []
     while values:

@@ -292,7 +292,7 @@ _CLASSES: dict[tuple[str, tuple[str, ...]], Any] = {}
 
 
 def record_class(name: str, names: tuple[str, ...]) -> Any:
-    """The named tuple that stands for a record."""
+    """The named tuple that stands for a module's frozen record, in oracle and native code."""
     key = (name, names)
     if key not in _CLASSES:
         _CLASSES[key] = collections.namedtuple(name, names, rename=True)
@@ -300,7 +300,10 @@ def record_class(name: str, names: tuple[str, ...]) -> Any:
 
 
 def to_constants(value: Any) -> Any:
-    """Scalars, tuples and records as the oracle has them; containers stay frozen."""
+    """Frozen scalars, tuples and records of a module as constants, for oracle and native code.
+
+    They are as the oracle has them; containers stay frozen.
+    """
     kind = type(value)
     if kind is int or kind is float:
         return numbers.to_oracle(value)

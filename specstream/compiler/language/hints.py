@@ -174,7 +174,9 @@ def of_library(value: Any) -> tuple[str, str] | None:
 
 
 def is_of_a_library(value: Any) -> bool:
-    """Whether a function or class is of the standard library, or installed beside it.
+    """Whether a function or class is of a library, which hints are about, and not the user's.
+
+    It is of the standard library, or installed beside it.
 
     >>> is_of_a_library(functools.reduce), is_of_a_library(difflib.ndiff)
     (True, True)

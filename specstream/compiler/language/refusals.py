@@ -50,7 +50,7 @@ def no_letters(what: str) -> TypingError:
 
 
 def is_boosted(field: Field) -> TypingError:
-    """Why a boosted field is not accessed like an array."""
+    """The refusal to access a boosted field like an array, in the user's terms."""
     ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
 
@@ -64,13 +64,13 @@ def unnamed_copy(of: str) -> tuple[str, str]:
 
 
 def has_no_method(of: types.Type, name: str) -> bool:
-    """Whether what a method is asked of has none of that name, whatever it takes."""
+    """Whether a method is refused for its name: its owner has none of it, whatever it takes."""
     container = container_of(of)
     return container is not None and method_of(container, name) is None
 
 
 def container_of(of: types.Type) -> str | None:
-    """What the records of methods call a container; None: it is none of these."""
+    """What a refusal, like the records of methods, calls a container; None: it is none."""
     found: str | None = getattr(of, "methods_of", None)
     return found
 
@@ -81,7 +81,7 @@ def is_no_container(of: types.Type) -> bool:
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
-    """Why something has no such method, and what to write instead."""
+    """The refusal of a method that a type does not have: what is wrong, and the way out."""
     kind = _kind(of)
     if kind == "event":
         return (

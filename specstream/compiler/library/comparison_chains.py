@@ -61,8 +61,8 @@ operand = _wrapping("operand", False)
 literal_operand = _wrapping("literal_operand", True)
 
 
-def _is_ours(name: Any, function: Any, swapped: bool = False) -> None:
-    """Makes one of Python's operators of two operands a call of ``function``.
+def _compare_operands_by(name: Any, function: Any, swapped: bool = False) -> None:
+    """Makes a comparison of two wrapped operands of a chain a call of our own ``function``.
 
     Numba calls ``operator.contains`` with the container first, ``reductions.contains`` has it last.
     """
@@ -104,5 +104,5 @@ def _is_ours(name: Any, function: Any, swapped: bool = False) -> None:
 
 for _operation in OPERATIONS.values():
     if _operation.group in ("order", "equality"):
-        _is_ours(_operation.function, arithmetic.OPERATORS[_operation.node])
-_is_ours(operator.contains, contains, swapped=True)
+        _compare_operands_by(_operation.function, arithmetic.OPERATORS[_operation.node])
+_compare_operands_by(operator.contains, contains, swapped=True)

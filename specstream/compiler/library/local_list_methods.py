@@ -114,15 +114,15 @@ def _pop(of: ListType, *index: types.Type) -> Meaning:
 @_method("remove", absent=not_found)
 def _remove(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        at = _found(head, args[1], I64(0), head.count())
+        at = _position_of_equal(head, args[1], I64(0), head.count())
         head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
         head.call("ss_list_delete", _VOID, head.pointer, at, I64(1), I64(1))
 
     return _meaning(types.none, (of, takes(of, value)), write)
 
 
-def _found(head: List, value: Value, first: Value, last: Value) -> Value:
-    """The position of an element that is equal, or -1."""
+def _position_of_equal(head: List, value: Value, first: Value, last: Value) -> Value:
+    """The position of an equal element in a local list, or -1, for its methods."""
     packed = head.packed(value)
     return head.call("ss_list_find", I64, head.pointer, head.kinds, packed, first, last)
 
@@ -133,7 +133,7 @@ def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
         within = [I64(0), head.count()]
         for place, (bound, given) in enumerate(zip(args[2:], sig.args[2:], strict=True)):
             within[place] = head.clipped(bound, given)
-        at = _found(head, args[1], *within)
+        at = _position_of_equal(head, args[1], *within)
         head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
         return at
 
@@ -275,7 +275,7 @@ list_from = Core("list_from", "write list(x) of an iterable")
 
 @list_from.rule
 def _from_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``list(x)`` of a list: (run, list)."""
+    """The built-in function ``list(x)`` of a local list, which copies it: (run, list)."""
     of = args[1]
     if not isinstance(of, ListType):
         return None
@@ -432,7 +432,7 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        at = _found(head, args[0], I64(0), head.count())
+        at = _position_of_equal(head, args[0], I64(0), head.count())
         return head.builder.icmp_signed(">=", at, I64(0))
 
     return _meaning(types.boolean, (takes(of, value), of), write, of=1)

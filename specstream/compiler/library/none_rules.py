@@ -91,8 +91,11 @@ def _no_bound(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
 NUMPY["clip"].rule(_no_bound)
 
 
-def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """A bound of a slice that is None is the end, which comes along where the step is known."""
+def _none_as_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A bound of a slice that may be None: where it is, it means the end.
+
+    The end comes along where the step is known.
+    """
     bound, *end = args
     if not isinstance(bound, types.Optional) and bound != types.none:
         return None
@@ -112,11 +115,14 @@ def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | 
     return types.int64, [bound, types.int64], code
 
 
-slice_bound.rule(_bound_or_end)
+slice_bound.rule(_none_as_end)
 
 
-def _as_left_out(function: Native, count: int) -> None:
-    """``pow(x, y, None)``: a last argument of so many that is None is as if it were not there."""
+def _none_as_left_out(function: Native, count: int) -> None:
+    """A last argument that may be None: where it is, as in ``pow(x, y, None)``, it is left out.
+
+    It is that of a call with ``count`` arguments.
+    """
 
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         *before, last = args
@@ -156,9 +162,9 @@ def _as_left_out(function: Native, count: int) -> None:
     function.rule(rule)
 
 
-_as_left_out(BUILTINS["pow"], 3)
-_as_left_out(BUILTINS["round"], 2)
-_as_left_out(MATH["perm"], 2)
+_none_as_left_out(BUILTINS["pow"], 3)
+_none_as_left_out(BUILTINS["round"], 2)
+_none_as_left_out(MATH["perm"], 2)
 eq.rule(_equality(eq))
 ne.rule(_equality(ne))
 
@@ -287,7 +293,7 @@ def _item_of_tuple(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 @intrinsic(prefer_literal=True)
 def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
-    """``event.name`` with whether it was null, where it is kept in a name."""
+    """A value that may be None: ``event.name`` kept in a name, with whether it was null."""
     if not isinstance(name, types.StringLiteral):
         raise without_literals()
     is_column = isinstance(event, EventType) and name.literal_value in event.schema.nullable

@@ -50,8 +50,11 @@ def _same_kind(what: str) -> Rule:
     return rule
 
 
-def _meeting(what: str, count: int) -> Rule:
-    """NumPy's common type of several numbers."""
+def _common_type(what: str, count: int) -> Rule:
+    """The type that a NumPy function of several numbers, like ``np.minimum``, computes in.
+
+    That is NumPy's common type of them.
+    """
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, count)
@@ -171,9 +174,9 @@ NUMPY: dict[str, Any] = conversions.NUMPY | {
     "floor": Native("np_floor", _same_kind("np.floor"), _rounded("llvm.floor")),
     "ceil": Native("np_ceil", _same_kind("np.ceil"), _rounded("llvm.ceil")),
     "trunc": Native("np_trunc", _same_kind("np.trunc"), _rounded("llvm.trunc")),
-    "minimum": Native("np_minimum", _meeting("np.minimum", 2), _write_extremum("<")),
-    "maximum": Native("np_maximum", _meeting("np.maximum", 2), _write_extremum(">")),
-    "clip": Native("np_clip", _meeting("np.clip", 3), _write_clip),
+    "minimum": Native("np_minimum", _common_type("np.minimum", 2), _write_extremum("<")),
+    "maximum": Native("np_maximum", _common_type("np.maximum", 2), _write_extremum(">")),
+    "clip": Native("np_clip", _common_type("np.clip", 3), _write_clip),
     "isnan": Native("np_isnan", float_test("np.isnan"), write_isnan),
     "isinf": Native("np_isinf", float_test("np.isinf"), write_magnitude("==")),
     "isfinite": Native("np_isfinite", float_test("np.isfinite"), write_magnitude("<")),

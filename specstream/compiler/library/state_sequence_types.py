@@ -89,7 +89,7 @@ class _SequenceIteratorModel(models.StructModel):
 
 
 def stored(of: SequenceType, given: types.Type) -> types.Type:
-    """As what a value is kept; refuses one that does not fit."""
+    """As what type a sequence of the state keeps a value; refuses one that does not fit."""
     what, shape = f"field {of.field.name!r}", of.container.value
     given = types.unliteral(given)
     if shape.record is not None:

@@ -84,7 +84,7 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 @PLACES.append
 def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i].name``: where the element is."""
+    """``x[i].name`` of a list or deque of the state: where the element, a record, is."""
     of, index = args
     is_slice = isinstance(types.unliteral(index), types.SliceType)
     if not isinstance(of, SequenceType) or isinstance(of, QueueField) or is_slice:
@@ -104,14 +104,14 @@ def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | Non
 
 @SET_ITEM.append
 def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i] = value``, with the value first; of a slice by a list."""
+    """``x[i] = value`` of a list or deque of the state, value first; of a slice by a list."""
     value, of, index = args
     if not isinstance(of, SequenceType):
         return None
     refuse_queue(of, "x[i] = ...")
     if isinstance(types.unliteral(index), types.SliceType):
         refuse_slice(of)
-        return _replacing(value, of, types.unliteral(index))
+        return _set_slice(value, of, types.unliteral(index))
     refuse_none(of, value)
     return _set_one(context, args)
 
@@ -128,8 +128,11 @@ def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
     return _meaning(types.void, taken, write, of=1)
 
 
-def _replacing(value: types.Type, of: SequenceType, index: types.SliceType) -> Meaning:
-    """``x[a:b] = values``: what they are is made a list before; an empty one is of the same."""
+def _set_slice(value: types.Type, of: SequenceType, index: types.SliceType) -> Meaning:
+    """``x[a:b] = values`` where ``x`` is a list of the state: replaces the part by a list.
+
+    What the values are is made a list before; an empty one is of the same.
+    """
     if isinstance(value, ListType) and isinstance(value.element, Unknown):
         takes(value, of.element)
 
@@ -201,7 +204,7 @@ def _iterator(context: Any, builder: Any, walk: SequenceIterator, value: Value) 
 
 @reversed_list.rule
 def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``reversed(x)``."""
+    """``reversed(x)``, for a loop over a list or deque of the state."""
     (of,) = args
     if not isinstance(of, SequenceType):
         return None

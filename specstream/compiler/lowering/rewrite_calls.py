@@ -21,7 +21,6 @@ import numpy as np
 
 from specstream.compiler.facts.kept_codes import is_kept, may_be_code
 from specstream.compiler.facts.refused_constructs import (
-    branches,
     builtin_name,
     default_name,
     defaults_of,
@@ -347,7 +346,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         if missing:
             self.check.refuse(node, f"emit lacks {', '.join(map(repr, missing))}", expected)
         for name, value in given.items():
-            if not columns[name].nullable and any(map(is_none, branches(value))):
+            if not columns[name].nullable and any(map(is_none, _branches(value))):
                 self.check.refuse(
                     value,
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
@@ -635,3 +634,10 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             f"{name}() cannot be used in an operator",
             "use arithmetic, math functions, and plain functions of your own",
         )
+
+
+def _branches(value: ast.expr) -> list[ast.expr]:
+    """What a call of ``emit`` may give a column: a value, or what conditions choose from."""
+    if isinstance(value, ast.IfExp):
+        return _branches(value.body) + _branches(value.orelse)
+    return [value]

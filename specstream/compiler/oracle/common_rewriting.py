@@ -92,7 +92,7 @@ class Rewriter(ast.NodeTransformer):
         return isinstance(value, types.FunctionType) and update_name(value) is not None
 
     def number_in_text(self, node: ast.Call) -> ast.Constant | None:
-        """The text of float("inf") and the like: a number's and not a string's."""
+        """Text of float("inf") and the like: a number's and no string's, in both rewritings."""
         callee = node.func.id if isinstance(node.func, ast.Name) else ""
         is_float = callee not in self.check.locals and self.check.resolved.get(callee) is float
         text = node.args[0] if is_float and len(node.args) == 1 else None
@@ -102,7 +102,7 @@ class Rewriter(ast.NodeTransformer):
 
 
 def targets_in(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    """Targets of an assignment, for both rewritings, one by one; starred ones as they are."""
     if isinstance(target, ast.Tuple | ast.List):
         return [part for element in target.elts for part in targets_in(element)]
     return [target]

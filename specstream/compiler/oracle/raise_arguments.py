@@ -1,6 +1,6 @@
-"""What stands behind ``raise``, in the oracle: Python computes it, of Python's values.
+"""The arguments of a ``raise``, in the oracle: Python computes them, of Python's values.
 
-It is not compiled, and computed when the event has failed. So nothing need be refused there that
+They are not compiled, and computed when the event has failed. So nothing need be refused there that
 compiled code cannot do. What is read becomes Python's where it is read: strings, integers, nulls.
 Containers and records stay the oracle's while they are only asked for something, as a copy could be
 large; whoever else gets them gets Python's. Functions are called as they are written, but for those
@@ -36,7 +36,7 @@ _ASKING = (len, bool)
 
 
 def of_python(value: Any) -> Any:
-    """A string, an integer and a null as Python has them, and anything else as it is.
+    """A string, integer or null behind ``raise`` as Python has it, and all else as it is.
 
     >>> from specstream.columns.strings import string_code
     >>> from specstream.compiler.language.text import Text
@@ -49,8 +49,10 @@ def of_python(value: Any) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """What an exception keeps, and what others than the oracle are given: containers and records
-    as they are before all is undone."""
+    """An argument of a ``raise`` as the exception keeps it: containers and records are copied.
+
+    Others than the oracle are given the same: all as it is before it is undone.
+    """
     match value:
         case Dict():
             return {settled(key): settled(one) for key, one in value.items()}
@@ -92,28 +94,37 @@ def _given(value: Any) -> Any:
     return value.plain().view(_Array) if isinstance(value, View) else settled(value)
 
 
-def _of_operators(value: Any) -> Any:
-    """A string as the oracle's containers have it, also in a key of several."""
+def _as_operators_have(value: Any) -> Any:
+    """A string in the arguments of a ``raise``, as the oracle's containers have it.
+
+    So it is in a key of several.
+    """
     if isinstance(value, tuple):
-        return tuple(map(_of_operators, value))
+        return tuple(map(_as_operators_have, value))
     return Text(string_code(value), value) if isinstance(value, str) else value
 
 
 def asked(receiver: Any, name: str, *args: Any, **named: Any) -> Any:
-    """A method of a container gets what operators have, one of anything else what Python has."""
-    given = _of_operators if isinstance(receiver, _OURS) else _given
+    """Calls a method in the arguments of a ``raise``: of a container, or of anything else.
+
+    A method of a container gets what operators have, one of anything else what Python has.
+    """
+    given = _as_operators_have if isinstance(receiver, _OURS) else _given
     named = {key: given(value) for key, value in named.items()}
-    return _listed(getattr(receiver, name)(*map(given, args), **named))
+    return _method_result(getattr(receiver, name)(*map(given, args), **named))
 
 
-def _listed(value: Any) -> Any:
-    """What a method gives; a view of a dict's keys, values or items is what is in it."""
+def _method_result(value: Any) -> Any:
+    """What a method gives behind ``raise``; a view of a dict is a list of what is in it.
+
+    That is a view of its keys, values or items.
+    """
     is_view = type(value).__module__ == Dict.__module__ and not isinstance(value, _OURS)
     return list(map(settled, value)) if is_view else of_python(value)
 
 
 def called(function: Any, *args: Any, **named: Any) -> Any:
-    """A function as it is written."""
+    """Calls a function in the arguments of a ``raise``, as it is written."""
     given = of_python if function in _ASKING else _given
     values = {key: given(value) for key, value in named.items()}
     return of_python(function(*map(given, args), **values))
@@ -121,12 +132,12 @@ def called(function: Any, *args: Any, **named: Any) -> Any:
 
 def item(container: Any, key: Any) -> Any:
     """``container[key]``."""
-    return of_python(container[_of_operators(key) if isinstance(container, _OURS) else key])
+    return of_python(container[_as_operators_have(key) if isinstance(container, _OURS) else key])
 
 
 def is_in(value: Any, container: Any) -> bool:
     """``value in container``."""
-    return (_of_operators(value) if isinstance(container, _OURS) else value) in container
+    return (_as_operators_have(value) if isinstance(container, _OURS) else value) in container
 
 
 class RaiseArguments(ast.NodeTransformer):

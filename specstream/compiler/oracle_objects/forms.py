@@ -55,7 +55,7 @@ class Formed:
 def form_of(
     node: ast.JoinedStr, column: str, filename: str, caught: Collection[str], texts: ErrorTexts
 ) -> tuple[Form, list[ast.expr]]:
-    """The form of a formatted string, and its parts.
+    """The form of a formatted string in ``emit``, for both rewritings, and its parts.
 
     ``caught`` are names of caught exceptions: what is made of one, like str(error), is no part.
 
@@ -114,7 +114,7 @@ def form_of(
 
 
 def _names_caught(node: ast.expr, caught: Collection[str]) -> list[ast.Name]:
-    """The caught exceptions that an expression is about.
+    """The caught exceptions of which a part of a formatted string in ``emit`` is made.
 
     Raises:
         ValueError: something is made of one that is not known outside; says the way out.
@@ -147,7 +147,7 @@ def is_elsewhere(value: Any, column: Column) -> bool:
 
 
 def form_words(schema: Schema, values: Sequence[Any]) -> list[int]:
-    """The words of a row's formatted strings."""
+    """The words of the forms of a row's formatted strings, which the oracle's ``emit`` made."""
     words = []
     starts = schema.form_words
     following = [*starts.values(), schema.row_words][1:]

@@ -55,6 +55,6 @@ def null_or_value(owner: Any, name: str) -> Any:
 
 
 def attribute_is_none(owner: Any, name: str) -> bool:
-    """``owner.name is None``."""
+    """``owner.name is None`` in the oracle, where a null of a column is a zero."""
     value = getattr(owner, name)
     return value is None or (name in getattr(owner, "_nulls", ()) and owner.is_null(name))

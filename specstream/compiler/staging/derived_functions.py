@@ -96,7 +96,7 @@ class Made:
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
             "__ss_own": own_value,
-            "__ss_exact": _exact,
+            "__ss_exact": _within_64_bits,
             "__ss_float": _as_declared_float,
             "__ss_unreached": UNREACHED,
             "__ss_exception": Exception,
@@ -109,8 +109,8 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _exact(value: Any) -> Any:
-    """An integer as compiled code has it, where it would wrap."""
+def _within_64_bits(value: Any) -> Any:
+    """An integer that a derived function gives; raises where compiled code's would wrap."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise OverflowError(f"{value} does not fit 64 bits")
     return value
