@@ -59,7 +59,10 @@ class OperatorFault(Exception):
 
 @intrinsic
 def raise_error(typing_context: Any, error: Any) -> Any:
-    """Raises a class in what ``@overload`` compiles; to Numba, the code goes on behind it."""
+    """A fault as LLVM instructions, for library code in plain Python: raises the class.
+
+    For what ``@overload`` compiles; to Numba, the code goes on behind it.
+    """
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         Instructions(context, builder).fault_if(BIT(1), error.exc_class)

@@ -10,7 +10,7 @@ where the column itself is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numba.core import cgutils, types
@@ -23,7 +23,6 @@ from specstream.compiler.language.text import TextType
 __all__ = [
     "NullableType",
     "all_present",
-    "bit_where",
     "fits_none",
     "is_none",
     "is_not_none",
@@ -121,15 +120,6 @@ def value_or_zero(context: Any, builder: Any, of: types.Type, value: Value) -> V
     return value
 
 
-def bit_where(builder: Any, there: Value, ask: Callable[[], Value], otherwise: Value) -> Value:
-    """A bit that is asked for only where everything is there: of a list that is not, nobody may
-    load the length."""
-    found = cgutils.alloca_once_value(builder, otherwise)
-    with builder.if_then(there):
-        builder.store(ask(), found)
-    return builder.load(found)
-
-
 def unwrapped(
     context: Any, builder: Any, of: types.Type, value: Value, wanted: types.Type | None = None
 ) -> Value:
@@ -147,7 +137,7 @@ def unwrapped(
 
 
 def null_of(context: Any, builder: Any, of: types.Type, value: Value) -> Value:
-    """Whether a value is None."""
+    """Whether a value of Numba's Optional type, or of NullableType, is None: a bit."""
     if isinstance(of, NullableType):
         is_null = cgutils.create_struct_proxy(of)(context, builder, value=value).is_null
         return cgutils.as_bool_bit(builder, is_null)
@@ -169,7 +159,7 @@ def _refuse_bools(of: types.Type) -> None:
 
 @intrinsic
 def fits_none(typing_context: Any, value: Any) -> Any:
-    """Whether ``case None`` fits."""
+    """Whether ``case None`` fits, by the value's Numba type; a NullableType is refused."""
     if isinstance(value.type if isinstance(value, types.Optional) else value, NullableType):
         raise refuse(
             "case None is matched against a value of a nullable column; write if x is None before "
@@ -184,7 +174,7 @@ def fits_none(typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def is_none(typing_context: Any, value: Any) -> Any:
-    """``value is None``."""
+    """``value is None``, as its Numba type has it: an Optional or a NullableType."""
     _refuse_bools(value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -195,7 +185,7 @@ def is_none(typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def is_not_none(typing_context: Any, value: Any) -> Any:
-    """``value is not None``."""
+    """``value is not None``, as its Numba type has it: an Optional or a NullableType."""
     _refuse_bools(value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -79,7 +79,7 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
 
 
 def of_values(rule: Rule) -> Rule:
-    """The rule for arguments that may be None as well: TypeError where one is; a decorator."""
+    """A decorator of overloads' rules: arguments may be None; TypeError where one is."""
 
     def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if not any(map(may_be_none, args)):
@@ -106,8 +106,9 @@ def of_values(rule: Rule) -> Rule:
 def looking_for(
     at: int, otherwise: Callable[[Any, Any], Value]
 ) -> Callable[[Rule], Callable[[Any, Sequence[types.Type]], Meaning | None]]:
-    """A decorator: the rule for what is looked for and may be None as well, which no list, dict or
-    set holds.
+    """A decorator of an overload's rule: the argument looked for may be None as well.
+
+    No list, dict or set holds None.
 
     Args:
         at: which argument that is.
@@ -272,7 +273,7 @@ def called(function: Any) -> Callable[[Any, Sequence[types.Type]], Meaning]:
 
 
 def but_of(kind: type[types.Type], rule: Rule) -> Rule:
-    """A rule about whatever can be gone through, its second argument, but one kind of it."""
+    """An overload's rule for what can be gone through, its second argument, except ``kind``."""
 
     def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None if isinstance(args[1], kind) else rule(typing_context, args)

@@ -148,7 +148,7 @@ def require_count(what: str, args: Sequence[types.Type], low: int, high: int | N
 
 
 def integer_kind(what: str, args: Sequence[types.Type]) -> str:
-    """The integer kind in which two integers or bools meet."""
+    """For rules of scalar functions: the kind in which two integers or bools meet."""
     kinds = [scalar_kind(arg) for arg in args]
     if "uint64" not in kinds:
         return "int64"
@@ -169,7 +169,10 @@ def integer_kind(what: str, args: Sequence[types.Type]) -> str:
 
 
 def truth(what: str) -> Rule:
-    """A string has a truth as well, although it is no number."""
+    """The typing rule of a scalar function that gives a truth; it takes a string as well.
+
+    A string has a truth, although it is no number.
+    """
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, 1)

@@ -70,7 +70,9 @@ def check_kind(
     declared: str | None = None,
     keeps_strings: bool = False,
 ) -> None:
-    """Refuses a value that would lose something when stored as ``kind``.
+    """Refuses a value of a kind of scalar that a declaration as ``kind`` does not take.
+
+    It would lose something when it is stored there.
 
     Whether a number is within the range of a narrower type is seen when it is stored. With
     ``keeps_strings``, what is declared int also takes a string, as its code; but what is declared

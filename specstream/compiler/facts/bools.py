@@ -27,7 +27,7 @@ class Bools:
         self.counting = counting
         self.bound: dict[str, list[ast.expr | None]] = {}
         for part in ast.walk(tree):
-            for name, value in _bindings(part):
+            for name, value in _bindings_of_bools(part):
                 self.bound.setdefault(name, []).append(value)
         self.asked: set[str] = set()
 
@@ -68,8 +68,8 @@ class Bools:
         return found
 
 
-def _bindings(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
-    """Names that are bound here, and to what; None: to anything."""
+def _bindings_of_bools(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
+    """Names that a node binds, and what tells whether each may be a bool; None: it may."""
     if isinstance(node, ast.Assign) and all(isinstance(one, ast.Name) for one in node.targets):
         return [(one.id, node.value) for one in node.targets if isinstance(one, ast.Name)]
     if isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):

@@ -399,7 +399,7 @@ def function(value: Any, given: list[Type]) -> Type:
     if rule is not None:
         return rule(given)
     if isinstance(value, type):
-        return _made(value, given)
+        return _result_of_class(value, given)
     module, name = getattr(value, "__module__", ""), getattr(value, "__name__", "")
     if module == "statistics":
         return _of_statistics(name, given)
@@ -411,8 +411,8 @@ def function(value: Any, given: list[Type]) -> Type:
     return _of_itertools(name, given) if module == "itertools" else ANY
 
 
-def _made(cls: type, given: list[Type]) -> Type:
-    """What a class makes."""
+def _result_of_class(cls: type, given: list[Type]) -> Type:
+    """The type of what a class of Python's library makes: ``Counter(...)``, ``dict(...)``."""
     first = given[0] if given else NEVER
     if issubclass(cls, collections.Counter):
         return of.dict_of(INT, first.of[-1] if first.name == "dict" else element(first))
@@ -537,7 +537,7 @@ def groups_found(pattern: Any) -> Type:
 
 
 def operation(op: ast.operator, left: Type, right: Type) -> Type:
-    """The type of an operation between two values."""
+    """The type that an operator gives of two values of Python's and its library's types."""
     kinds = (left, right)
     if isinstance(op, ast.Add) and left == right and left in (STR, of.BYTES):
         return left
@@ -556,7 +556,7 @@ def operation(op: ast.operator, left: Type, right: Type) -> Type:
     if isinstance(op, ast.Sub) and left == right and left in (of.WHEN, of.DATE):
         return of.DELTA
     if of.DELTA in kinds:
-        return _of_deltas(op, left, right)
+        return _of_timedeltas(op, left, right)
     for exact in ("Decimal", "Fraction"):
         others = {one for one in kinds if one.name != exact}
         if len(others) < 2 and Type(exact) in kinds:
@@ -573,8 +573,8 @@ def operation(op: ast.operator, left: Type, right: Type) -> Type:
     return ANY if isinstance(op, ast.Pow) else INT
 
 
-def _of_deltas(op: ast.operator, left: Type, right: Type) -> Type:
-    """Sums and shares of spans of time."""
+def _of_timedeltas(op: ast.operator, left: Type, right: Type) -> Type:
+    """The type that operators give of the library's ``timedelta``: sums and shares."""
     if left == right and isinstance(op, ast.Div | ast.FloorDiv):
         return FLOAT if isinstance(op, ast.Div) else INT
     if isinstance(op, ast.Add | ast.Sub):

@@ -34,7 +34,7 @@ def look_ups(tree: ast.FunctionDef, layout: Layout, event: Schema) -> tuple[Look
     if not keyed:
         return ()
     state, of_event = (one.arg for one in tree.args.args[:2])
-    names = _names(tree)
+    names = _names_in_look_ups(tree)
     found: dict[str, tuple[str, ...]] = {}
     for container, key in _asked(tree):
         container, key = _meant(container, names), _meant(key, names)
@@ -50,8 +50,8 @@ def look_ups(tree: ast.FunctionDef, layout: Layout, event: Schema) -> tuple[Look
     return tuple(found.items())
 
 
-def _names(tree: ast.FunctionDef) -> Mapping[str, ast.expr]:
-    """Names that are assigned once, and what they are given."""
+def _names_in_look_ups(tree: ast.FunctionDef) -> Mapping[str, ast.expr]:
+    """Names that stand for their values in prefetched look-ups: assigned once, at the top."""
     given: dict[str, list[ast.expr | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

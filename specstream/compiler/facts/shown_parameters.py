@@ -59,7 +59,10 @@ def shown_in(
 
 
 def arguments_of(tree: ast.FunctionDef, node: ast.Call) -> dict[str, ast.expr]:
-    """What a call gives each parameter, as far as it is written out."""
+    """What a call gives each parameter, to see what its function makes a text of.
+
+    That is as far as it is written out.
+    """
     given: dict[str, ast.expr] = {}
     for name, one in zip(_parameters(tree), node.args, strict=False):
         if isinstance(one, ast.Starred):
@@ -69,7 +72,7 @@ def arguments_of(tree: ast.FunctionDef, node: ast.Call) -> dict[str, ast.expr]:
 
 
 def is_of_ints(spec: ast.expr) -> bool:
-    """Whether what stands behind the colon of a formatted value is a format of ints."""
+    """Whether ``{x:05d}`` has a format of ints: no date, time or decimal is shown by it."""
     formats = spec.values if isinstance(spec, ast.JoinedStr) else []
     ends = [str(one.value) for one in formats if isinstance(one, ast.Constant)]
     return "".join(ends).endswith(_OF_INTS)

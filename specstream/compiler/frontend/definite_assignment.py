@@ -327,7 +327,7 @@ def leaves(body: Sequence[ast.stmt]) -> bool:
 
 
 def is_irrefutable(pattern: ast.pattern) -> bool:
-    """Whether a pattern fits everything."""
+    """Whether a ``case`` fits everything: then some case certainly assigns its names."""
     if isinstance(pattern, ast.MatchAs):
         return pattern.pattern is None or is_irrefutable(pattern.pattern)
     return isinstance(pattern, ast.MatchOr) and any(map(is_irrefutable, pattern.patterns))

@@ -143,7 +143,7 @@ class LocalCollections(ast.NodeTransformer):
                 bounds.append(ast.Constant(most))
         else:
             return False
-        node.value = _placed(_call("deque", owner, *bounds), call)
+        node.value = _at_line_of(_call("deque", owner, *bounds), call)
         self.made[target] = _Made(collections.deque, node.value)
         return True
 
@@ -151,7 +151,7 @@ class LocalCollections(ast.NodeTransformer):
         """Refuses deques that change while they are gone through: as lists they may never end."""
         for node in ast.walk(tree):
             for name in self.walked(node):
-                changed = _resized(node, name)
+                changed = _deque_resized(node, name)
                 if changed is not None:
                     self.refuse(
                         changed,
@@ -233,7 +233,7 @@ class LocalCollections(ast.NodeTransformer):
                 most = ast.Name(made.most, ast.Load())
                 last = _call(f"{PREFIX}last_of", values[0], most) if values else None
                 node.value = last or _expression("[]")
-        return [_placed(one, node) for one in (*before, node)]
+        return [_at_line_of(one, node) for one in (*before, node)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         made = self.made.get(_single_target(node) or "")
@@ -249,7 +249,7 @@ class LocalCollections(ast.NodeTransformer):
                 parts = ast.Tuple([parts, ast.Name("int", ast.Load())], ast.Load())
             node.annotation = ast.Subscript(name, parts, ast.Load())
             node.value = plain.value
-            plain = _placed(node, node)
+            plain = _at_line_of(node, node)
         return [*before, plain]
 
     def only_takes(self, call: ast.Call, made: _Made) -> None:
@@ -303,8 +303,8 @@ class LocalCollections(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             return node
         if made.kind is collections.deque:
-            return _placed(_call(f"{PREFIX}item_of", node.value, node.slice), node)
-        return _placed(self.item(made, node.value, node.slice), node)
+            return _at_line_of(_call(f"{PREFIX}item_of", node.value, node.slice), node)
+        return _at_line_of(self.item(made, node.value, node.slice), node)
 
     @staticmethod
     def item(made: _Made, owner: ast.expr, key: ast.expr) -> ast.expr:
@@ -330,9 +330,9 @@ class LocalCollections(ast.NodeTransformer):
             # What is missing gets its default before the value is computed.
             first = ast.Expr(load)
             changed: ast.stmt = ast.AugAssign(store, node.op, value)
-            return [_placed(one, node) for one in (kept, first, changed)]
+            return [_at_line_of(one, node) for one in (kept, first, changed)]
         changed = ast.Assign([store], ast.BinOp(load, node.op, value))
-        return [_placed(one, node) for one in (kept, changed)]
+        return [_at_line_of(one, node) for one in (kept, changed)]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         only = node.targets[0]
@@ -341,7 +341,7 @@ class LocalCollections(ast.NodeTransformer):
             if made is not None and made.kind is collections.Counter:
                 method = ast.Attribute(only.value, "pop", ast.Load())
                 call = ast.Call(method, [self.visit(only.slice), ast.Constant(0)], [])
-                return _placed(ast.Expr(call), node)
+                return _at_line_of(ast.Expr(call), node)
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -349,7 +349,7 @@ class LocalCollections(ast.NodeTransformer):
         if made is None:
             return self.generic_visit(node)
         if made.kind is collections.deque and node.attr == "maxlen" and made.maxlen:
-            return _placed(ast.Name(made.maxlen, ast.Load()), node)
+            return _at_line_of(ast.Name(made.maxlen, ast.Load()), node)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -370,7 +370,7 @@ class LocalCollections(ast.NodeTransformer):
         else:
             put = ast.Call(ast.Attribute(owner, call.func.attr, ast.Load()), [item], [])
         off = _call(f"{PREFIX}{cut}", copy.deepcopy(owner), ast.Name(made.most, ast.Load()))
-        return [_placed(ast.Expr(put), node), _placed(ast.Expr(off), node)]
+        return [_at_line_of(ast.Expr(put), node), _at_line_of(ast.Expr(off), node)]
 
     def extended_left(self, node: ast.Expr, call: ast.Call, made: _Made) -> Any:
         """``extendleft``: likewise what is put in says what it holds."""
@@ -380,7 +380,7 @@ class LocalCollections(ast.NodeTransformer):
         put = ast.parse(f"{owner}[:0] = list(values)[::-1]").body[0]
         put.value.value.args = [self.test(call.args[0])]  # type: ignore[attr-defined]
         cut = [] if made.most is None else ast.parse(f"del {owner}[{made.most}:]").body
-        return [_placed(one, node) for one in (put, *cut)]
+        return [_at_line_of(one, node) for one in (put, *cut)]
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):
@@ -390,13 +390,13 @@ class LocalCollections(ast.NodeTransformer):
                 made = _Made(self.value_of(owner.func), owner)
                 if made.kind is collections.Counter and len(owner.args) == 1:
                     owner = _call(f"{PREFIX}counted", *map(self.test, owner.args))
-                    node.func.value = _placed(owner, node)
+                    node.func.value = _at_line_of(owner, node)
             if made is not None:
                 goes_through = (made.kind, node.func.attr) in _THROUGH
                 node.args = [
                     self.test(one) if goes_through else self.visit(one) for one in node.args
                 ]
-                return _placed(self.method(node, made, node.func.value, node.func.attr), node)
+                return _at_line_of(self.method(node, made, node.func.value, node.func.attr), node)
         if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
             node.args = [one if self.of(one) else self.visit(one) for one in node.args]
             for keyword in node.keywords:
@@ -581,7 +581,7 @@ class _Records:
         _Spread().visit(self.tree)
 
     def keys(self, places: list[ast.Name]) -> list[str] | None:
-        """The keys of a record; None: the name is more than that."""
+        """The keys of a dict that is a record in one function; None: it is more than that."""
         keys: list[str] | None = None
         stored = [one for one in places if isinstance(one.ctx, ast.Store)]
         if len(stored) != 1:
@@ -589,7 +589,7 @@ class _Records:
         made = self.parents[stored[0]]
         if _single_target(made) is None or not isinstance(made, ast.Assign):
             return None
-        keys = _written_keys(made.value)
+        keys = _record_keys(made.value)
         for place in places:
             if place is stored[0] or keys is None:
                 continue
@@ -604,8 +604,8 @@ class _Records:
         return keys
 
 
-def _written_keys(value: ast.expr) -> list[str] | None:
-    """The keys of a dict that is written out, all of them different strings."""
+def _record_keys(value: ast.expr) -> list[str] | None:
+    """The keys of a record, a dict that is written out for ``**row``: all different strings."""
     keys: list[Any] = []
     if isinstance(value, ast.Dict):
         keys = [one.value if isinstance(one, ast.Constant) else None for one in value.keys]
@@ -615,7 +615,7 @@ def _written_keys(value: ast.expr) -> list[str] | None:
     return keys if keys and are_names and len(set(keys)) == len(keys) else None
 
 
-def _written_values(value: ast.expr) -> list[ast.expr]:
+def _record_values(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.Dict):
         return value.values
     assert isinstance(value, ast.Call)
@@ -635,16 +635,16 @@ class _InNames(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         if _single_target(node) != self.name:
             return self.generic_visit(node)
-        values = [self.visit(one) for one in _written_values(node.value)]
+        values = [self.visit(one) for one in _record_values(node.value)]
         return [
-            _placed(ast.Assign([self.part(key, ast.Store())], value), value)
+            _at_line_of(ast.Assign([self.part(key, ast.Store())], value), value)
             for key, value in zip(self.keys, values, strict=True)
         ]
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.value, ast.Name) and node.value.id == self.name:
             assert isinstance(node.slice, ast.Constant)
-            return _placed(self.part(str(node.slice.value), node.ctx), node)
+            return _at_line_of(self.part(str(node.slice.value), node.ctx), node)
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -657,7 +657,7 @@ class _InNames(ast.NodeTransformer):
             else:
                 keywords.append(keyword)
         node.keywords = keywords
-        return _placed(node, node)
+        return _at_line_of(node, node)
 
 
 class _Spread(ast.NodeTransformer):
@@ -667,30 +667,37 @@ class _Spread(ast.NodeTransformer):
         self.generic_visit(node)
         keywords = []
         for keyword in node.keywords:
-            keys = None if keyword.arg is not None else _written_keys(keyword.value)
+            keys = None if keyword.arg is not None else _record_keys(keyword.value)
             if keys is None:
                 keywords.append(keyword)
                 continue
-            values = _written_values(keyword.value)
+            values = _record_values(keyword.value)
             keywords += [ast.keyword(*pair) for pair in zip(keys, values, strict=True)]
         node.keywords = keywords
-        return _placed(node, node)
+        return _at_line_of(node, node)
 
 
-def _resized(loop: ast.AST, name: str) -> ast.AST | None:
-    """Where the length of a deque changes in a loop that may go on behind it."""
+def _deque_resized(loop: ast.AST, name: str) -> ast.AST | None:
+    """Where a loop over a ``deque`` (a list from here on) changes its length and may go on."""
     if isinstance(loop, ast.For):
-        return _resized_in(loop.body, name, False, False)
+        return _deque_resized_in(loop.body, name, False, False)
     if isinstance(loop, ast.Call):
         # What is called for each element; other arguments are there before.
         given = [*loop.args, *(one.value for one in loop.keywords)]
         called = [one.body for one in given if isinstance(one, ast.Lambda)]
-        return next(filter(None, (_resizing(one, name) for one in called)), None)
-    return _resizing(loop, name)
+        return next(filter(None, (_call_resizing_deque(one, name) for one in called)), None)
+    return _call_resizing_deque(loop, name)
 
 
-def _resized_in(body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool) -> ast.AST | None:
-    """In a block of the loop; is it in a loop inside, or where what is raised may be caught?"""
+def _deque_resized_in(
+    body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool
+) -> ast.AST | None:
+    """Where a block of a loop over a ``deque`` changes its length; None: nowhere that matters.
+
+    Args:
+        is_inner: the block is in a loop inside.
+        is_tried: what is raised in it may be caught.
+    """
     last = body[-1]
     leaves = isinstance(last, ast.Return) or (isinstance(last, ast.Raise) and not is_tried)
     leaves = leaves or (isinstance(last, ast.Break) and not is_inner)
@@ -702,13 +709,13 @@ def _resized_in(body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool)
         is_try = is_tried or isinstance(statement, ast.Try)
         for part in ast.iter_child_nodes(statement):
             if not isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
-                found = _resizing(part, name)
+                found = _call_resizing_deque(part, name)
                 if found is not None:
                     return found
         blocks = [getattr(statement, of, []) for of in ("body", "orelse", "finalbody")]
         blocks += [one.body for of in ("handlers", "cases") for one in getattr(statement, of, [])]
         for block in filter(None, blocks):
-            found = _resized_in(block, name, is_inner or is_loop, is_try)
+            found = _deque_resized_in(block, name, is_inner or is_loop, is_try)
             if found is not None:
                 return found
         targets = statement.targets if isinstance(statement, ast.Delete) else []
@@ -717,8 +724,8 @@ def _resized_in(body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool)
     return None
 
 
-def _resizing(tree: ast.AST, name: str) -> ast.AST | None:
-    """A call of a method in an expression."""
+def _call_resizing_deque(tree: ast.AST, name: str) -> ast.AST | None:
+    """A call of a ``deque``'s method that changes its length; None: an expression has none."""
     for node in ast.walk(tree):
         is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if is_method and _is_name(node.func.value, name) and node.func.attr in _RESIZING:  # type: ignore[attr-defined]
@@ -739,7 +746,7 @@ def _is_call(node: Any) -> bool:
 
 
 def _single_target(node: ast.AST) -> str | None:
-    """The one name that a statement gives a value to."""
+    """The one name that a statement gives a value, by which a ``deque`` is known."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         targets = [node.target]
@@ -762,8 +769,11 @@ def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _placed(node: Any, at: ast.AST) -> Any:
-    """A node with the line of another one, for all that has none or another text's."""
+def _at_line_of(node: Any, at: ast.AST) -> Any:
+    """Gives what spells a ``deque``, ``Counter`` or record the line of what it replaces.
+
+    That is done for all that has no line or another text's.
+    """
     for part in ast.walk(node):
         if isinstance(part, ast.expr | ast.stmt | ast.keyword | ast.arg) and (
             not hasattr(part, "lineno") or part.lineno < at.lineno  # type: ignore[attr-defined]

@@ -58,7 +58,10 @@ def lookup(function: types.FunctionType, name: str) -> Any:
 
 
 def named_value(function: types.FunctionType, node: ast.AST) -> Any:
-    """What a name stands for, or an attribute of a module; None: what only a run knows."""
+    """What a name in a function's text stands for, or an attribute of a module there.
+
+    None: what only a run knows.
+    """
     if isinstance(node, ast.Attribute):
         owner = named_value(function, node.value)
         return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
@@ -68,7 +71,10 @@ def named_value(function: types.FunctionType, node: ast.AST) -> Any:
 def trees_reached(
     function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.FunctionDef | None]
 ) -> Iterator[ast.FunctionDef]:
-    """The syntax trees of a function and of those that it calls, as far as they can be read."""
+    """The trees of a function and of those that it calls, to look for exceptions in their text.
+
+    They are those that can be read.
+    """
     seen = {function}
     waiting = [function]
     while waiting:
@@ -97,7 +103,7 @@ def has_try(tree: ast.FunctionDef) -> bool:
 
 
 def error_classes(value: Any) -> tuple[type[BaseException], ...] | None:
-    """The classes that stand behind ``except``: one, or a tuple of them; None: there is none."""
+    """The classes that ``except`` catches by this value, one or a tuple; None: by none."""
     found = value if isinstance(value, tuple) else (value,)
     are_classes = all(isinstance(one, type) and issubclass(one, BaseException) for one in found)
     return found if are_classes else None
@@ -106,7 +112,10 @@ def error_classes(value: Any) -> tuple[type[BaseException], ...] | None:
 def caught_classes(
     node: ast.expr, resolve: Callable[[ast.expr], Any]
 ) -> tuple[type[BaseException], ...] | None:
-    """The same of what is written there; ``resolve`` gives what a name stands for."""
+    """The exception classes that are written behind ``except`` in an operator's text.
+
+    ``resolve`` gives what a name stands for; None: there are none.
+    """
     written = tuple(map(resolve, node.elts)) if isinstance(node, ast.Tuple) else resolve(node)
     return error_classes(written)
 
@@ -116,7 +125,7 @@ def catches_anything(errors: tuple[type[BaseException], ...]) -> bool:
 
 
 def change_arguments(call: ast.Call, change: Callable[[ast.expr], ast.expr]) -> None:
-    """Puts what ``change`` makes of each argument in its place."""
+    """Puts what ``change`` makes of each argument of a raised exception in its place."""
     call.args = list(map(change, call.args))
     for keyword in call.keywords:
         keyword.value = change(keyword.value)

@@ -31,7 +31,7 @@ def tell_apart(tree: ast.FunctionDef) -> None:
     for node in ast.walk(tree):
         for name in _stored(node.target) if isinstance(node, ast.For) else ():
             assert isinstance(node, ast.For)
-            _apart_from_target(node, name, places, numbers)
+            _tell_target_apart(node, name, places, numbers)
     places = _Places(tree)
     regions: dict[str, list[set[int]]] = {}
     for node in ast.walk(tree):
@@ -99,14 +99,14 @@ class _Forms(ast.NodeTransformer):
             block = getattr(node, field, None)
             for at in range(len(block) - 1, 0, -1) if isinstance(block, list) else ():
                 assert isinstance(block, list)
-                made = _sorted(block[at - 1], block[at])
+                made = _sort_in_assignment(block[at - 1], block[at])
                 if made is not None:
                     block[at - 1 : at + 1] = [made]
         return node
 
 
-def _sorted(assigned: ast.stmt, sort: ast.stmt) -> ast.stmt | None:
-    """Two statements as one: a list that is made, and sorted."""
+def _sort_in_assignment(assigned: ast.stmt, sort: ast.stmt) -> ast.stmt | None:
+    """``words = s.split()``, ``words.sort()`` as one statement: the name has one use."""
     if not (
         isinstance(assigned, ast.Assign)
         and len(assigned.targets) == 1
@@ -198,8 +198,11 @@ def _names(node: ast.AST) -> Iterable[str]:
     return (name for one in ast.walk(node) for name in _names_in(one))
 
 
-def _apart_from_target(loop: ast.For, name: str, places: _Places, numbers: Iterator[int]) -> None:
-    """``for w in words: w = w.strip()``: the target gets another name than what it becomes."""
+def _tell_target_apart(loop: ast.For, name: str, places: _Places, numbers: Iterator[int]) -> None:
+    """Tells a loop's target apart from what its body calls the same: ``w = w.strip()``.
+
+    In ``for w in words: w = w.strip()`` the target gets another name than what it becomes.
+    """
     inside = _nodes_of(loop)
     everywhere = places.of[name]
     stores = [one for one in everywhere if not _is_load(one)]

@@ -1,4 +1,4 @@
-"""Renames values computed from the event step by step, so that each name is assigned once.
+"""Single assignment: values computed from the event in steps get one name for each step.
 
 ``s = event.w.strip()``, ``s = s.lower()``: of a name that is assigned in two places nothing can be
 said about what it depends on. Where one assignment follows the other in a block, everything read
@@ -33,7 +33,7 @@ def name_steps(tree: ast.FunctionDef, events: Collection[str]) -> None:
     """
     numbers = itertools.count(_FIRST)
     for name in sorted(made_of_event(tree, events)):
-        if not _is_told_later(tree, name):
+        if not _is_read_later(tree, name):
             for block in list(_blocks_of(tree, _Block([], False, ()))):
                 _tell_apart(tree, name, block, numbers)
 
@@ -41,7 +41,9 @@ def name_steps(tree: ast.FunctionDef, events: Collection[str]) -> None:
 def made_of_event(
     tree: ast.FunctionDef, events: Collection[str], is_added: bool = False
 ) -> set[str]:
-    """Local names of which every value is made of the event, of constants and of such names.
+    """Local names that are assigned nothing but values computed from the event, step by step.
+
+    Each of their values is made of the event, of constants and of such names.
 
     Args:
         tree: of a function.
@@ -58,7 +60,7 @@ def made_of_event(
         if is_added and isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             values.setdefault(node.target.id, []).append(node.value)
             continue
-        for target, value in _assigned(node):
+        for target, value in _assigned_names(node):
             values.setdefault(target, []).append(value)
     made = {name for name, found in values.items() if bindings.get(name) == len(found)}
     made -= parameters
@@ -68,7 +70,9 @@ def made_of_event(
     while before != made:
         before = set(made)
         made = {
-            name for name in made if not any(_reads(one) & (unknown - made) for one in values[name])
+            name
+            for name in made
+            if not any(_names_read(one) & (unknown - made) for one in values[name])
         }
     return made
 
@@ -82,9 +86,9 @@ def _bound_by(node: ast.AST) -> list[str]:
     return [name for name in found if isinstance(name, str)]
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names that a statement gives a value, and of what that is made."""
-    if isinstance(node, ast.AugAssign) and _is_text(node) and isinstance(node.target, ast.Name):
+def _assigned_names(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a statement assigns in a step, and the value each is computed from."""
+    if isinstance(node, ast.AugAssign) and _adds_text(node) and isinstance(node.target, ast.Name):
         yield node.target.id, node.value
     if isinstance(node, ast.For):
         yield from ((name, node.iter) for name in _stored(node.target))
@@ -102,20 +106,20 @@ def _stored(target: ast.expr) -> Iterator[str]:
             yield one.id
 
 
-def _is_text(node: ast.AugAssign) -> bool:
-    """Whether a text is added to something, which then is one: a list would be changed."""
+def _adds_text(node: ast.AugAssign) -> bool:
+    """Whether ``s += ...`` adds a text: it assigns a new value; a list would be changed."""
     is_constant = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return isinstance(node.op, ast.Add) and (is_constant or isinstance(node.value, ast.JoinedStr))
 
 
-def _reads(value: ast.expr) -> set[str]:
-    """Names that a value is made of, but for those that it binds itself."""
+def _names_read(value: ast.expr) -> set[str]:
+    """Names that a step's value is computed from, but for those that it binds itself."""
     own = {name for node in ast.walk(value) for name in _bound_by(node)}
     return {one.id for one in ast.walk(value) if isinstance(one, ast.Name)} - own
 
 
-def _is_told_later(tree: ast.FunctionDef, name: str) -> bool:
-    """Whether something reads the name that is computed later than where it stands."""
+def _is_read_later(tree: ast.FunctionDef, name: str) -> bool:
+    """Whether a function or generator reads the name later: its steps cannot be renamed."""
     used_up = {
         id(one)
         for call in ast.walk(tree)
@@ -166,11 +170,11 @@ def _tell_apart(tree: ast.FunctionDef, name: str, around: _Block, numbers: Itera
     """Gives each value that a name has in a block a name of its own; the last one as well, if
     nothing behind the block reads it."""
     block = around.body
-    given = [at for at, one in enumerate(block) if _gives(one, name)]
+    given = [at for at, one in enumerate(block) if _is_assignment_to(one, name)]
     if not given or (len(given) < 2 and block is tree.body):
         return
     for at in given:
-        block[at] = _as_assignment(block[at])
+        block[at] = _augmented_as_assignment(block[at])
     first = block[given[0]]
     inside = {id(one) for statement in block[given[0] :] for one in ast.walk(statement)}
     inside -= {id(one) for one in ast.walk(first.value)}  # type: ignore[attr-defined]
@@ -198,16 +202,16 @@ def _has(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _gives(statement: ast.stmt, name: str) -> bool:
-    """Whether all that a statement does is to give the name a value."""
+def _is_assignment_to(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement is a step: it assigns the name, and that is all that it does."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return _has(statement.targets[0], name)
-    is_added = isinstance(statement, ast.AugAssign) and _is_text(statement)
+    is_added = isinstance(statement, ast.AugAssign) and _adds_text(statement)
     return is_added and _has(statement.target, name)  # type: ignore[attr-defined]
 
 
-def _as_assignment(statement: ast.stmt) -> ast.stmt:
-    """``s += "x"`` as ``s = s + "x"``."""
+def _augmented_as_assignment(statement: ast.stmt) -> ast.stmt:
+    """``s += "x"`` as ``s = s + "x"``: a step that can assign a name of its own."""
     if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
         return statement
     read = ast.Name(statement.target.id, ast.Load())

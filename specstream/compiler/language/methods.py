@@ -117,8 +117,8 @@ def _draws(of: str) -> tuple[Method, ...]:
     )
 
 
-def _of_sets(name: str, takes: str) -> tuple[Method, Method]:
-    """An operation of sets: what makes one, and what changes the first."""
+def _set_methods(name: str, takes: str) -> tuple[Method, Method]:
+    """The records of two methods of sets: one makes a set, the other changes the first."""
     changing = "update" if name == "union" else f"{name}_update"
     return (
         Method("set", name, takes, "set", takes_iterables=True),
@@ -187,9 +187,9 @@ _RECORDS = (
     Method("set", "add", "element", changes=True, resizes=True, keeps=0, has_key=True),
     Method("set", "clear", changes=True, resizes=True),
     Method("set", "copy", returns="set"),
-    *_of_sets("difference", "*iterables"),
+    *_set_methods("difference", "*iterables"),
     Method("set", "discard", "element", changes=True, resizes=True, has_key=True),
-    *_of_sets("intersection", "*iterables"),
+    *_set_methods("intersection", "*iterables"),
     Method("set", "isdisjoint", "iterable", "bool", takes_iterables=True),
     Method("set", "issubset", "iterable", "bool", takes_iterables=True),
     Method("set", "issuperset", "iterable", "bool", takes_iterables=True),
@@ -197,8 +197,8 @@ _RECORDS = (
         "set", "pop", "", "element", _NONE_THERE, changes=True, resizes=True, gives_element=True
     ),
     Method("set", "remove", "element", "None", _NO_KEY, changes=True, resizes=True, has_key=True),
-    *_of_sets("symmetric_difference", "iterable"),
-    *_of_sets("union", "*iterables"),
+    *_set_methods("symmetric_difference", "iterable"),
+    *_set_methods("union", "*iterables"),
     Method("priority_queue", "clear", changes=True, resizes=True),
     Method("priority_queue", "peek", "", "element", _EMPTY, gives_element=True),
     Method(

@@ -135,7 +135,7 @@ def insort_left(values, value):
 
 
 def settle_right(values):
-    """After an item was appended."""
+    """``bisect.insort_right`` in plain Python, of an item that was appended."""
     value = values.pop()
     values.insert(bisect_right(values, value), value)
 
@@ -381,7 +381,7 @@ def by_argument(
     is_mapping: Callable[[Any], bool],
     made: Callable[[Any], Any] = lambda function: function,
 ) -> Any:
-    """A function with that choice, for Python.
+    """A function of the standard library, for Python: calls another where it gets a mapping.
 
     Args:
         is_mapping: what is asked of the last argument.

@@ -79,7 +79,7 @@ def view_of(window: Window) -> Value:
 
 
 def new_list(run: Run, kinds: Value, count: Value) -> tuple[Value, Value]:
-    """A list in the arena that has room for so many words, and where they lie."""
+    """Room in the arena for so many words, as of a new array: a list, and where they lie."""
     builder = run.builder
     # Should array_use.py have missed that there are arrays, the event ends here and says so.
     run.leave_if(cgutils.is_null(builder, run.load_member("arena", POINTER)))
@@ -91,7 +91,7 @@ def new_list(run: Run, kinds: Value, count: Value) -> tuple[Value, Value]:
 
 
 def new_window(run: Run, of: ViewType, shape: list[Value]) -> Window:
-    """An array in the arena, which holds nothing yet."""
+    """An array of its own in the arena for an operation's result; it holds nothing yet."""
     builder = run.builder
     count = I64(1)
     strides: list[Value] = []
@@ -128,8 +128,11 @@ def _together(run: Run, windows: list[Window]) -> tuple[list[Value], list[Window
     return shape, fitted
 
 
-def _read(windows: list[Window]) -> list[Window]:
-    """What is logged is read as a whole; the last one may stay in the worker's buffer."""
+def _operands_read(windows: list[Window]) -> list[Window]:
+    """The operands of array arithmetic, whose logged arrays are read as a whole.
+
+    The last one may stay in the worker's buffer.
+    """
     whole = [at for at, one in enumerate(windows) if one.type.is_logged and len(one.shape) == 1]
     read = list(windows)
     for at in whole:
@@ -170,7 +173,7 @@ def _elementwise(function: Native) -> Any:
             windows = [window_of(context, builder, taken[at], values[at]) for at in places]
             run = windows[0].run
             shape, _ = _together(run, windows)  # which may raise, before anything is read
-            _, windows = _together(run, _read(windows))
+            _, windows = _together(run, _operands_read(windows))
             result = new_window(run, made, shape)
             call = context.get_function(known, scalars)
             context.add_linking_libs(getattr(call, "libs", ()))
@@ -187,11 +190,11 @@ def _elementwise(function: Native) -> Any:
 
         return made, taken, code
 
-    return _never_none(rule) if function in _NONE_APART else of_values(rule)
+    return _elementwise_without_none(rule) if function in _NONE_APART else of_values(rule)
 
 
-def _never_none(rule: Any) -> Any:
-    """The rule where nothing is None; a nullable column has a value in any case."""
+def _elementwise_without_none(rule: Any) -> Any:
+    """The rule of array arithmetic without None: a nullable column has a value in any case."""
     plain = of_values(rule)
 
     def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:

@@ -40,8 +40,8 @@ def _to_float(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     return to_kind("float", "float64")(args)
 
 
-def _position(what: str) -> Rule:
-    """An integer that says where, as an int64."""
+def _integer_to_int64(what: str) -> Rule:
+    """The rule of a conversion to int64: of integers and bools alone, which say where."""
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         kind = scalar_kind(args[0])
@@ -52,14 +52,17 @@ def _position(what: str) -> Rule:
     return rule
 
 
-def _bound(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    """A bound of a slice, and what it is where it is None."""
-    result, taken = _position("a slice")(args)
+def _slice_bound_rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+    """The rule of a conversion to int64: of a slice's bound, and what it is where None."""
+    result, taken = _integer_to_int64("a slice")(args)
     return result, (*taken, "int64")[: len(args)]
 
 
 def same_or_int64(what: str, floats: str) -> Rule:
-    """bool gives int64, integers themselves, and a float what `floats` says."""
+    """The rule of ``abs``, ``round`` and such builtins: bool gives int64, integers themselves.
+
+    A float gives what `floats` says.
+    """
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, 1)
@@ -162,8 +165,10 @@ bool_ = Native("bool_", truth("bool"), write_bool)
 abs_ = Native("abs_", same_or_int64("abs", "float64"), _write_abs)
 min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
 max_ = Native("max_", _extremum_rule("max"), _write_extremum(">"))
-slice_bound = Native("slice_bound", _bound, _write_slice_bound)
-enumerate_start = Native("enumerate_start", _position("the start of enumerate"), write_as_int64)
+slice_bound = Native("slice_bound", _slice_bound_rule, _write_slice_bound)
+enumerate_start = Native(
+    "enumerate_start", _integer_to_int64("the start of enumerate"), write_as_int64
+)
 as_int64 = Native("as_int64", to_kind("np.int64", "int64"), write_as_int64)
 as_uint64 = Native("as_uint64", to_kind("np.uint64", "uint64"), _write_as_uint64)
 as_float64 = Native("as_float64", to_kind("np.float64", "float64"), _write_float)

@@ -1,4 +1,4 @@
-"""Functions that do something else with a dict than with what is merely gone through.
+"""Counting with ``Counter``: of a dict it takes the counts, of all else it counts the items.
 
 ``Counter(xs)`` counts, and ``Counter(d)`` has the counts already. Which of both it is, is known
 with the type of the argument.
@@ -39,7 +39,7 @@ def _chosen(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if is_mapping:
         _check_counts(counted)
     if counts:
-        _settle(counts[0], counted)
+        _settle_counter(counts[0], counted)
     chosen = of_mapping if is_mapping else plain
     result, taken, call = called(chosen.dispatcher)(context, given)
 
@@ -55,9 +55,11 @@ def _check_counts(of: DictType) -> None:
         raise refuse(f"the counts of a Counter are {value}: give it a dict of numbers")
 
 
-def _settle(counts: types.Type, counted: types.Type) -> None:
-    """What is counted says what an empty Counter holds: it is the caller's, and nobody else has put
-    anything into it."""
+def _settle_counter(counts: types.Type, counted: types.Type) -> None:
+    """What ``Counter`` counts says what an empty one holds, whose types nobody knows yet.
+
+    It is the caller's, and nobody else has put anything into it.
+    """
     if not isinstance(counts, DictType):
         return
     if isinstance(counted, DictType):

@@ -98,7 +98,7 @@ class Head(Instructions):
             self.builder.store(word, self.builder.gep(address, [I64(at)], inbounds=True))
 
     def in_memory(self, words: list[Value]) -> Value:
-        """The address of words on the stack, for a call of C."""
+        """The address of words on the stack, as a list's element is given to C."""
         place = cgutils.alloca_once(self.builder, I64, size=max(len(words), 1))
         self.put_words(place, words)
         return self.builder.bitcast(place, POINTER)
@@ -159,7 +159,10 @@ def element_of(of: ListType, what: str = "a list") -> types.Type:
 
 
 def takes(of: ListType, given: types.Type) -> types.Type:
-    """What a list holds after it was given a value; refuses one that does not fit."""
+    """What an event's own list holds after it was given a value.
+
+    Refuses one that does not fit.
+    """
     value = storable(given, "a list")
     found = meet(of.element, value)
     if found is None:
@@ -249,7 +252,7 @@ _SCALARS: dict[str, types.Type] = {
 
 
 def declared_type(said: ast.expr) -> types.Type:
-    """The type that an annotation names."""
+    """The type that an annotation names of an event's own list: ``x: list[float] = []``."""
     if isinstance(said, ast.Name) and said.id in _SCALARS:
         return _SCALARS[said.id]
     if isinstance(said, ast.Subscript):
@@ -300,8 +303,8 @@ argument = Core("argument", "a function takes it as it is")
 
 
 @argument.rule
-def _argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What is given to another function, once it is known what it holds."""
+def _list_as_argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """An event's own list, or any value, as a function's argument: what it holds is known."""
     given = settled(types.unliteral(args[0]))
     return given, (given,), lambda context, builder, sig, args: args[0]
 
@@ -331,8 +334,11 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 
 @SET_ITEM.append
-def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i] = value``, with the value first; of a slice by another list."""
+def _set_list_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[i] = value`` of an event's own list; of a slice by another list.
+
+    The value comes first.
+    """
     value, of, index = args
     if not isinstance(of, ListType):
         return None

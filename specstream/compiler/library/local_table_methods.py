@@ -134,7 +134,7 @@ def _value(table: Table, entry: Value) -> Value:
 def get_or_none(
     of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = _value
 ) -> Meaning:
-    """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
+    """``d.get(key)``, ``d.pop(key, None)`` of a local dict: None where there is no such key."""
     result = types.Optional(known(of.value_type, "a dict"))
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
@@ -258,7 +258,7 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, run, *others = args
     if isinstance(of, DictType) and len(others) > 1:
         raise refuse("update of a dict takes one value: write d.update(e) for each of them")
-    parts = [_part(context, of, run, by) for by in others]
+    parts = [_update_argument(context, of, run, by) for by in others]
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         for (_, give), one in zip(parts, args[2:], strict=True):
@@ -267,8 +267,13 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return _meaning(types.none, (of, run, *(taken for taken, _ in parts)), write)
 
 
-def _part(context: Any, of: TableType, run: types.Type, by: types.Type) -> tuple[types.Type, Any]:
-    """One of what ``update`` is given: its type, and what makes a table of the event's own."""
+def _update_argument(
+    context: Any, of: TableType, run: types.Type, by: types.Type
+) -> tuple[types.Type, Any]:
+    """An argument of ``update`` of a local dict or set: its type, and what makes a table of it.
+
+    That is a table of the event's own.
+    """
     taken, make = by, None
     # Of a dict a set takes the keys.
     if not isinstance(by, TableType) or (isinstance(of, SetType) and not isinstance(by, SetType)):

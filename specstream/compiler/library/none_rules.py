@@ -10,7 +10,7 @@ TypeError where one is None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import cgutils, types
@@ -20,7 +20,6 @@ from numba.extending import intrinsic, lower_builtin
 from specstream.compiler.backend.instructions import BIT, Value
 from specstream.compiler.backend.none_types import (
     NullableType,
-    bit_where,
     may_be_none,
     missing,
     null_of,
@@ -40,6 +39,17 @@ from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
 
 __all__ = ["attribute_is_none", "column", "some", "tested"]
+
+
+def _bit_where(builder: Any, there: Value, ask: Callable[[], Value], otherwise: Value) -> Value:
+    """A bit asked of a value that may be None only where it is there; else ``otherwise``.
+
+    Of a list that is not there, nobody may load the length.
+    """
+    found = cgutils.alloca_once_value(builder, otherwise)
+    with builder.if_then(there):
+        builder.store(ask(), found)
+    return builder.load(found)
 
 
 def _equality(function: Any) -> Any:
@@ -72,7 +82,7 @@ def _equality(function: Any) -> Any:
                 values = [value_or_zero(context, builder, *pair) for pair in pairs]
                 return resolved_call(context, builder, function, (left, right), values)[1]
 
-            return bit_where(builder, builder.not_(builder.or_(*absent)), compare, of_absent)
+            return _bit_where(builder, builder.not_(builder.or_(*absent)), compare, of_absent)
 
         return types.boolean, args, code
 
@@ -178,7 +188,7 @@ def _write_truth(context: Any, builder: Any, of: types.Type, value: Value) -> Va
         inner = value_or_zero(context, builder, of, value)
         return resolved_call(context, builder, bool_, (present(of),), (inner,))[1]
 
-    return bit_where(builder, builder.not_(missing(context, builder, of, value)), ask, BIT(0))
+    return _bit_where(builder, builder.not_(missing(context, builder, of, value)), ask, BIT(0))
 
 
 def _truth(negated: bool) -> Any:

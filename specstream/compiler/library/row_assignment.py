@@ -34,7 +34,10 @@ _WIDE: dict[str, Any] = {"int": int, "uint": np.uint64, "float": float, "bool": 
 
 
 def assigned(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``view[index] = value``, with the value first."""
+    """Assigns the items of a list or tuple to a row or slice, ``view[index] = value``.
+
+    The value comes first.
+    """
     value, view, index = args
     if not isinstance(view, ViewType) or not isinstance(value, ListType | types.BaseTuple):
         return None

@@ -70,10 +70,12 @@ def sequence_method(
     added: int = 0,
     absent: Callable[[Any, Any], Value] | None = None,
 ) -> Callable[[Rule], Rule]:
-    """A decorator that adds what a method is of some kinds; called with the types of all
-    arguments, of which there are as many as the method's record says, and ``added`` ones that the
-    rewriting puts behind them. ``absent``: of a method that looks for its first argument, what it
-    does where that is None."""
+    """A decorator that adds a method of lists or deques of the state.
+
+    It is called with the types of all arguments, of which there are as many as the method's
+    record says, and ``added`` ones that the rewriting puts behind them. ``absent``: of a method
+    that looks for its first argument, what it does where that is None.
+    """
 
     def add_rule(rule: Rule) -> Rule:
         @method(name).rule
@@ -394,7 +396,7 @@ part_of.rule(called(compiled(_part, apart=True)))
 
 
 def _replaced(values, first, step, count, given):
-    """``values[first:...:step] = given``."""
+    """``values[first:...:step] = given`` of a list of the state, in plain Python."""
     other = list_from(run_of(values), given)
     if step != 1 and len(other) != count:
         raise_error(ValueError)
@@ -422,7 +424,10 @@ sequence_method("copy", (ListField,))(plain_python(_copied))
 
 @sequence_method("copy", (DequeField,))
 def _no_copy(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """A deque of the event is known by its name, and is made before anything is typed."""
+    """Refuses the method ``copy`` of deques of the state, which its lists have.
+
+    A deque of the event is known by its name, and is made before anything is typed.
+    """
     of = args[0]
     assert isinstance(of, SequenceType)
     raise refuse("; ".join(unnamed_copy(f"state.{of.field.name}")))

@@ -160,8 +160,8 @@ class TimerType(EventType):
 register_model(TimerType)(models.OpaqueModel)
 
 
-def _word(run: Run, column: int) -> Value:
-    """What a column of the row has that the timer is."""
+def _timer_word(run: Run, column: int) -> Value:
+    """A word of the row that the firing timer is in Numba's terms: what it has in a column."""
     builder = run.builder
     columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
     words = builder.load(builder.gep(columns, [I64(column)], inbounds=True))
@@ -171,7 +171,7 @@ def _word(run: Run, column: int) -> Value:
 
 def timer_place(run: Run) -> Value:
     """Which of the state's fields of timers it was in, from 0."""
-    return _word(run, lib.SS_TIMER_PLACE)
+    return _timer_word(run, lib.SS_TIMER_PLACE)
 
 
 @infer_getattr
@@ -187,7 +187,7 @@ def _timer_key(context: Any, builder: Any, timer: TimerType, value: Value) -> Va
     run = Run(context, builder, value)
     parts = []
     for at, storage in enumerate(timer.shape.parts):
-        parts.append(run.widen(storage, _word(run, _FIRST_KEY_COLUMN + at)))
+        parts.append(run.widen(storage, _timer_word(run, _FIRST_KEY_COLUMN + at)))
     if not timer.shape.is_tuple:
         return parts[0]
     return context.make_tuple(builder, shape_type(timer.shape), parts)

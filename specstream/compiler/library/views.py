@@ -125,7 +125,7 @@ class View:
         return offset, shape + self.shape[rest:], strides + self.strides[rest:]
 
     def sub(self, index_types: list[types.Type], indices: list[Value]) -> Value:
-        """The element or the smaller view that the indices select."""
+        """The element that the indices select, or a view of the row or slice."""
         offset, shape, strides = self.select(index_types, indices)
         if not shape:
             return self.load(offset)
@@ -138,7 +138,7 @@ class View:
 
 
 def index_types(view: ViewType, index: types.Type) -> list[types.Type]:
-    """The parts of an index, checked."""
+    """The types of a view's indices, ``view[i, 2:]``, checked."""
     parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
     if len(parts) > view.ndim:
         raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")
@@ -197,7 +197,10 @@ def _view_len(view: Any) -> Any:
 
 @overload(bool)
 def _truth(value: Any) -> Any:
-    """Numba asks for it wherever a condition stands."""
+    """Refuses the truth of views and of the state.
+
+    Numba asks for it wherever a condition stands.
+    """
     if isinstance(value, ViewType):
         raise refuse("an array has no truth value: test len(x) > 0, or an element")
     if isinstance(value, StateType | EventType | EmitType | BoostedType | LocksType):
@@ -259,7 +262,7 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
 
 @intrinsic(prefer_literal=True)
 def read_whole(typing_context: Any, view: Any, copied: Any) -> Any:
-    """A view of one axis, all of whose elements are about to be read: they are logged together.
+    """Makes a view of one axis, all of whose elements are about to be read, logged together.
 
     With ``copied`` it stays as it is when the state changes.
     """

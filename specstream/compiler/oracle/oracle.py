@@ -161,7 +161,7 @@ class OracleState:
                 return
             if value is self.__dict__.get(name, self):  # state.x |= other
                 return
-            known = _is(self._layout.field(name))
+            known = _why_not_set(self._layout.field(name))
             raise AttributeError(f"{name!r} of state {self._name!r} {known}")
         words, offset, _, convert = scalar
         stored = convert(value, f"state.{name}")
@@ -169,8 +169,8 @@ class OracleState:
         words[offset] = stored
 
 
-def _is(field: Field | None) -> str:
-    """Why a field is not set."""
+def _why_not_set(field: Field | None) -> str:
+    """Why the oracle does not set a field of its state: it is no field, or an array or such."""
     if field is None:
         return "is no field"
     what = "an array" if field.container is None else f"a {field.container.kind}"
@@ -178,7 +178,7 @@ def _is(field: Field | None) -> str:
 
 
 def undo(journal: Journal, done: int) -> None:
-    """Takes back what was changed since the journal had so many entries."""
+    """Takes back what an event changed in the oracle since the journal had so many entries."""
     for take_back, *arguments in reversed(journal[done:]):
         take_back(*arguments)
     del journal[done:]

@@ -63,9 +63,11 @@ _PLAIN_MATH: tuple[Callable[..., Any], ...] = (
 _EXACT_MATH = ("gcd", "lcm", "comb", "perm", "factorial", "isqrt")
 
 
-def _exact(name: str) -> Callable[..., int]:
-    """A function of integers whose result is exact, or raises: where it has more bits than 64, or
-    than 63 where no argument is unsigned."""
+def _exact_math(name: str) -> Callable[..., int]:
+    """``math.gcd``, ``comb`` and such as the oracle has them: exact, or they raise.
+
+    They raise where a result has more bits than 64, or than 63 where no argument is unsigned.
+    """
     function = getattr(math, name)
 
     def exact(*values: int) -> int:
@@ -116,7 +118,7 @@ class OracleMath:
     def __init__(self) -> None:
         names: dict[str, object] = {f.__name__: f for f in _PLAIN_MATH}
         names |= {name: _integral(name) for name in ("floor", "ceil", "trunc")}
-        names |= {name: _exact(name) for name in _EXACT_MATH}
+        names |= {name: _exact_math(name) for name in _EXACT_MATH}
         names |= {"copysign": _copysign, "frexp": _frexp, "prod": _prod}
         self.__dict__.update(names | MATH_CONSTANTS)
 
@@ -137,8 +139,8 @@ def _numpy_uint64(value: Number = 0) -> Uint64:
     return unsigned(int(value))
 
 
-def _narrow(name: str) -> Callable[[Number], Int64]:
-    """A cast to a narrower integer type, whose numbers are int64 in an operator."""
+def _narrow_cast(name: str) -> Callable[[Number], Int64]:
+    """``np.int8``, ``np.uint16`` and such in the oracle: casts whose numbers are int64."""
     bounds = np.iinfo(name)
 
     def narrow(value: Number) -> Int64:
@@ -167,8 +169,8 @@ def _of_floats(name: str) -> Callable[[Number], float]:
     return of_floats
 
 
-def _of_numbers(name: str) -> Callable[[Number], Number]:
-    """A function of NumPy that gives an integer for one, and a float for a float."""
+def _numpy_of_numbers(name: str) -> Callable[[Number], Number]:
+    """``np.floor``, ``np.sign`` and such in the oracle: an integer or a float, as given."""
     of_floats = _of_floats(name)
 
     def of_numbers(value: Number) -> Number:
@@ -265,10 +267,10 @@ class OracleNumpy:
             "float32": _numpy_float32,
         }
         narrow = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
-        casts |= {name: _narrow(name) for name in narrow}
+        casts |= {name: _narrow_cast(name) for name in narrow}
         casts |= {name: _of_floats(name) for name in ("sqrt", "rint", "fabs")}
         same = ("floor", "ceil", "trunc", "absolute", "sign", "square")
-        casts |= {name: _of_numbers(name) for name in same}
+        casts |= {name: _numpy_of_numbers(name) for name in same}
         casts |= {name: _float_test(name) for name in ("isnan", "isinf", "isfinite")}
         casts |= {"minimum": _minimum, "maximum": _maximum, "clip": _clip, "dot": _dot}
         casts["abs"] = casts["absolute"]

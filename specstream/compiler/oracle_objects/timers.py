@@ -36,7 +36,7 @@ def timer_key(key: Any, field: Field) -> Any:
 
 
 def plain(key: Any) -> Any:
-    """A key as Python's own values."""
+    """A timer's key in the oracle as Python's own values."""
     if isinstance(key, tuple):
         return tuple(map(plain, key))
     return key if isinstance(key, bool) else int(key) if isinstance(key, int) else str(key)

@@ -63,7 +63,10 @@ class Staged:
         self._known: dict[Any, int] = {}
 
     def add(self, derived: Derived, key: Any) -> int:
-        """The number of a derived value; one that is there already is not computed again."""
+        """Adds a derived value that is staged out of a function, and gives its number.
+
+        One that is there already is not computed again.
+        """
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
