@@ -40,12 +40,13 @@ def calls_itself(text: str, depth: int) -> str:
 
 
 def with_own_name(text: str) -> str:
-    set = sorted
+    set: Any = sorted
     return " ".join(set(text.split()))
 
 
 def with_classes(words: Any) -> str:
-    is_set = isinstance(words, set) and type(words) is not frozenset
+    cls: Any = type(words)
+    is_set = isinstance(words, set) and cls is set and cls in (list, set) and cls.__name__ == "set"
     match words:
         case frozenset():
             return "frozen"

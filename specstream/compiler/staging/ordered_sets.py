@@ -25,7 +25,18 @@ from specstream.declarations.ordered_set import OrderedFrozenSet, OrderedSet
 
 __all__ = ["MAKERS", "in_order", "with_ordered_sets"]
 
-MAKERS: dict[str, Any] = {"__ss_set": OrderedSet, "__ss_frozenset": OrderedFrozenSet}
+
+def _class_of(value: object) -> type:
+    """``type(x)``: nobody is to see what makes the order."""
+    shown: dict[type, type] = {OrderedSet: set, OrderedFrozenSet: frozenset}
+    return shown.get(type(value), type(value))
+
+
+MAKERS: dict[str, Any] = {
+    "__ss_set": OrderedSet,
+    "__ss_frozenset": OrderedFrozenSet,
+    "__ss_class_of": _class_of,
+}
 """What the names in rewritten code stand for."""
 
 _CLASSES = {"set": "__ss_set", "frozenset": "__ss_frozenset"}
@@ -72,6 +83,8 @@ class _InOrder(ast.NodeTransformer):
             node.args[0] = self.unordered(node.args[0])
         else:
             self.generic_visit(node)
+        if called == "type" and len(node.args) == 1 and self.is_builtin("type"):
+            node.func = ast.copy_location(ast.Name("__ss_class_of", ast.Load()), node.func)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -84,7 +97,8 @@ class _InOrder(ast.NodeTransformer):
 
     def compared(self, node: ast.expr) -> ast.expr:
         # ``type(x) is set`` asks for the class.
-        visited: ast.expr = node if isinstance(node, ast.Name) else self.visit(node)
+        is_class = isinstance(node, ast.Name) and node.id in _CLASSES
+        visited: ast.expr = node if is_class else self.visit(node)
         return visited
 
     def unordered(self, node: ast.expr) -> ast.expr:
@@ -92,6 +106,9 @@ class _InOrder(ast.NodeTransformer):
         if isinstance(node, ast.Set | ast.SetComp):
             return self.generic_visit(node)  # type: ignore[return-value]
         match node:
+            case ast.Tuple():  # of classes, perhaps
+                node.elts = list(map(self.compared, node.elts))
+                return node
             case ast.Call(func=ast.Name(id="set" | "frozenset")):
                 node.args = list(map(self.visit, node.args))
                 return node
