@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from specstream.compiler.backend import sites
+from specstream.compiler.backend import operator_lowering
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.facts.array_use import computes_arrays
 from specstream.compiler.facts.call_versions import tell_calls_apart
@@ -37,7 +37,7 @@ from specstream.compiler.facts.kept_codes import keeps_codes
 from specstream.compiler.facts.literal_promotion import LiteralPromotion
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.prefetching import look_ups
-from specstream.compiler.facts.promotion_calls import Known
+from specstream.compiler.facts.promoted_versions import Known
 from specstream.compiler.facts.promotion_texts import check_either
 from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.facts.text_use import Unentered, unentered
@@ -414,7 +414,7 @@ class _Analysis(Analysis):
         )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
-            sites.mark(one, site, line)
+            operator_lowering.mark(one, site, line)
         return native, oracle
 
     def join_numbers(self, source: FunctionSource, check: Check) -> None:

@@ -30,7 +30,7 @@ def interpreted_program(
     """The program of an operator that Python runs as it is written.
 
     Args:
-        site: number of its first line, see :mod:`specstream.compiler.backend.sites`.
+        site: number of its first line, see :mod:`specstream.compiler.backend.operator_lowering`.
 
     Raises:
         DeclarationError: the function is not one of (state, event, emit), or is a generator or

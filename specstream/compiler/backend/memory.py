@@ -7,7 +7,7 @@ This is where a variant differs from another, and the only place:
   cases and is generated here; C does the rest (``redo_log.c``, and ``redo_index.c``, which must
   agree on the hash).
 - *profiled* and *profiled_eager*: the same as the variant beside, and the logs say on which line an
-  access stands (:mod:`specstream.compiler.backend.sites`).
+  access stands (:mod:`specstream.compiler.backend.operator_lowering`).
 - *eager*: every load and store is a call of C (``eager.c``), which may end the run.
 - *plain*: a load is a load; a store first puts (address, old value) into the undo log.
 - *log_free* and *locked*: loads and stores.

@@ -26,8 +26,8 @@ from numba.core.untyped_passes import (
 
 from specstream.compiler.backend.bytecode import Bytecode
 from specstream.compiler.backend.none_types import NullableType, may_be_none, present
+from specstream.compiler.backend.operator_lowering import OperatorLowering
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.backend.sites import OperatorLowering
 from specstream.compiler.backend.try_regions import TryRegions
 
 __all__ = ["COMPILE_OPTIONS", "OperatorCompiler", "compiled"]

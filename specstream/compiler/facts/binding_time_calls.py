@@ -18,7 +18,7 @@ import numpy as np
 from specstream.columns.instants import when
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.binding_time_expressions import (
+from specstream.compiler.facts.binding_time_base import (
     LETTERS,
     Expressions,
     bound_in,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.binding_time_expressions import (
+from specstream.compiler.facts.binding_time_base import (
     LETTERS,
     Expressions,
     has_string,

@@ -33,13 +33,13 @@ from typing import Any
 
 from specstream.compiler.facts import library_types as library
 from specstream.compiler.facts import value_types as of
-from specstream.compiler.facts.binding_time_calls import Calls
-from specstream.compiler.facts.binding_time_expressions import (
+from specstream.compiler.facts.binding_time_base import (
     LETTERS,
     bound_in,
     is_scalar,
     makes_container,
 )
+from specstream.compiler.facts.binding_time_calls import Calls
 from specstream.compiler.facts.binding_time_operations import Operations
 from specstream.compiler.facts.dates_and_decimals import counts, is_counted
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results

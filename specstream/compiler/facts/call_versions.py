@@ -1,7 +1,7 @@
 """Calls of one helper with ints here and floats there: each kind of call has a version of its own.
 
 A nested function is copied in the tree, behind itself; a function of a module is compiled once
-more (:class:`specstream.compiler.facts.promotion_calls.Known`).
+more (:class:`specstream.compiler.facts.promoted_versions.Known`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import types
 
 from specstream.compiler.facts.literal_promotion import LiteralPromotion
 from specstream.compiler.facts.number_kinds import clash, joined
-from specstream.compiler.facts.promotion_calls import Kinds
+from specstream.compiler.facts.promoted_versions import Kinds
 from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.frontend.scopes import version_name
 

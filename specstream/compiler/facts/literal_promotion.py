@@ -33,7 +33,7 @@ from specstream.compiler.facts.number_kinds import (
     kind_of,
     raised,
 )
-from specstream.compiler.facts.promotion_calls import Kinds, Known
+from specstream.compiler.facts.promoted_versions import Kinds, Known
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape

@@ -31,7 +31,7 @@ class Written:
         text: the lines of the def statement, as they stand in the file.
         line: number of the first of them.
         filename: of the file.
-        site: of the first of them; see :mod:`specstream.compiler.backend.sites`.
+        site: of the first of them; see :mod:`specstream.compiler.backend.operator_lowering`.
         names: every global, closure variable and builtin that it reads.
     """
 

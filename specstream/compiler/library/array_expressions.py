@@ -29,10 +29,10 @@ from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
-from specstream.compiler.library import arithmetic, conversions, slice_assignment
+from specstream.compiler.library import arithmetic, array_windows, conversions
+from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.item_assignment import update_items
 from specstream.compiler.library.numpy_functions import NUMPY
-from specstream.compiler.library.slice_assignment import Window
 from specstream.compiler.library.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
@@ -136,7 +136,7 @@ def _operands_read(windows: list[Window]) -> list[Window]:
     whole = [at for at, one in enumerate(windows) if one.type.is_logged and len(one.shape) == 1]
     read = list(windows)
     for at in whole:
-        own = slice_assignment.read_whole(windows[at])
+        own = array_windows.read_whole(windows[at])
         if at != whole[-1]:
             kept = new_window(own.run, own.type, own.shape)
             with cgutils.loop_nest(own.run.builder, own.shape, I64) as indices:

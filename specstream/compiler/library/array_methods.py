@@ -32,7 +32,7 @@ from specstream.compiler.backend.scalar_kinds import (
     scalar_kind,
 )
 from specstream.compiler.language.refusals import no_letters, refuse
-from specstream.compiler.library import arithmetic, slice_assignment
+from specstream.compiler.library import arithmetic, array_windows
 from specstream.compiler.library.arithmetic import write_comparison
 from specstream.compiler.library.array_expressions import (
     array_type,
@@ -42,13 +42,13 @@ from specstream.compiler.library.array_expressions import (
     view_of,
     window_of,
 )
+from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.iteration import RangeType
 from specstream.compiler.library.local_list_methods import reversed_list
 from specstream.compiler.library.local_lists import List, element_of
 from specstream.compiler.library.math_exact import norm, norm_of
 from specstream.compiler.library.method_dispatch import method
 from specstream.compiler.library.numpy_functions import OF_ARRAYS
-from specstream.compiler.library.slice_assignment import Window
 
 __all__ = ["MATH", "METHODS", "NUMPY"]
 
@@ -73,7 +73,7 @@ Write = Callable[[Any, Any], Value]
 def _read_whole(window: Window) -> Window:
     """The array, row or slice of a method; read as a whole where reads are logged."""
     if window.type.is_logged and len(window.shape) == 1:
-        return slice_assignment.read_whole(window)
+        return array_windows.read_whole(window)
     return window
 
 
@@ -331,7 +331,7 @@ def _fill(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
         window = window_of(context, builder, view, values[0])
-        slice_assignment.fill(window, convert(context, builder, values[1], value, view.kind))
+        array_windows.fill(window, convert(context, builder, values[1], value, view.kind))
         return context.get_dummy_value()
 
     return types.none, [view, value], code

@@ -1,7 +1,7 @@
 """``view[index] = value`` and ``view[index] op= value``, in Numba's terms.
 
 The target is one element, or a row or slice: for those
-:mod:`specstream.compiler.library.slice_assignment` writes the instructions.
+:mod:`specstream.compiler.library.array_windows` writes the instructions.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.refusals import absent, is_boosted, refuse
-from specstream.compiler.library import slice_assignment
-from specstream.compiler.library.slice_assignment import Window
+from specstream.compiler.library import array_windows
+from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.views import View, index_types, index_values, read_whole, remaining
 
 __all__ = ["SET_ITEM", "set_item", "updated"]
@@ -101,7 +101,7 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     if isinstance(given, ViewType):
         source = View(context, builder, given, args[0])
         kind = NUMBA_KINDS[given.kind]
-        slice_assignment.copy(
+        array_windows.copy(
             Window(target.run, view, at, shape, strides),
             Window(target.run, given, source.offset, source.shape, source.strides),
             lambda element: convert(context, builder, element, kind, view.kind),
@@ -110,7 +110,7 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     value = unwrapped(context, builder, given, args[0])
     element = convert(context, builder, value, present(given), view.kind)
     if shape:
-        slice_assignment.fill(Window(target.run, view, at, shape, strides), element)
+        array_windows.fill(Window(target.run, view, at, shape, strides), element)
     else:
         target.store(at, element)
     return context.get_dummy_value()

@@ -22,9 +22,9 @@ from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.refusals import refuse
-from specstream.compiler.library import slice_assignment
+from specstream.compiler.library import array_windows
+from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.local_lists import List
-from specstream.compiler.library.slice_assignment import Window
 from specstream.compiler.library.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import storage_of
 
@@ -61,7 +61,7 @@ def assigned(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         source, kind = (_row_of_list if of_list else _row_of_tuple)(
             target.run, view, value, args[0]
         )
-        slice_assignment.copy(
+        array_windows.copy(
             window, source, lambda one: convert(context, builder, one, kind, view.kind)
         )
         return context.get_dummy_value()

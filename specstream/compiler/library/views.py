@@ -42,10 +42,10 @@ from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import NO_ELEMENT
 from specstream.compiler.language.refusals import is_boosted, no_letters, refuse
 from specstream.compiler.language.text import TextType
-from specstream.compiler.library import slice_assignment
+from specstream.compiler.library import array_windows
+from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.indices import slice_of
 from specstream.compiler.library.locking import LocksType
-from specstream.compiler.library.slice_assignment import Window
 
 __all__ = ["View", "index_types", "index_values", "make_view", "read_whole", "remaining"]
 
@@ -269,15 +269,13 @@ def read_whole(typing_context: Any, view: Any, copied: Any) -> Any:
     if not isinstance(copied, types.BooleanLiteral):
         return None  # Numba's second try, without literals
     moved = view.is_logged or copied.literal_value
-    read = slice_assignment.whole_type(view) if moved else view
+    read = array_windows.whole_type(view) if moved else view
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         if not moved:
             return args[0]
         own = View(context, builder, view, args[0])
-        window = slice_assignment.read_whole(
-            Window(own.run, view, own.offset, own.shape, own.strides)
-        )
+        window = array_windows.read_whole(Window(own.run, view, own.offset, own.shape, own.strides))
         return make_view(
             context, builder, read, own.run.pointer, window.offset, window.shape, window.strides
         )

@@ -50,7 +50,7 @@ from specstream.compiler.library import (
     method_dispatch,
     reductions,
 )
-from specstream.compiler.library.counting import by_argument
+from specstream.compiler.library.counter_methods import by_argument
 from specstream.compiler.library.emit import KEPT, emit_row
 from specstream.compiler.library.frozen_types import enum_member, native
 from specstream.compiler.library.math_exact import DEFAULTS, MATH

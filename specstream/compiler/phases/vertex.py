@@ -24,11 +24,11 @@ from specstream.compiler.backend.interpreted_vertex import KEY, InterpretedVerte
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import BASES, EmitType, EventType
 from specstream.compiler.library.event import READERS
-from specstream.compiler.phases.events import VertexReader, first_kept
 from specstream.compiler.phases.plan import Plan, Planned
 from specstream.compiler.phases.sinks import SinkWriter
 from specstream.compiler.phases.streams import WORDS, Rows, StreamEmitType, StreamRow, word_at
 from specstream.compiler.phases.timers import VertexTimerType
+from specstream.compiler.phases.vertex_events import VertexReader, first_kept
 
 __all__ = ["Code", "Compiled", "Sent", "Vertex", "VertexWriter"]
 

@@ -12,9 +12,9 @@ from numba.core import cgutils
 
 from specstream.compiler.backend.instructions import BIT, I64, Value
 from specstream.compiler.backend.numba_types import BASES
-from specstream.compiler.phases.events import first_kept
 from specstream.compiler.phases.streams import WORDS, word_at
 from specstream.compiler.phases.vertex import Compiled, Sent, Vertex, VertexWriter
+from specstream.compiler.phases.vertex_events import first_kept
 
 __all__ = ["MOST_VERTICES", "Waiting"]
 
