@@ -355,14 +355,18 @@ def _of_its_source(error: RowError, tags: pa.ChunkedArray, of: OneOf) -> RowErro
     return error.at(f"row {number} of source {source!r}")
 
 
-def _check_nulls(array: pa.Array, name: str, what: str, called: str | None = None) -> None:
+def _check_nulls(
+    array: pa.Array, name: str, what: str, called: str | None = None, role: str = ""
+) -> None:
+    """No row may have a null; ``role``: of an order or source column, whatever is declared."""
     if array.null_count:
         wrong = array.is_null().to_numpy(zero_copy_only=False)
+        declare = "" if role else " declare the column ss.nullable(...),"
         raise RowError(
             lambda row: (
-                f"{what}: column {(called or name)!r} has {array.null_count} null(s), the first in "
-                f"{row}: fill or drop them before the operator, declare the column "
-                'ss.nullable(...), or use rejected_rows="side"'
+                f"{what}: {role}column {(called or name)!r} has "
+                f"{array.null_count} null(s), the first in {row}: fill or drop them before the "
+                f'operator,{declare} or use rejected_rows="side"'
             ),
             wrong,
             f"column {name!r} is null",
@@ -580,6 +584,7 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
     array = _get(table, name, what)
     if pa.types.is_null(array.type) and not len(array):
         array = array.cast(pa.int64())
+    _check_nulls(array, name, what, role="source ")
     number, text = Column("int", pa.int64()), Column("str", pa.string())
     with reading(what, name, array.type):
         if accepts(number, array.type):
@@ -606,12 +611,12 @@ def _time(
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
     if pa.types.is_null(array.type):
-        _check_nulls(array, name, what)
+        _check_nulls(array, name, what, role="order ")
         check_times = None  # there are no rows
         array = array.cast(pa.int64())
     if of_order(array[:0]) is None:
         raise _no_order(array.type, name, what)
-    _check_nulls(array, name, what)
+    _check_nulls(array, name, what, role="order ")
     if check_times is not None:
         check_times(array.type, f"order column {name!r}")
     if reads_timestamp:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from specstream.columns import compute as pc
 from specstream.declarations.options import instance, items, shown
 from specstream.errors import ConfigurationError, SinkError
 
@@ -91,7 +91,7 @@ def by_directory(table: pa.Table, names: Sequence[str], what: str) -> dict[str, 
             f"{what}: partition_by= names all columns ({', '.join(names)}), and a file needs one: "
             "emit another, or leave one of these out"
         )
-    rest = table.drop_columns(list(names))
+    rest = pc.without_views(table.drop_columns(list(names)))
     if not table.num_rows:
         return {}
     codes = np.zeros(table.num_rows, np.int64)

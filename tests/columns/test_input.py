@@ -254,3 +254,17 @@ def test_what_arrow_cannot_cast_nobody_is_told_to_cast(values: Any) -> None:
     with ss.Engine(pick) as engine, pytest.raises(ss.InputError) as caught:
         engine.process(pa.table({"i": values}))
     assert str(caught.value).endswith("make a column of int64 from it")
+
+
+@pytest.mark.parametrize("role", ["order", "source"])
+def test_a_null_in_what_events_go_by_is_not_to_be_declared(role: str) -> None:
+    @ss.operator(event={"i": int, "at": ss.nullable(int)}, emits={"i": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.i)
+
+    options = {"order_by": "at"} if role == "order" else {"order_by": "i", "source": "at"}
+    with ss.Engine(passes) as engine, pytest.raises(ss.InputError) as caught:
+        engine.process({"i": [1, 2], "at": [1, None]}, **options)
+    told = f"{role} column 'at' has 1 null(s), the first in row 1: fill or drop them before the "
+    assert told in str(caught.value)
+    assert "nullable" not in str(caught.value)

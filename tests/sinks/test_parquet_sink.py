@@ -217,6 +217,17 @@ def test_killed_between_two_directories_the_batch_is_whole_when_it_comes_again(
     assert not list(sink.path.rglob(".*"))
 
 
+def test_texts_that_arrow_has_as_views_are_partitioned(tmp_path: Path) -> None:
+    texts = pa.array(["x", "y", "z"], pa.string_view())
+    rows = pa.table({"day": pa.array(["a", "b", "a"], pa.string_view()), "note": texts})
+    ss.sinks.parquet_sink(tmp_path, partition_by=["day"])(rows, 0)
+    found = ss.sinks.parquet_dataset(tmp_path).to_table().sort_by("note")
+    assert found.select(["note", "day"]).to_pydict() == {
+        "note": ["x", "y", "z"],
+        "day": ["a", "b", "a"],
+    }
+
+
 def test_what_cannot_be_partitioned_is_refused(tmp_path: Path) -> None:
     sink = ss.sinks.parquet_sink
     for bad, match in (
