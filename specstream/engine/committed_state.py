@@ -5,6 +5,7 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from specstream.engine.pending_bytes import (
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
+from specstream.engine.untold_finals import UntoldFinals
 from specstream.errors import InputError, SnapshotError
 
 __all__ = ["Committed", "Savepoint"]
@@ -94,7 +96,8 @@ class Committed:
             [string_code(text) for text in options.operator.program.strings], np.int64
         )
         self.next_sequence = 0
-        self.told_early = 0  # as a snapshot says: see Snapshot.early
+        # As a snapshot says: see Snapshot.early and Snapshot.early_rows.
+        self.told_early: tuple[int, UntoldFinals | None] = 0, None
         self.reached: Any = None
         self.rejected = RejectedRows(options.rejected_rows)
         # Held by itself, the state would go with the collector, and not with its engine.
@@ -283,15 +286,28 @@ class Committed:
             for field in self._operator.layout.all_timers:
                 set_apart(self.words, field, self._ending.get(field.name, 0), self.end_stamp)
 
+    @property
+    def event_types(self) -> tuple[pa.DataType, pa.DataType]:
+        """Those of the times and the sources of events."""
+        return self.pending.times.type or pa.int64(), self.pending.sources.type
+
     def content(
-        self, done: int, state: StateContent | None = None, unheard: Any = None, early: int = 0
+        self,
+        done: int,
+        state: StateContent | None = None,
+        unheard: Any = None,
+        early: int = 0,
+        untold: UntoldFinals | None = None,
     ) -> Snapshot:
         """For a snapshot; ``done`` events of the batch in flight are in the state, of which
         ``state`` is what the caller has looked at, or else a copy is made, in which ``unheard`` has
-        not fired. ``early``: see :class:`Snapshot`."""
+        not fired. ``early`` and ``untold``: see :class:`Snapshot`."""
         if state is None:
             state = self._content(unheard)
-            strings = pa.chunked_array([self.strings.referred(self._words(state))])
+            told = () if untold is None else (untold.rows,)
+            strings = pa.chunked_array(
+                [self.strings.referred(itertools.chain(self._words(state), told))]
+            )
         else:
             # Whoever builds increments on it takes all that was in the table for known.
             strings = self.strings.to_arrow()
@@ -303,6 +319,7 @@ class Committed:
             self.rejected.to_bytes(),
             self.failed.to_bytes(),
             early,
+            b"" if untold is None else untold.to_bytes(),
         )
 
     def _words(self, content: StateContent) -> Iterator[Words]:
@@ -335,7 +352,8 @@ class Committed:
                 self._check_waiting(pending)
             rejected = RejectedRows.read(content.rejected_rows)
             failed = FailedEvents.read(content.failed_events)
-        return _Restored(content, strings, pending, rejected, failed)
+            untold = UntoldFinals.read(content.early_rows, operator.emits.row_words)
+        return _Restored(content, strings, pending, rejected, failed, untold)
 
     def _check_waiting(self, pending: PendingEvents) -> None:
         """An operator may have had no entries that expire after a duration when these came."""
@@ -366,7 +384,7 @@ class Committed:
         """Goes on from what :meth:`restored` gave."""
         self._put(restored.content.state, restored.pending)
         self.next_sequence = restored.content.next_sequence
-        self.told_early = restored.content.early
+        self.told_early = restored.content.early, restored.untold
         self.strings = restored.strings
         self.rejected.take_over(restored.rejected)
         self.failed.take_over(restored.failed)
@@ -413,3 +431,4 @@ class _Restored:
     pending: PendingEvents
     rejected: list[pa.Table]
     failed: list[pa.Table]
+    untold: UntoldFinals | None

@@ -147,8 +147,10 @@ class Durable:
                 if flight.batch is not None:  # of phases there are fewer than events
                     done = flight.batch[0].events_before(done)
             # A checkpoint keeps what was told by itself.
-            early = self._early.incarnation if state is None and self._early.tells else 0
-            return self._parts.committed.content(done, state, _failed_timer(unheard), early)
+            early, untold = 0, None
+            if state is None and self._early.tells:
+                early, untold = self._early.incarnation, self._early.untold()
+            return self._parts.committed.content(done, state, _failed_timer(unheard), early, untold)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""
@@ -181,7 +183,8 @@ class Durable:
 
             def take_over() -> None:
                 committed.take_over(restored)
-                self._early.follow(committed.told_early)
+                if self.early:
+                    self._early.follow(*committed.told_early, committed.event_types)
 
             self._go_on_from(take_over)
 

@@ -23,6 +23,7 @@ from specstream.declarations.schema import Schema
 from specstream.engine.early_statistics import EarlyCount
 from specstream.engine.native import Native
 from specstream.engine.sources import Name, Sources
+from specstream.engine.untold_finals import UntoldFinals
 
 if TYPE_CHECKING:
     from specstream._native import Pointer, uint64_t
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ANSWER_BITS", "Changes", "EarlyAnswer", "EarlyResults", "Key"]
 
 Changes = Literal["upsert", "retract"]
-Key = tuple[Any, Name, int]
+Key = tuple[Any, Name | None, int]
 Numbers = npt.NDArray[np.int64]
 
 # The part of a version that counts answers; the rest counts incarnations.
@@ -145,11 +146,48 @@ class EarlyResults:
             (None, None),
         )
 
-    def follow(self, incarnation: int) -> None:
+    def untold(self) -> UntoldFinals | None:
+        """What is final without an answer having told it; None: there is nothing."""
+        kept, finals = self._all("kept"), self._all("finals")
+        rows = self._together([kept, finals])
+        if not len(rows):
+            return None
+        names = [self._names[number] for number in rows[:, _SOURCE].tolist()]
+        return UntoldFinals(rows, np.arange(len(rows)) < len(kept), names, self._up_to[1])
+
+    def follow(
+        self, incarnation: int, untold: UntoldFinals | None, of: tuple[pa.DataType, pa.DataType]
+    ) -> None:
         """The state is that of a snapshot whose engine has told early results of that incarnation:
-        versions are later ones, and what was told and is not final is void. 0: it told none."""
-        if incarnation:
-            self._incarnation, self._reset = max(self._incarnation, incarnation + 1), True
+        versions are later ones, what was told and is not final is void, and whoever has asked that
+        engine will ask this one.
+
+        Args:
+            incarnation: 0: it told none.
+            untold: what was final and told by no answer; who has told something himself knows what
+                of it he has.
+            of: types of the events' times and of the sources.
+        """
+        if not incarnation:
+            return
+        gathered, up_to = self._gathered, self._up_to
+        if untold is not None and not self.tells:
+            rows = untold.rows.copy()
+            rows[:, _SOURCE] = [
+                _TIMER if name is None else self._names.number(name) for name in untold.names
+            ]
+            parts = {"kept": rows[untold.is_told], "finals": rows[~untold.is_told]}
+            gathered = [(_OF_ANOTHER_JOB, parts)]
+            up_to = untold.final, untold.final
+            self._of = of
+        # One statement: see interrupts.py.
+        self._gathered, self._incarnation, self._reset, self.tells, self._up_to = (
+            gathered,
+            max(self._incarnation, incarnation + 1),
+            True,
+            True,
+            up_to,
+        )
 
     def begin_anew(self) -> None:
         """The job has ended: what was not final will be applied anew, and told anew."""

@@ -209,7 +209,8 @@ class Engine:
         self._parts = parts = _parts(options, hooks, initial, restore, migrate)
         self._lifetime = parts.lifetime
         early_results = EarlyResults(parts.native, operator.emits, operator.rows)
-        early_results.follow(parts.committed.told_early)
+        if options.early:
+            early_results.follow(*parts.committed.told_early, parts.committed.event_types)
         rows = EmittedRows(parts, early_results)
         self._sweep = StringSweep(parts, rows.words)
         self._job = OpenJob(parts, rows, early_results)

@@ -75,6 +75,7 @@ class _Header:
     bad_rows: int = 0  # the rejected rows; so it is called in the file
     failed_events: int = 0
     early: int = 0
+    early_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Snapshot:
 
     Attributes:
         early: incarnation of the early results that the engine has told; 0: it has told none.
+        early_rows: those that are final without its having told so.
     """
 
     state: StateContent
@@ -92,6 +94,7 @@ class Snapshot:
     rejected_rows: bytes = b""
     failed_events: bytes = b""
     early: int = 0
+    early_rows: bytes = b""
 
     def to_bytes(self) -> bytes:
         """Packs it."""
@@ -111,9 +114,10 @@ class Snapshot:
             **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
             **({"failed_events": len(self.failed_events)} if self.failed_events else {}),
             **({"early": self.early} if self.early else {}),
+            **({"early_rows": len(self.early_rows)} if self.early_rows else {}),
         }
         texts: list[Buffer] = [] if strings is None else [strings]
-        kept = (self.pending, self.rejected_rows, self.failed_events)
+        kept = (self.pending, self.rejected_rows, self.failed_events, self.early_rows)
         return SNAPSHOT.pack(header, [*state.buffers(), *texts, *kept])[0]
 
     @classmethod
@@ -155,6 +159,7 @@ class Snapshot:
                     "arrivals": header.arrivals,
                     "bad_rows": header.bad_rows,
                     "failed_events": header.failed_events,
+                    "early_rows": header.early_rows,
                 }
             )
             state = StateContent.from_bytes(saved, sections["state"], header.rows)
@@ -170,6 +175,7 @@ class Snapshot:
             bytes(sections["bad_rows"]),
             bytes(sections["failed_events"]),
             header.early,
+            bytes(sections["early_rows"]),
         )
 
     @classmethod

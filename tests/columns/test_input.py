@@ -262,7 +262,9 @@ def test_a_null_in_what_events_go_by_is_not_to_be_declared(role: str) -> None:
     def passes(event: Any, emit: Any) -> None:
         emit(event.i)
 
-    options = {"order_by": "at"} if role == "order" else {"order_by": "i", "source": "at"}
+    options: dict[str, Any] = (
+        {"order_by": "at"} if role == "order" else {"order_by": "i", "source": "at"}
+    )
     with ss.Engine(passes) as engine, pytest.raises(ss.InputError) as caught:
         engine.process({"i": [1, 2], "at": [1, None]}, **options)
     told = f"{role} column 'at' has 1 null(s), the first in row 1: fill or drop them before the "
