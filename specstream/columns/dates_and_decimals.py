@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from specstream.columns.instants import Counted
+from specstream.declarations.ordered_set import OrderedFrozenSet, OrderedSet
 
 __all__ = ["Scaled", "own_value"]
 
@@ -46,6 +47,6 @@ def own_value(value: Any) -> Any:
         return value.own()
     if type(value) is dict:
         return {own_value(key): own_value(one) for key, one in value.items()}
-    if type(value) in (tuple, list, set, frozenset):
+    if type(value) in (tuple, list, set, frozenset, OrderedSet, OrderedFrozenSet):
         return type(value)(map(own_value, value))
     return value

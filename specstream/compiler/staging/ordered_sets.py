@@ -109,6 +109,9 @@ class _InOrder(ast.NodeTransformer):
             case ast.Tuple():  # of classes, perhaps
                 node.elts = list(map(self.compared, node.elts))
                 return node
+            case ast.Call(func=ast.Name(id="__ss_own"), args=[inner]):
+                node.args = [self.unordered(inner)]
+                return node
             case ast.Call(func=ast.Name(id="set" | "frozenset")):
                 node.args = list(map(self.visit, node.args))
                 return node
