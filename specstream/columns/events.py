@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +97,14 @@ class _Keys(Sequence[pa.Array]):
             self._made[at] = made
         return made
 
+    def kept(self) -> _Keys:
+        """A copy, for longer than the table is there."""
+        given = [
+            one.copy() if isinstance(one, np.ndarray) else one.take(pa.array(np.arange(len(one))))
+            for one in self._given
+        ]
+        return _Keys(*given, order=self._order)
+
 
 @dataclass(frozen=True)
 class Events:
@@ -148,6 +156,20 @@ class Events:
         if self.sequences is not None:
             return self.sequences[rows]
         return first_sequence + (rows if self.starts is None else self.starts[rows])
+
+    def kept(self) -> Events:
+        """A copy, for longer than the table is there: whoever gave it may fill it with others.
+
+        Raises:
+            InputError: a text is not UTF-8.
+        """
+        keys = self.keys
+        return replace(
+            self,
+            columns=tuple(one if one.base is None else one.copy() for one in self.columns),
+            keys=keys.kept() if isinstance(keys, _Keys) else keys,
+            texts={name: of.kept() for name, of in self.texts.items()},
+        )
 
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Some of the events, copied."""

@@ -174,7 +174,7 @@ class PendingEvents:
             check_times=self._check_times,
             enters_all=False,
         )
-        events = replace(events, texts={name: of.kept() for name, of in events.texts.items()})
+        events = events.kept()
         if self.times.type is None and not nothing:
             self.times.settle(of)
         known_before = len(self.sources)

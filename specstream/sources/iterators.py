@@ -149,9 +149,10 @@ def iterate(
 
     Args:
         items: gives dicts, one for each event; or lists of such; or pyarrow's tables and record
-            batches. Values are Python's or JSON's: a time is a ``datetime``, ISO 8601, or a whole
-            number in the unit of its column. An asynchronous one runs in the event loop of
-            :func:`arun`, or in one of its own.
+            batches, which are not copied: do not write into the memory of one that was given.
+            Values are Python's or JSON's: a time is a ``datetime``, ISO 8601, or a whole number in
+            the unit of its column. An asynchronous one runs in the event loop of :func:`arun`, or
+            in one of its own.
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
 

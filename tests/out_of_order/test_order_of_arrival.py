@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import Result, assert_identical, run_oracle
@@ -349,3 +350,37 @@ def test_ordered_moves_the_frontier_to_the_last_of_this_table(way: str) -> None:
         engine.submit_event(50, name="between")
         engine.advance(0)
         assert engine.poll(None)["timestamp"].to_pylist() == [50, 62]
+
+
+def _as_given(form: str, columns: dict[str, Any]) -> Any:
+    forms: dict[str, Callable[[], Any]] = {
+        "dict": lambda: columns,
+        "pandas": lambda: pd.DataFrame(columns, copy=False),
+        "arrow": lambda: pa.table(columns),
+    }
+    return forms[form]()
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("form", ["dict", "pandas", "arrow"])
+def test_arrays_may_be_filled_again_once_they_were_submitted(form: str, early: bool) -> None:
+    @ss.operator(event={"x": int, "y": float}, emits={"x": int, "y": float})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.x, event.y)
+
+    columns = {"at": np.zeros(3, np.int64), "x": np.zeros(3, np.int64), "y": np.zeros(3)}
+    expected = []
+    with ss.Engine(passes, sources=["a"], threads=2, early=early, keys=True) as engine:
+        for first in (1, 11, 21):
+            columns["at"][:] = first, first + 1, first + 2
+            columns["x"][:] = columns["at"] * 100
+            columns["y"][:] = columns["at"] / 8
+            expected += [(at, at * 100, at / 8) for at in columns["at"].tolist()]
+            engine.submit(_as_given(form, columns), order_by="at", source="a")
+            if early:
+                engine.poll_early(timeout=None)
+        for column in columns.values():
+            column[:] = 7
+        engine.advance("a")
+        rows = engine.poll(timeout=None).to_pylist()
+    assert [(row["timestamp"], row["x"], row["y"]) for row in rows] == expected
