@@ -37,6 +37,7 @@ __all__ = [
     "Texts",
     "computed_again",
     "derived_columns",
+    "given_in_place",
     "item_again",
     "outcome_of",
     "raise_again",
@@ -200,7 +201,7 @@ def _computed(derived: Derived, inputs: list[_Values], count: int) -> _Values:
         combinations = list(zip(*chosen, strict=True))
     if derived.is_batch:
         return _Values(places, _in_one_call(derived, combinations))
-    return _Values(places, [_outcome(derived.function, given) for given in combinations])
+    return _Values(places, [_outcome(derived, given) for given in combinations])
 
 
 def _combined(inputs: list[_Values], count: int) -> tuple[Numbers, Numbers]:
@@ -240,19 +241,26 @@ def _identity(value: Any) -> Any:
     return id(value)
 
 
-def _outcome(function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    for value in given:
-        if isinstance(value, Raised | Unreached):
+def _outcome(derived: Derived, given: Sequence[Any]) -> Any:
+    for at, value in enumerate(given):
+        if isinstance(value, Raised | Unreached) and at not in derived.in_place:
             return value
-    try:
-        return function(*given)
-    except Exception as error:
-        return Raised(error)
+    return outcome_of(lambda: derived.function(*given))
 
 
 def outcome_of(function: Callable[[], Any]) -> Any:
     """What it gives, or what stands for that."""
-    return _outcome(function, ())
+    try:
+        return function()
+    except Exception as error:
+        return Raised(error)
+
+
+def given_in_place(value: Any) -> Any:
+    """What a derived value has of another one where it gets to it: that may have raised."""
+    if isinstance(value, Raised):
+        raise value.error
+    return value
 
 
 def _in_one_call(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[Any]:
@@ -265,18 +273,31 @@ def _in_one_call(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[
     if not wanted:
         return outcomes
     try:
-        given = zip(*(combinations[at] for at in wanted), strict=True)
-        found = _listed(derived.function(*map(_as_column, given)))
-        if len(found) != len(wanted):
-            raise ValueError(
-                f"{derived.text} gave {len(found)} value(s) for {len(wanted)}: a function marked "
-                "@ss.pure(batch=True) gives one for each element of its columns"
-            )
-    except Exception as error:
-        found = [Raised(error)] * len(wanted)
+        found = _of_columns(derived, [combinations[at] for at in wanted])
+    except Exception:
+        # Which events fail must not depend on what else is in the batch.
+        found = [
+            outcome_of(lambda at=at: _of_columns(derived, [combinations[at]])[0])  # type: ignore[misc]
+            for at in wanted
+        ]
     for at, value in zip(wanted, found, strict=True):
         outcomes[at] = value
     return outcomes
+
+
+def _of_columns(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[Any]:
+    """What the function gives for these arguments.
+
+    Raises:
+        Exception: what it raises; or it gives another number of values.
+    """
+    found = _listed(derived.function(*map(_as_column, zip(*combinations, strict=True))))
+    if len(found) != len(combinations):
+        raise ValueError(
+            f"{derived.text} gave {len(found)} value(s) for {len(combinations)}: a function marked "
+            "@ss.pure(batch=True) gives one for each element of its columns"
+        )
+    return found
 
 
 def _as_column(values: tuple[Any, ...]) -> Any:
@@ -504,5 +525,5 @@ def _again(
         if derived.is_batch:
             outcomes.append(_in_one_call(derived, [tuple(given)])[0])
         else:
-            outcomes.append(_outcome(derived.function, given))
+            outcomes.append(_outcome(derived, given))
     return outcomes[number]

@@ -65,6 +65,9 @@ class Derived:
         is_seen: the operator gets to it: in front of its parts it has an array of int64, 0 where
             the function did not raise, and elsewhere what compiled code raises.
         is_batch: the function takes whole columns.
+        in_place: places of inputs that the function asks for where it gets to them, by
+            :func:`specstream.columns.derived.given_in_place`: of another one that was not computed
+            nothing is.
         function: makes the value, of the inputs.
         status: what compiled code raises in place of an exception.
         tells: behind the array of what is raised there is one of what that says
@@ -80,6 +83,7 @@ class Derived:
     function: Callable[..., Any] = field(default=lambda: None, compare=False, repr=False)
     status: Callable[[Exception], int] = field(default=lambda _: 1, compare=False, repr=False)
     tells: bool = False
+    in_place: tuple[int, ...] = ()
 
     @property
     def dtypes(self) -> list[type[Any]]:

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from specstream.columns.dates_and_decimals import own_value
-from specstream.columns.derived import UNREACHED
+from specstream.columns.derived import UNREACHED, given_in_place
 from specstream.compiler.facts.name_bindings import MISSING, as_now, look_up
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language.standard_library import by_argument
@@ -21,6 +21,8 @@ from specstream.compiler.staging.ordered_sets import MAKERS, in_order, with_orde
 from specstream.compiler.staging.staged_loops import NAMES
 
 __all__ = ["Made", "Unpack"]
+
+_CALL = "__ss_call_"
 
 Unpack = tuple[int, int | None]
 """How many names a value is unpacked into, and which of them has a star."""
@@ -42,6 +44,16 @@ class Made:
     def input(self, name: str, value: str | int) -> ast.expr:
         self.inputs[name] = value
         return ast.Name(name, ast.Load())
+
+    def call(self, number: int) -> ast.expr:
+        """A call of a function marked as pure: what it raised is raised where it stands."""
+        given = self.input(f"{_CALL}{number}", number)
+        return ast.Call(ast.Name("__ss_given", ast.Load()), [given], [])
+
+    @property
+    def in_place(self) -> tuple[int, ...]:
+        """The places of such calls among the inputs."""
+        return tuple(at for at, name in enumerate(self.inputs) if name.startswith(_CALL))
 
     def use(self, name: str) -> None:
         value = look_up(self.source.original, name)
@@ -97,6 +109,7 @@ class Made:
             "__ss_bool": bool,
             "__ss_own": own_value,
             "__ss_exact": _within_64_bits,
+            "__ss_given": given_in_place,
             "__ss_float": _as_declared_float,
             "__ss_unreached": UNREACHED,
             "__ss_exception": Exception,

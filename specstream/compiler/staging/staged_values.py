@@ -187,6 +187,7 @@ class StagedValues(ListStaging):
             is_tuple=shape.is_tuple,
             is_seen=shape.is_seen,
             function=function,
+            in_place=made.in_place,
         )
         return self.staging.add(derived, (key, shape))
 
@@ -286,8 +287,7 @@ class StagedValues(ListStaging):
                 return ast.Compare(value, [ast.Is()], [ast.Constant(None)])
             mark = pure_mark(self.alone.constant(node.func))
             if mark is not None and not self.alone.of(node).is_bound:
-                number = self.called(node, mark)
-                return made.input(f"__ss_call_{number}", number)
+                return made.call(self.called(node, mark))
         copied = copy.copy(node)
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
