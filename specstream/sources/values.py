@@ -72,7 +72,7 @@ def column_of(values: Sequence[Any], column: Column) -> pa.Array:
         if pa.types.is_date(of):
             return _dates(values, kinds, of)
         if pa.types.is_decimal(of):
-            found = [None if one is None else _decimal(one) for one in values]
+            found = [None if one is None else _decimal(one, of.scale) for one in values]
             made = pa.array(found, pa.decimal128(_DIGITS, of.scale))
             _, wrong = from_arrow(made, column)
             if wrong is not None and wrong.any():
@@ -159,15 +159,24 @@ def _is_date(value: Any) -> bool:
     return value is None or (isinstance(value, datetime.date) and not is_time)
 
 
-def _decimal(value: Any) -> decimal.Decimal:
+def _decimal(value: Any, scale: int) -> decimal.Decimal:
+    """A number as it is, with no digits but zeros cut off: Arrow rounds where there are too many,
+    and crashes where an exponent has a billion zeros.
+
+    >>> _decimal("1.5000", 2), _decimal("0e-999999999", 2)
+    (Decimal('1.50'), Decimal('0'))
+    """
     if type(value) in (int, str, decimal.Decimal):
         try:
             found = decimal.Decimal(value)
         except decimal.InvalidOperation:
             found = decimal.Decimal("nan")
-        # Arrow writes all zeros of an exponent out, and crashes where there are a billion.
         if not found:
             return decimal.Decimal(0)
-        if found.is_finite() and -_DIGITS <= found.adjusted() < _DIGITS:
-            return found
+        if found.is_finite() and -scale <= found.adjusted() < _DIGITS:
+            sign, digits, exponent = found.as_tuple()
+            beyond = max(-scale - int(exponent), 0)
+            if not any(digits[len(digits) - beyond :]):
+                kept = digits[: len(digits) - beyond]
+                return decimal.Decimal((sign, kept, int(exponent) + beyond))
     raise Misfit(f"it is {shown(value)}")

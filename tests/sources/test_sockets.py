@@ -182,6 +182,8 @@ def test_numbers_out_of_range_are_rejected_with_their_bytes(op: Any, server: soc
             '{"x":1,"f":1,"paid":1e999999999}': "which does not fit decimal128(19, 2)",
             '{"x":1,"f":1,"paid":1e-999999999}': "expected a decimal with 2 digits after its point",
             '{"x":1,"f":1,"paid":"1e-999999999"}': "expected a decimal with 2 digits",
+            '{"x":1,"f":1,"paid":1.5%s1}' % ("0" * 75): "expected a decimal with 2 digits",
+            '{"x":1,"f":1,"paid":5e-77}': "expected a decimal with 2 digits after its point",
             '{"x":1,"f":1,"paid":1.005}': "expected a decimal with 2 digits after its point",
         }
     right = ['{"x":1,"f":1.7e308,"paid":92233720368547758.07}', '{"x":2,"f":-1e-400,"paid":1}']
