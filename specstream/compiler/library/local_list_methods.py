@@ -336,8 +336,21 @@ def _both_lists(args: Sequence[types.Type]) -> bool:
     return len(args) == 2 and all(isinstance(one, ListType) for one in args)
 
 
+def _check_meets_no_tuple(verb: str, args: Sequence[types.Type]) -> None:
+    """Python has no ``+`` and no order for the two, and they are never equal."""
+    given = [types.unliteral(one) for one in args]
+    if any(isinstance(one, ListType) for one in given) and any(
+        isinstance(one, types.BaseTuple) for one in given
+    ):
+        raise refuse(
+            f"a list is {verb} a tuple, which Python does not take for a list: make one of it, "
+            "list(x), or [...] in the place of (...)"
+        )
+
+
 def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not _both_lists(args):
+        _check_meets_no_tuple("added to", args)
         return None
     made = same_elements(*args)
 
@@ -397,6 +410,7 @@ _RELATIONS: dict[Native, int] = {
 def _comparing(function: Native, relation: int) -> Any:
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if not _both_lists(args):
+            _check_meets_no_tuple("compared with", args)
             return None
         found = same_elements(*args)
         if function not in (arithmetic.eq, arithmetic.ne):

@@ -19,7 +19,7 @@ from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.local_list_methods import as_list
 from specstream.compiler.library.local_lists import List, element_of
 
-__all__ = ["as_long_as", "spread", "taken_apart", "unpacked"]
+__all__ = ["as_long_as", "listed", "spread", "taken_apart", "unpacked"]
 
 taken_apart = Core("taken_apart", "a star in an assignment takes a tuple, a list or an array")
 
@@ -31,6 +31,19 @@ def _taken_apart(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if isinstance(given, types.BaseTuple) or may_be_none(given):
         return given, args, lambda context, builder, sig, args: args[1]
     return meaning_of(as_list.rules, context, args)
+
+
+listed = Core("listed", "a star in an assignment takes a tuple, a list or an array")
+
+
+@listed.rule
+def _listed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What a star has taken of a tuple, as a list: (run, values). Of none, and of values of several
+    types, which no list of an operator holds, it stays a tuple."""
+    given = args[1]
+    if isinstance(given, types.UniTuple):
+        return meaning_of(as_list.rules, context, args)
+    return given, args, lambda context, builder, sig, args: args[1]
 
 
 spread = Core("spread", "it takes a tuple, a list or an array")

@@ -32,7 +32,7 @@ from specstream.compiler.library.event_lists import ItemRead, item_list, item_re
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item, updated
 from specstream.compiler.library.row_assignment import assigned
 from specstream.compiler.library.state_fields import set_field
-from specstream.compiler.library.unpacking import taken_apart, unpacked
+from specstream.compiler.library.unpacking import listed, taken_apart, unpacked
 from specstream.compiler.lowering.control_flow import LeavingRewriter
 from specstream.compiler.lowering.match_statement import MatchStatements
 from specstream.compiler.lowering.nested import RUN, Nested
@@ -270,17 +270,19 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
     def assign_starred(
         self, targets: list[ast.expr], star: int, value: ast.expr, node: ast.AST
     ) -> list[ast.stmt]:
-        """``a, *rest, z = value``: what the star takes of a tuple is a tuple here."""
+        """``a, *rest, z = value``: what the star takes is a list, as in Python."""
         name, after = self.new_name("parts"), len(targets) - star - 1
         counts = [ast.copy_location(ast.Constant(count), node) for count in (star, after)]
+        self.analysis.uses_arena = True
         if not isinstance(value, ast.Tuple):
-            self.analysis.uses_arena = True
             value = self.core(taken_apart, self.run(), value, at=node)
         taken = self.core(unpacked, value, *counts, at=node)
         targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
         statements = self.assign(ast.Name(name, ast.Store()), taken, node)
         for at, target in enumerate(targets):
-            part = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
+            part: ast.expr = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
+            if at == star:
+                part = self.core(listed, self.run(), part, at=node)
             statements += self.assign(target, ast.copy_location(part, node), node)
         return statements
 
