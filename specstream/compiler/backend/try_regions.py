@@ -1,6 +1,6 @@
 """Regions of ``try``, in Numba's terms: what may raise in one gets a branch to the handler.
 
-The rewriting (:mod:`specstream.compiler.frontend.exceptions`) writes a ``try`` as a condition::
+The rewriting (:mod:`specstream.compiler.frontend.try_and_raise`) writes a ``try`` as a condition::
 
     __ss_error_1 = try_begin(1)
     if has_begun(__ss_error_1):

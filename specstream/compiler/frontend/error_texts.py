@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from specstream.columns.exception_texts import error_of, python_error, record_of
-from specstream.compiler.frontend.exceptions import Part, change_arguments, parts_of
+from specstream.compiler.frontend.try_and_raise import Part, change_arguments, parts_of
 from specstream.compiler.language.error_classes import CLASSES, LEAVES, ErrorClasses
 from specstream.compiler.language.text import Text
 from specstream.declarations.forms import MOST_TOLD
