@@ -161,7 +161,7 @@ def _program(
 def checked_functions(
     function: Any, operator: str, layout: Layout, on_timer: Any
 ) -> tuple[types.FunctionType, types.FunctionType | None]:
-    """An operator's function, and what it runs when a timer fires.
+    """The driver's first check: of an operator's function, and of what its timers run.
 
     Raises:
         DeclarationError: as of :func:`analyse`.
@@ -218,7 +218,7 @@ def _checked(
 def parameters_by_use(
     function: types.FunctionType, given: int
 ) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
-    """Splits the parameters of the user's function: what an engine passes, what keeps defaults.
+    """For the driver: which parameters an engine passes, and which keep their defaults.
 
     Args:
         given: how many the engine has values for: without a state one less.

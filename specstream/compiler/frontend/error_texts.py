@@ -255,7 +255,7 @@ def no_element(index: int, axis: int, length: int) -> IndexError:
 
 
 def as_told(part: Any) -> Any:
-    """A part of an exception's text, as a row gives it back: a string that was null is None."""
+    """A part of a caught exception's text, made again of a row: of a null string None."""
     if isinstance(part, tuple):
         return tuple(map(as_told, part))
     return None if isinstance(part, Text) and part.code == 0 else part

@@ -396,7 +396,7 @@ part_of.rule(called(compiled(_part, apart=True)))
 
 
 def _replaced(values, first, step, count, given):
-    """``values[first:...:step] = given`` of a list of the state, in plain Python."""
+    """A part of a list of the state replaced by a list: compiled along, like its methods."""
     other = list_from(run_of(values), given)
     if step != 1 and len(other) != count:
         raise_error(ValueError)
