@@ -21,7 +21,7 @@ from bench.pipelines.vertices import CHEAP
 
 __all__ = ["expectations", "page"]
 
-# As specstream/compiler/phases/phase.py has it.
+# As specstream/compiler/phases/phase_body.py has it.
 IN_LINE = 64
 # How many times the source's own work a quiet phase may cost, and what one vertex may lose.
 QUIET = 1.2

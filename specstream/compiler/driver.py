@@ -41,15 +41,15 @@ from specstream.compiler.facts.promoted_versions import Known
 from specstream.compiler.facts.promotion_texts import check_either
 from specstream.compiler.facts.refused_constructs import Check
 from specstream.compiler.facts.text_use import Unentered, unentered
-from specstream.compiler.frontend.desugar import respell
+from specstream.compiler.frontend.desugar_calls import respell
 from specstream.compiler.frontend.error_texts import tells_text
-from specstream.compiler.frontend.exceptions import has_try, trees_reached
 from specstream.compiler.frontend.inputs import Events, flatten
 from specstream.compiler.frontend.named_attributes import write_out
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.program import CompiledOperation, LookUp, Program, Written
 from specstream.compiler.frontend.scopes import bound_names, is_named_lambda, named_lambda, separate
 from specstream.compiler.frontend.signatures import parameters_of
+from specstream.compiler.frontend.try_and_raise import has_try, trees_reached
 from specstream.compiler.language.frozen import Frozen, digest_of
 from specstream.compiler.lowering.rewrite_native import NativeRewriter
 from specstream.compiler.oracle.rewrite_oracle import OracleRewriter
@@ -161,7 +161,7 @@ def _program(
 def checked_functions(
     function: Any, operator: str, layout: Layout, on_timer: Any
 ) -> tuple[types.FunctionType, types.FunctionType | None]:
-    """An operator's function, and what it runs when a timer fires.
+    """The driver's first check: of an operator's function, and of what its timers run.
 
     Raises:
         DeclarationError: as of :func:`analyse`.
@@ -218,7 +218,7 @@ def _checked(
 def parameters_by_use(
     function: types.FunctionType, given: int
 ) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
-    """Splits the parameters of the user's function: what an engine passes, what keeps defaults.
+    """For the driver: which parameters an engine passes, and which keep their defaults.
 
     Args:
         given: how many the engine has values for: without a state one less.

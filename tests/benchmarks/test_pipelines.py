@@ -20,7 +20,7 @@ from bench.pipelines.measure import FULL, QUICK, _levels, verify
 from bench.pipelines.page import expectations, page
 from bench.pipelines.vertices import CHEAP
 from bench.stored import to_text
-from specstream.compiler.phases import phase as phases
+from specstream.compiler.phases import phase_body as phases
 from specstream.tuning.machine import describe
 
 FOLDER = Path(__file__).parents[2] / "docs" / "speed"

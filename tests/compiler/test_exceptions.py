@@ -32,7 +32,7 @@ import specstream as ss
 from specstream.compiler import entry_points as variants
 from specstream.compiler.backend import landing
 from specstream.compiler.entry_points import compile_entry
-from specstream.compiler.frontend.exceptions import steps_aside
+from specstream.compiler.frontend.try_and_raise import steps_aside
 from specstream.compiler.language.error_classes import LEAVES
 from specstream.structures import boosted
 

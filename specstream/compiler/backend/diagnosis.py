@@ -87,7 +87,7 @@ def translate(error: Exception, program: Program) -> CompileError:
     else:
         problem, hint = _innermost(text)
     if problem.startswith("the operator returns"):
-        filename, line = _returning(program) or (filename, line)
+        filename, line = _place_of_return(program) or (filename, line)
     if "not depend on the event alone" in problem:
         asked = problem.partition(" of a string")[0]
         problem, hint = _diagnosis_of_name(program, filename, line, asked) or (problem, hint)
@@ -149,8 +149,8 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
     )
 
 
-def _returning(program: Program) -> tuple[str, int] | None:
-    """Where an operator's own function returns a value: its return type has no place."""
+def _place_of_return(program: Program) -> tuple[str, int] | None:
+    """For Numba's error about a return type, which says no place: where a value is returned."""
     written = program.written[next(reversed(program.written))]
     definition = ast.parse(textwrap.dedent(written.text)).body[0]
     todo: list[ast.AST] = list(ast.iter_child_nodes(definition))

@@ -59,9 +59,9 @@ class OperatorFault(Exception):
 
 @intrinsic
 def raise_error(typing_context: Any, error: Any) -> Any:
-    """A fault as LLVM instructions, for library code in plain Python: raises the class.
+    """The instructions of a fault, as an intrinsic that plain Python calls: raises the class.
 
-    For what ``@overload`` compiles; to Numba, the code goes on behind it.
+    For library code, and what ``@overload`` compiles; to Numba, the code goes on behind it.
     """
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -15,6 +15,7 @@ other there, become one. What nobody ever says remains unknown, and such a list 
 
 from __future__ import annotations
 
+import ast
 import itertools
 from abc import abstractmethod
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from specstream._native import lib
 from specstream.compiler.backend.instructions import F64, I64, POINTER, Instructions, Value
 from specstream.compiler.backend.none_types import may_be_none
 from specstream.compiler.backend.numba_types import ContainerType, RecordType
+from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.language.refusals import FROZEN, refuse
 from specstream.compiler.language.text import TEXT
 
@@ -36,6 +38,7 @@ __all__ = [
     "SetType",
     "TableType",
     "Unknown",
+    "declared_type",
     "has_unknown",
     "kinds_of",
     "known",
@@ -46,6 +49,7 @@ __all__ = [
     "resolved",
     "settled",
     "storable",
+    "takes",
     "unpack",
     "width_of",
 ]
@@ -337,6 +341,56 @@ def storable(given: types.Type, what: str) -> types.Type:
     if not has_unknown(of) and width_of(of) > MOST_WORDS:
         raise refuse(f"{what} gets tuples of more than {MOST_WORDS} values: keep fewer in one")
     return of
+
+
+def takes(of: ListType, given: types.Type) -> types.Type:
+    """The type of a local list's elements after it was given a value.
+
+    Refuses one that does not fit.
+    """
+    value = storable(given, "a list")
+    found = meet(of.element, value)
+    if found is None:
+        raise refuse(
+            f"a list of {of.element} gets {value}: keep values of one type in a list"
+            + _hint(of.element, value)
+        )
+    return found
+
+
+def _hint(element: types.Type, given: types.Type) -> str:
+    kinds = scalar_kind(element), scalar_kind(given)
+    if kinds == ("int64", "float64"):
+        return ", and begin it with floats, such as [0.0] * n"
+    ways = {"float64": "float(x)", "int64": "int(x)", "uint64": "np.uint64(x)", "bool": "bool(x)"}
+    return f", and write {ways[kinds[0]]}" if kinds[0] in ways and kinds[1] is not None else ""
+
+
+_ANNOTATED: dict[str, types.Type] = {
+    "int": types.int64,
+    "float": types.float64,
+    "bool": types.boolean,
+    "str": TEXT,
+}
+
+
+def declared_type(said: ast.expr) -> types.Type:
+    """The local type that an annotation names, ``x: list[float] = []``."""
+    if isinstance(said, ast.Name) and said.id in _ANNOTATED:
+        return _ANNOTATED[said.id]
+    if isinstance(said, ast.Subscript):
+        of = ast.unparse(said.value).rpartition(".")[2].lower()
+        inside = said.slice
+        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        kinds = {"list": (ListType, 1), "set": (SetType, 1), "dict": (DictType, 2)}
+        if of == "tuple":
+            return types.BaseTuple.from_types([declared_type(one) for one in parts])
+        if of in kinds and len(parts) == kinds[of][1]:
+            return kinds[of][0](*(declared_type(one) for one in parts))
+    raise refuse(
+        f"the annotation {ast.unparse(said)} is not understood: write int, float, bool, str, and "
+        "list[...], set[...], dict[..., ...] and tuple[...] of these"
+    )
 
 
 def _leaves(of: types.Type) -> list[types.Type]:

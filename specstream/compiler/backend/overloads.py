@@ -106,7 +106,7 @@ def of_values(rule: Rule) -> Rule:
 def looking_for(
     at: int, otherwise: Callable[[Any, Any], Value]
 ) -> Callable[[Rule], Callable[[Any, Sequence[types.Type]], Meaning | None]]:
-    """A decorator of an overload's rule: the argument looked for may be None as well.
+    """A decorator of overloads' rules: where the item looked for is None, none is found.
 
     No list, dict or set holds None.
 
@@ -181,7 +181,7 @@ class Core:
         _register(self)
 
     def rule(self, rule: Any) -> Any:
-        """Adds a rule; a decorator."""
+        """Adds a rule to a function overloaded by its arguments' types; a decorator."""
         self.rules.append(rule)
         return rule
 
@@ -284,7 +284,7 @@ def but_of(kind: type[types.Type], rule: Rule) -> Rule:
 def resolved_call(
     context: Any, builder: Any, function: Any, given: Sequence[types.Type], args: Sequence[Value]
 ) -> tuple[types.Type, Value]:
-    """Calls a core function or native one where instructions are written: type and value."""
+    """Calls an overloaded function from instructions, by arguments' types: type and value."""
     typing_context = context.typing_context
     known = typing_context.resolve_value_type(function)
     sig = typing_context.resolve_function_type(known, tuple(given), {})

@@ -28,7 +28,6 @@ __all__ = [
     "Native",
     "Rule",
     "Writer",
-    "integer_kind",
     "require_count",
     "require_scalar",
     "to_kind",
@@ -145,27 +144,6 @@ def require_count(what: str, args: Sequence[types.Type], low: int, high: int | N
     if not low <= len(args) <= (high or low):
         expected = str(low) if high is None else f"{low} to {high}"
         raise refuse(f"{what} takes {expected} arguments, got {len(args)}")
-
-
-def integer_kind(what: str, args: Sequence[types.Type]) -> str:
-    """For rules of scalar functions: the kind in which two integers or bools meet."""
-    kinds = [scalar_kind(arg) for arg in args]
-    if "uint64" not in kinds:
-        return "int64"
-    for arg, kind in zip(args, kinds, strict=True):
-        if kind != "int64":
-            continue
-        if not isinstance(arg, types.IntegerLiteral):
-            raise refuse(
-                f"{what} mixes uint64 and int64, which have no common type; "
-                "write np.uint64(x) or np.int64(x) for one of them"
-            )
-        if arg.literal_value < 0:
-            raise refuse(
-                f"{what} mixes uint64 and the negative number {arg.literal_value}; "
-                f"write np.uint64({arg.literal_value}) or np.int64(x)"
-            )
-    return "uint64"
 
 
 def truth(what: str) -> Rule:

@@ -6,6 +6,7 @@ argument are declared as a kind; what would lose something when stored there is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from numba.core import types
@@ -16,7 +17,15 @@ from specstream.compiler.language.text import TEXT, TextType
 from specstream.declarations.element_types import Number
 from specstream.declarations.schema import Kind
 
-__all__ = ["NUMBA_KINDS", "SCALARS", "SCALAR_KINDS", "check_kind", "convert", "scalar_kind"]
+__all__ = [
+    "NUMBA_KINDS",
+    "SCALARS",
+    "SCALAR_KINDS",
+    "check_kind",
+    "convert",
+    "integer_kind",
+    "scalar_kind",
+]
 
 SCALARS: dict[str, types.Type] = {
     "int64": types.int64,
@@ -39,6 +48,27 @@ NUMBA_KINDS: dict[str, types.Type] = {
 def scalar_kind(numba_type: types.Type) -> str | None:
     """ "int64", "uint64", "float64" or "bool" for a scalar or its literal, else None."""
     return SCALAR_KINDS.get(types.unliteral(numba_type))
+
+
+def integer_kind(what: str, args: Sequence[types.Type]) -> str:
+    """The kind of scalar in which integers and bools meet; refuses int64 with uint64."""
+    kinds = [scalar_kind(arg) for arg in args]
+    if "uint64" not in kinds:
+        return "int64"
+    for arg, kind in zip(args, kinds, strict=True):
+        if kind != "int64":
+            continue
+        if not isinstance(arg, types.IntegerLiteral):
+            raise refuse(
+                f"{what} mixes uint64 and int64, which have no common type; "
+                "write np.uint64(x) or np.int64(x) for one of them"
+            )
+        if arg.literal_value < 0:
+            raise refuse(
+                f"{what} mixes uint64 and the negative number {arg.literal_value}; "
+                f"write np.uint64({arg.literal_value}) or np.int64(x)"
+            )
+    return "uint64"
 
 
 _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {

@@ -1,6 +1,6 @@
 """Regions of ``try``, in Numba's terms: what may raise in one gets a branch to the handler.
 
-The rewriting (:mod:`specstream.compiler.frontend.exceptions`) writes a ``try`` as a condition::
+The rewriting (:mod:`specstream.compiler.frontend.try_and_raise`) writes a ``try`` as a condition::
 
     __ss_error_1 = try_begin(1)
     if has_begun(__ss_error_1):
@@ -85,8 +85,8 @@ def try_end(typing_context: Any, number: Any) -> Any:
 
 
 @intrinsic
-def landed(typing_context: Any) -> Any:
-    """The number of what a statement in a ``try`` region has raised; 0: it has not raised."""
+def number_raised(typing_context: Any) -> Any:
+    """What the statement before has raised, asked in a ``try`` region: its number, or 0."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.zext(landed_status(builder), I64)
@@ -96,7 +96,7 @@ def landed(typing_context: Any) -> Any:
 
 @intrinsic
 def has_failed(typing_context: Any, error: Any) -> Any:
-    """Whether a statement in a ``try`` region has raised: then it branches to the handlers."""
+    """The condition of a branch from a ``try`` region to its handlers: whether it raised."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.icmp_unsigned("!=", args[0], I64(0))
@@ -106,7 +106,7 @@ def has_failed(typing_context: Any, error: Any) -> Any:
 
 @intrinsic
 def throw(typing_context: Any, error: Any) -> Any:
-    """Raises the exception of a number, also one that no handler of a ``try`` has caught."""
+    """Raises an exception by its number, as behind the last handler of a ``try`` region."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         raise_status(builder, builder.trunc(args[0], STATUS))
@@ -117,7 +117,7 @@ def throw(typing_context: Any, error: Any) -> Any:
 
 
 def catcher(name: str, classes: ErrorClasses, errors: tuple[type[Exception], ...]) -> Any:
-    """Makes the test before a handler of a ``try``: whether it catches an exception's number.
+    """The test between a ``try`` region and its handler, an intrinsic: is the number caught?
 
     Which numbers its classes have is asked when its code is written: by then all classes are known.
     """
@@ -139,7 +139,7 @@ def catcher(name: str, classes: ErrorClasses, errors: tuple[type[Exception], ...
 
 
 def _ranges_caught(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of neighbouring numbers, of the exceptions that a handler of a ``try`` catches."""
+    """The classes that the handler of a ``try`` region catches, as ranges of their numbers."""
     low = None
     for at, number in enumerate(numbers):
         low = number if low is None else low
@@ -257,7 +257,9 @@ class _Regions:
             return scope.get_or_define(f"{name}{self.places}", loc)
 
         ask, test = new("$__ss_landed_"), new("$__ss_has_failed_")
-        block.append(numba_ir.Assign(numba_ir.Global("landed", landed, loc), ask, loc))
+        block.append(
+            numba_ir.Assign(numba_ir.Global("number_raised", number_raised, loc), ask, loc)
+        )
         block.append(numba_ir.Assign(numba_ir.Global("has_failed", has_failed, loc), test, loc))
         # A name keeps its old value where what it is assigned raises.
         value, target = new("$__ss_value_"), getattr(statement, "target", None)
@@ -279,7 +281,10 @@ class _Regions:
 
 
 def is_landing(instruction: Any) -> bool:
-    """Whether an instruction is the landing behind a statement of a ``try`` that may raise."""
+    """Whether a statement of Numba's is one that the pass over ``try`` regions has put in.
+
+    It asks, behind a statement that may raise, what that has raised: the landing.
+    """
     is_assigned = isinstance(instruction, numba_ir.Assign)
     return is_assigned and instruction.target.name.startswith(_FAILURE)
 

@@ -65,7 +65,7 @@ def _copy_for(
     definition: ast.FunctionDef | ast.Lambda,
 ) -> None:
     """A nested function once more, behind where it is defined."""
-    block, at = _place(joining.tree, definition)
+    block, at = _place_of_helper(joining.tree, definition)
     made = copy.deepcopy(block[at])
     for one, other in zip(ast.walk(block[at]), ast.walk(made), strict=True):
         if one in check.raising:
@@ -93,8 +93,8 @@ def _binds(definition: ast.FunctionDef | ast.Lambda, name: str) -> bool:
     )
 
 
-def _place(tree: ast.AST, definition: ast.AST) -> tuple[list[ast.stmt], int]:
-    """The block, and the statement of it, that define a function."""
+def _place_of_helper(tree: ast.AST, definition: ast.AST) -> tuple[list[ast.stmt], int]:
+    """Where versions of a helper are put: the block and statement that define it."""
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             found = getattr(node, name, None)

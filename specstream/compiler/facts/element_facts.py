@@ -312,7 +312,7 @@ class Elements(ABC):
 
 
 def _owner_name(node: ast.expr) -> str:
-    """The name of the element or object that a part belongs to: ``one`` of ``one.parts[0]``."""
+    """Whose fact it is: of ``one.parts[0]`` the name of the element or object, ``one``."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

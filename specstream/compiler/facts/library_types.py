@@ -318,7 +318,7 @@ def _meet_modules() -> None:
 
 
 def constant(value: Any) -> Type:
-    """The type of a value of a module."""
+    """The type of a constant of a library's module, or of another value."""
     _meet_modules()
     return _constants.get(id(value)) or of.of_value(value)
 

@@ -25,7 +25,7 @@ MISSING = object()
 
 
 def look_up(function: types.FunctionType, name: str) -> Any:
-    """What a name that is not local is bound to in a function: in its closure, or as a global.
+    """The binding of a name that is not local to a function: by its closure, or as a global.
 
     MISSING: nothing."""
     if name in function.__code__.co_freevars:
@@ -40,7 +40,7 @@ def look_up(function: types.FunctionType, name: str) -> Any:
 
 
 def as_now(value: Any) -> Any:
-    """The value that a global name has now; a copy, where that may be changed later."""
+    """The value that a global name is bound to now; a copy, where that may be changed later."""
     is_changing = isinstance(value, list | dict | set | bytearray | np.ndarray)
     return copy.deepcopy(value) if is_changing else value
 
@@ -79,7 +79,7 @@ def bindings_of(
                 if isinstance(target, ast.Name):
                     place(target.id, Binding(node.value))
                 elif isinstance(target, ast.Tuple | ast.List):
-                    _place_parts(target.elts, node.value, place)
+                    _bind_parts(target.elts, node.value, place)
         elif isinstance(node, ast.For):
             if isinstance(node.target, ast.Name):
                 place(node.target.id, Binding(node.iter, loop=node))
@@ -90,7 +90,7 @@ def bindings_of(
                         place(part.id, Binding(node.iter, at=count_of, loop=node))
         elif isinstance(node, ast.Match):
             for case in node.cases:
-                for name_of, value in _captured(case.pattern, node.subject):
+                for name_of, value in _bindings_in_pattern(case.pattern, node.subject):
                     place(name_of, Binding(value))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None:
@@ -105,10 +105,10 @@ def bindings_of(
     return frozenset(counts), single, places
 
 
-def _place_parts(
+def _bind_parts(
     targets: list[ast.expr], value: ast.expr, place: Callable[[str, Binding], None]
 ) -> None:
-    """Several names are assigned."""
+    """Binds the names of ``a, b = value``, each to its part of the value."""
     stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
     parts = [one.value if isinstance(one, ast.Starred) else one for one in targets]
     if all(isinstance(one, ast.Name) for one in parts):
@@ -117,16 +117,16 @@ def _place_parts(
             place(one.id, Binding(value, None, (at, len(parts)), stars[0] if stars else None))
 
 
-def _captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a ``match`` pattern binds, each with its part of the subject."""
+def _bindings_in_pattern(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Bindings of the names in a ``match`` pattern: each to its part of the subject."""
     if isinstance(pattern, ast.MatchAs):
         if pattern.name is not None:
             yield pattern.name, value
         if pattern.pattern is not None:
-            yield from _captured(pattern.pattern, value)
+            yield from _bindings_in_pattern(pattern.pattern, value)
     if isinstance(pattern, ast.MatchOr):
         for alternative in pattern.patterns:
-            yield from _captured(alternative, value)
+            yield from _bindings_in_pattern(alternative, value)
     if not isinstance(pattern, ast.MatchSequence):
         return
     parts = pattern.patterns
@@ -149,11 +149,11 @@ def _captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.
             if part.name is not None:
                 yield part.name, item
         else:
-            yield from _captured(part, item)
+            yield from _bindings_in_pattern(part, item)
 
 
 def declared_type(node: ast.AnnAssign) -> ast.expr:
-    """The annotation of a name in its assignment, ``name: int = 0``, as it was written."""
+    """The annotation with which a name is bound, ``name: int = 0``, as it was written."""
     written: ast.expr = getattr(node, "declared", node.annotation)
     return written
 

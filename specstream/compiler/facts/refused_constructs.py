@@ -22,11 +22,11 @@ import numpy as np
 from specstream.compiler.facts.dates_and_decimals import of_constant
 from specstream.compiler.facts.name_bindings import as_now
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment
-from specstream.compiler.frontend.exceptions import ExceptionCheck
 from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.refused_match_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
+from specstream.compiler.frontend.try_and_raise import ExceptionCheck
 from specstream.compiler.language import (
     builtin_functions,
     frozen,

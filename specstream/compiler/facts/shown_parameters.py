@@ -72,7 +72,7 @@ def arguments_of(tree: ast.FunctionDef, node: ast.Call) -> dict[str, ast.expr]:
 
 
 def is_of_ints(spec: ast.expr) -> bool:
-    """Whether ``{x:05d}`` has a format of ints: no date, time or decimal is shown by it."""
+    """Whether a parameter shown as ``{x:05d}`` is an int by that: no date, time or decimal."""
     formats = spec.values if isinstance(spec, ast.JoinedStr) else []
     ends = [str(one.value) for one in formats if isinstance(one, ast.Constant)]
     return "".join(ends).endswith(_OF_INTS)

@@ -249,7 +249,7 @@ class _Function:
         return str.__str__(value) if isinstance(value, str) else None
 
     def literals_in(self, node: ast.expr) -> list[str] | None:
-        """The strings that a collection always has, and it has nothing else; None: likewise."""
+        """The literals that a column's string meets in a collection; None: maybe others."""
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             written = [self.literal(one) for one in node.elts]
             found = [one for one in written if one is not None]
@@ -265,7 +265,7 @@ class _Function:
         return isinstance(node, ast.Name) and node.id not in self.locals
 
     def value(self, node: ast.expr) -> Any:
-        """The global, or attribute of one, that a string of the event meets as a literal.
+        """What a column's string meets as a literal under a global's name, or its attribute's.
 
         MISSING: it is no such."""
         if isinstance(node, ast.Name):

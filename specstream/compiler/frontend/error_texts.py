@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from specstream.columns.exception_texts import error_of, python_error, record_of
-from specstream.compiler.frontend.exceptions import Part, change_arguments, parts_of
+from specstream.compiler.frontend.try_and_raise import Part, change_arguments, parts_of
 from specstream.compiler.language.error_classes import CLASSES, LEAVES, ErrorClasses
 from specstream.compiler.language.text import Text
 from specstream.declarations.forms import MOST_TOLD
@@ -255,7 +255,7 @@ def no_element(index: int, axis: int, length: int) -> IndexError:
 
 
 def as_told(part: Any) -> Any:
-    """A part of an exception's text, as a row gives it back: a string that was null is None."""
+    """A part of a caught exception's text, made again of a row: of a null string None."""
     if isinstance(part, tuple):
         return tuple(map(as_told, part))
     return None if isinstance(part, Text) and part.code == 0 else part

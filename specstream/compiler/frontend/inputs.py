@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from specstream.compiler.frontend.exceptions import named_value
 from specstream.compiler.frontend.signatures import parameters_of
+from specstream.compiler.frontend.try_and_raise import named_value
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Column, Schema
 

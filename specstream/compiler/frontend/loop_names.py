@@ -106,7 +106,7 @@ class _Forms(ast.NodeTransformer):
 
 
 def _sort_in_assignment(assigned: ast.stmt, sort: ast.stmt) -> ast.stmt | None:
-    """``words = s.split()``, ``words.sort()`` as one statement: the name has one use."""
+    """Before loops' names are told apart: ``x = s.split()``, ``x.sort()`` as one statement."""
     if not (
         isinstance(assigned, ast.Assign)
         and len(assigned.targets) == 1

@@ -119,7 +119,7 @@ def _assigned_names(tree: ast.AST) -> list[str]:
 
 
 def _names_and_origins(tree: ast.AST, names: set[str], made: set[str]) -> list[str]:
-    """Names of texts made of the event, and then the names that these are made of."""
+    """Of named texts that are refused the names, and then the names that these are made of."""
     found: list[str] = []
     waiting = sorted(names & made)
     while waiting:
@@ -138,7 +138,7 @@ def _names(nodes: list[ast.AST]) -> set[str]:
 
 
 def _texts_asked(node: ast.AST, asked: str) -> list[ast.AST]:
-    """The parts of an expression that are asked for a text's method, its letters or length."""
+    """Where a named text may stand that is refused: what is asked for a method or letters."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name, value=value)) if name == asked:
             return [value]

@@ -60,7 +60,7 @@ def made_of_event(
         if is_added and isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             values.setdefault(node.target.id, []).append(node.value)
             continue
-        for target, value in _assigned_names(node):
+        for target, value in _steps_of(node):
             values.setdefault(target, []).append(value)
     made = {name for name, found in values.items() if bindings.get(name) == len(found)}
     made -= parameters
@@ -72,7 +72,7 @@ def made_of_event(
         made = {
             name
             for name in made
-            if not any(_names_read(one) & (unknown - made) for one in values[name])
+            if not any(_names_in_step(one) & (unknown - made) for one in values[name])
         }
     return made
 
@@ -86,8 +86,8 @@ def _bound_by(node: ast.AST) -> list[str]:
     return [name for name in found if isinstance(name, str)]
 
 
-def _assigned_names(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names that a statement assigns in a step, and the value each is computed from."""
+def _steps_of(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """For single assignment: the names whose steps a statement is, each with its value."""
     if isinstance(node, ast.AugAssign) and _adds_text(node) and isinstance(node.target, ast.Name):
         yield node.target.id, node.value
     if isinstance(node, ast.For):
@@ -107,13 +107,13 @@ def _stored(target: ast.expr) -> Iterator[str]:
 
 
 def _adds_text(node: ast.AugAssign) -> bool:
-    """Whether ``s += ...`` adds a text: it assigns a new value; a list would be changed."""
+    """Whether ``s += ...`` is a step of single assignment: adds a text; a list is changed."""
     is_constant = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return isinstance(node.op, ast.Add) and (is_constant or isinstance(node.value, ast.JoinedStr))
 
 
-def _names_read(value: ast.expr) -> set[str]:
-    """Names that a step's value is computed from, but for those that it binds itself."""
+def _names_in_step(value: ast.expr) -> set[str]:
+    """For single assignment: the names that a step's value is made of, but those it binds."""
     own = {name for node in ast.walk(value) for name in _bound_by(node)}
     return {one.id for one in ast.walk(value) if isinstance(one, ast.Name)} - own
 

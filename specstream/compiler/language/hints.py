@@ -174,7 +174,7 @@ def of_library(value: Any) -> tuple[str, str] | None:
 
 
 def is_of_a_library(value: Any) -> bool:
-    """Whether a function or class is of a library, which hints are about, and not the user's.
+    """Whether hints are about a function or class: it is of a library, and not the user's.
 
     It is of the standard library, or installed beside it.
 
@@ -192,7 +192,7 @@ def is_of_a_library(value: Any) -> bool:
 
 
 def names_it_has(wanted: str, names: Iterable[str], more: str = "") -> str:
-    """The names that there are, and the one that may have been meant.
+    """A hint for a wrong name: the names that there are, and the one that may be meant.
 
     >>> names_it_has("totl", ["total", "price"])
     "it has total, price: did you mean 'total'?"

@@ -326,7 +326,7 @@ def float_to_integer(value: float, low: int, high: int, name: str) -> int:
 
 
 def to_int64(value: Number = 0) -> Int64:
-    """`int(x)`: the value itself, or an error; never a wrapped one."""
+    """`int(x)` of the oracle's numbers: the value itself, or an error; never a wrapped one."""
     if isinstance(value, float):
         return int.__new__(Int64, float_to_integer(value, INT64_MIN, INT64_MAX, "int64"))
     exact = int(value)

@@ -247,7 +247,7 @@ def _is_refused(function: Any, what: str) -> None:
 
 
 def write_truth(builder: Any, code: Any) -> Any:
-    """Writes the truth of a string, told from its code, in LLVM instructions.
+    """The truth of a string inside an operator, told from its code, in LLVM instructions.
 
     It is neither empty nor what is read of a null."""
     ones = [builder.icmp_unsigned("!=", code, ir.IntType(64)(one)) for one in _FALSE]

@@ -23,13 +23,12 @@ from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,
-    integer_kind,
     require_count,
     require_scalar,
     truth,
     write_bool,
 )
-from specstream.compiler.backend.scalar_kinds import scalar_kind
+from specstream.compiler.backend.scalar_kinds import integer_kind, scalar_kind
 from specstream.compiler.frontend.error_texts import division_site
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType

@@ -30,10 +30,10 @@ from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library import arithmetic, array_windows, conversions
+from specstream.compiler.library.array_views import View, make_view
 from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.item_assignment import update_items
 from specstream.compiler.library.numpy_functions import NUMPY
-from specstream.compiler.library.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["array_type", "made_type", "new_list", "new_window", "view_of", "window_of"]

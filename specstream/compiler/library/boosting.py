@@ -45,7 +45,7 @@ _KIND_OF: dict[str | None, Any] = {
 }
 
 
-class _Callee:
+class _BoostedCallee:
     """A compiled function of a boosted field, for arguments of these types.
 
     Attributes:
@@ -95,8 +95,8 @@ class _Callee:
             raise_known(builder, without_site(builder, status.code))
         return result
 
-    def bits(self, run: Run, result: Value) -> Value:
-        """What an operation on a boosted field has returned, as a word for C."""
+    def word_of_result(self, run: Run, result: Value) -> Value:
+        """The result of a boosted field's operation, as the word that C keeps of it."""
         if self.result == types.none:
             return I64(0)
         return run.to_bits(_KIND_OF[scalar_kind(self.result)], result)
@@ -138,7 +138,7 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
     undone = catches and run.variant not in UNDOING
     variant = BOOSTED if speculative or undone else run.variant
     taken = tuple(NUMBA_KINDS[kind] for kind in kinds)
-    callee = _Callee(typing_context, operation.native, boosted, variant, taken, what)
+    callee = _BoostedCallee(typing_context, operation.native, boosted, variant, taken, what)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         current = Run(context, builder, args[0])
@@ -186,7 +186,7 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
                     current.pointer,
                     I64(number),
                     operands(),
-                    callee.bits(current, result),
+                    callee.word_of_result(current, result),
                 )
         return result
 
@@ -216,7 +216,7 @@ def _described(boosted: Any) -> str:
 
 
 def operation_entry(state: StateType, field: Field, number: int, is_inverse: bool) -> Any:
-    """What ``boosting.c`` calls: an operation or its inverse, with arguments in the run."""
+    """A boosted field's operation, or its inverse, as C calls it: with arguments in the run."""
     boosted = BoostedType(state, field)
     operation = state.program.operations[number]
     kinds = operation.declared.kinds
@@ -225,7 +225,7 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
 
     @intrinsic
     def run_operation(typing_context: Any, run: Any) -> Any:
-        forward = _Callee(typing_context, operation.native, boosted, BOOSTED, taken, what)
+        forward = _BoostedCallee(typing_context, operation.native, boosted, BOOSTED, taken, what)
         arguments = taken
         if is_inverse and operation.declared.inverse_gets_result:
             if forward.result == types.none:
@@ -233,7 +233,7 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
             arguments = (*taken, forward.result)
         callee = forward
         if is_inverse:
-            callee = _Callee(
+            callee = _BoostedCallee(
                 typing_context, operation.inverse, boosted, BOOSTED, arguments, f"{what}, inverse"
             )
 
@@ -251,7 +251,7 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
             if scalar_kind(callee.result) == "bool":
                 changed = builder.zext(result, I32)
             current.store_member("changed", changed)
-            return callee.bits(current, result)
+            return callee.word_of_result(current, result)
 
         return types.int64(run), code
 

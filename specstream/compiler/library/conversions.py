@@ -15,14 +15,13 @@ from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,
-    integer_kind,
     require_count,
     require_scalar,
     to_kind,
     truth,
     write_bool,
 )
-from specstream.compiler.backend.scalar_kinds import SCALARS, scalar_kind
+from specstream.compiler.backend.scalar_kinds import SCALARS, integer_kind, scalar_kind
 from specstream.compiler.language.numbers import INT64_MAX
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.arithmetic import write_comparison
@@ -59,7 +58,7 @@ def _slice_bound_rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
 
 
 def same_or_int64(what: str, floats: str) -> Rule:
-    """The rule of ``abs``, ``round`` and such builtins: bool gives int64, integers themselves.
+    """A conversion's rule, such as that of ``abs(x)``: a bool becomes int64, an integer stays.
 
     A float gives what `floats` says.
     """

@@ -25,13 +25,13 @@ from specstream.columns.lists import list_at
 from specstream.columns.strings import StringTable
 from specstream.compiler.backend.instructions import I64, POINTER, Value
 from specstream.compiler.backend.landing import STATUS, raise_known, without_site
-from specstream.compiler.backend.local_types import ListType
+from specstream.compiler.backend.local_types import ListType, declared_type
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text
-from specstream.compiler.library.local_lists import List, declared_type
+from specstream.compiler.library.local_lists import List
 from specstream.compiler.oracle_objects.elements import LOAD
 from specstream.compiler.oracle_objects.local import List as OracleList
 from specstream.declarations.derived import Part

@@ -52,8 +52,8 @@ from specstream.compiler.language.numbers import Uint64
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT, Text
 from specstream.compiler.library.arithmetic import eq, ne
+from specstream.compiler.library.array_views import make_view
 from specstream.compiler.library.local_tables import Table
-from specstream.compiler.library.views import make_view
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["FrozenValue", "can_freeze", "conformed", "enum_member", "known_to_llvm", "native"]

@@ -34,8 +34,14 @@ from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.refusals import absent, is_boosted, refuse
 from specstream.compiler.library import array_windows
+from specstream.compiler.library.array_views import (
+    View,
+    index_types,
+    index_values,
+    read_whole,
+    remaining,
+)
 from specstream.compiler.library.array_windows import Window
-from specstream.compiler.library.views import View, index_types, index_values, read_whole, remaining
 
 __all__ = ["SET_ITEM", "set_item", "updated"]
 

@@ -21,8 +21,7 @@ from numba.extending import lower_builtin, models, register_model
 
 from specstream.compiler.backend.instructions import I64, Instructions, Value
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
-from specstream.compiler.backend.scalar_functions import integer_kind
-from specstream.compiler.backend.scalar_kinds import scalar_kind
+from specstream.compiler.backend.scalar_kinds import integer_kind, scalar_kind
 from specstream.compiler.language.refusals import refuse
 
 __all__ = ["BUILTINS", "integers"]

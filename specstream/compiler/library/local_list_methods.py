@@ -21,6 +21,7 @@ from specstream.compiler.backend.local_types import (
     known,
     own,
     resolved,
+    takes,
 )
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import ContainerType, RecordType
@@ -46,7 +47,6 @@ from specstream.compiler.library.local_lists import (
     list_append,
     list_new,
     same_elements,
-    takes,
 )
 from specstream.compiler.library.method_dispatch import adding, length, not_found, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
@@ -274,8 +274,8 @@ list_from = Core("list_from", "write list(x) of an iterable")
 
 
 @list_from.rule
-def _from_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """The built-in function ``list(x)`` of a local list, which copies it: (run, list)."""
+def _copy_by_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Like the method ``copy`` of a local list: the built-in ``list(x)``, (run, list)."""
     of = args[1]
     if not isinstance(of, ListType):
         return None
@@ -297,8 +297,8 @@ as_list = Core("as_list", "write list(x) of an iterable")
 
 
 @as_list.rule
-def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What can be gone through as a list; a list is itself: (run, iterable)."""
+def _iterable_as_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """For methods of local lists, any iterable as a list: (run, iterable). A list is itself."""
     if not isinstance(args[1], ListType):
         found: Meaning = _COLLECT(context, args)
         return found

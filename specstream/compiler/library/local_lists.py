@@ -1,4 +1,4 @@
-"""An event's own lists in Numba's terms: what can be done with one.
+"""Local lists, an event's own, in Numba's terms: made, indexed, appended to, gone through.
 
 What nearly every event does (an item, ``append``, ``len``, a loop) is written in place; the rest
 is C's (``local_list.c``).
@@ -23,11 +23,10 @@ from numba.extending import lower_builtin
 from specstream._native import ffi
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.backend.local_types import (
-    DictType,
     ListType,
     LocalIterator,
-    SetType,
     Unknown,
+    declared_type,
     kinds_of,
     known,
     meet,
@@ -35,16 +34,14 @@ from specstream.compiler.backend.local_types import (
     pack,
     resolved,
     settled,
-    storable,
+    takes,
     unpack,
     width_of,
 )
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.overloads import Core, Meaning
-from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.language.refusals import refuse
-from specstream.compiler.language.text import TEXT
 from specstream.compiler.library.indices import Indexed, check_index
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.method_dispatch import method
@@ -78,7 +75,7 @@ class Head(Instructions):
         return self.builder.bitcast(address, of.as_pointer())
 
     def leave_if_null(self, pointer: Value) -> Value:
-        """What C could not give for want of memory."""
+        """Leaves the event where C has had no memory for a local list, or the like."""
         self.leave_if(cgutils.is_null(self.builder, pointer))
         return pointer
 
@@ -158,29 +155,6 @@ def element_of(of: ListType, what: str = "a list") -> types.Type:
     return known(of.element, what)
 
 
-def takes(of: ListType, given: types.Type) -> types.Type:
-    """What an event's own list holds after it was given a value.
-
-    Refuses one that does not fit.
-    """
-    value = storable(given, "a list")
-    found = meet(of.element, value)
-    if found is None:
-        raise refuse(
-            f"a list of {of.element} gets {value}: keep values of one type in a list"
-            + _hint(of.element, value)
-        )
-    return found
-
-
-def _hint(element: types.Type, given: types.Type) -> str:
-    kinds = scalar_kind(element), scalar_kind(given)
-    if kinds == ("int64", "float64"):
-        return ", and begin it with floats, such as [0.0] * n"
-    ways = {"float64": "float(x)", "int64": "int(x)", "uint64": "np.uint64(x)", "bool": "bool(x)"}
-    return f", and write {ways[kinds[0]]}" if kinds[0] in ways and kinds[1] is not None else ""
-
-
 # ---- making one ----
 
 list_new = Core("list_new", "write []")
@@ -227,8 +201,8 @@ declared = Core("declared", "write x: list[float] = []")
 
 
 @declared.rule
-def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """An empty list, dict or set of what an annotation says."""
+def _empty_as_annotated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Makes the empty local list of ``x: list[float] = []``; a dict or set likewise."""
     said = args[1]
     if not isinstance(said, types.StringLiteral):
         raise refuse("an annotation is a literal: write x: list[float] = []")
@@ -241,33 +215,6 @@ def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return head.leave_if_null(head.call(symbol, POINTER, args[0], *rest))
 
     return made, args, code
-
-
-_SCALARS: dict[str, types.Type] = {
-    "int": types.int64,
-    "float": types.float64,
-    "bool": types.boolean,
-    "str": TEXT,
-}
-
-
-def declared_type(said: ast.expr) -> types.Type:
-    """The type that an annotation names of an event's own list: ``x: list[float] = []``."""
-    if isinstance(said, ast.Name) and said.id in _SCALARS:
-        return _SCALARS[said.id]
-    if isinstance(said, ast.Subscript):
-        of = ast.unparse(said.value).rpartition(".")[2].lower()
-        inside = said.slice
-        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-        kinds = {"list": (ListType, 1), "set": (SetType, 1), "dict": (DictType, 2)}
-        if of == "tuple":
-            return types.BaseTuple.from_types([declared_type(one) for one in parts])
-        if of in kinds and len(parts) == kinds[of][1]:
-            return kinds[of][0](*(declared_type(one) for one in parts))
-    raise refuse(
-        f"the annotation {ast.unparse(said)} is not understood: write int, float, bool, str, and "
-        "list[...], set[...], dict[..., ...] and tuple[...] of these"
-    )
 
 
 # ---- changing one ----
@@ -304,7 +251,7 @@ argument = Core("argument", "a function takes it as it is")
 
 @argument.rule
 def _list_as_argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """An event's own list, or any value, as a function's argument: what it holds is known."""
+    """A local list, or any value, as a function's argument: what it holds has to be known."""
     given = settled(types.unliteral(args[0]))
     return given, (given,), lambda context, builder, sig, args: args[0]
 
@@ -335,7 +282,7 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 @SET_ITEM.append
 def _set_list_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i] = value`` of an event's own list; of a slice by another list.
+    """Sets an item of a local list, ``x[i] = value``; or a slice, to what is in a list.
 
     The value comes first.
     """
@@ -405,8 +352,10 @@ def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, res
         result.yield_(head.load(at))
 
 
-def _next_before(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
-    """Backwards; it ends where the list has become too short."""
+def _next_item_backwards(
+    context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any
+) -> None:
+    """The next item of ``reversed(x)`` of a local list; ends where it has become too short."""
     head = List(context, builder, of.walked, iterator.walked)
     at = builder.load(iterator.next)
     more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
@@ -416,5 +365,5 @@ def _next_before(context: Any, builder: Any, of: LocalIterator, iterator: Any, r
         result.yield_(head.load(at))
 
 
-STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_before}
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_item_backwards}
 """One step of an iterator, by how it goes."""

@@ -248,8 +248,8 @@ as_set = Core("as_set", "write set(x) of an iterable")
 
 
 @as_set.rule
-def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What can be gone through as a set; a set is itself: (run, iterable)."""
+def _iterable_as_set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """For methods of local sets, any iterable as a set: (run, iterable). A set is itself."""
     if not isinstance(args[1], SetType):
         found: Meaning = collect_keys(context, args)
         return found

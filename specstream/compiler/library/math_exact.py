@@ -21,10 +21,10 @@ from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,
-    integer_kind,
     require_count,
     require_scalar,
 )
+from specstream.compiler.backend.scalar_kinds import integer_kind
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import math_functions

@@ -102,7 +102,7 @@ NUMPY["clip"].rule(_no_bound)
 
 
 def _none_as_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """A bound of a slice that may be None: where it is, it means the end.
+    """The rule of None as the bound of a slice: where it may be None, it may mean the end.
 
     The end comes along where the step is known.
     """
@@ -129,7 +129,7 @@ slice_bound.rule(_none_as_end)
 
 
 def _none_as_left_out(function: Native, count: int) -> None:
-    """A last argument that may be None: where it is, as in ``pow(x, y, None)``, it is left out.
+    """Adds the rule of None as a last argument, which is left out, as in ``pow(x, y, None)``.
 
     It is that of a call with ``count`` arguments.
     """

@@ -19,11 +19,10 @@ from specstream.compiler.backend.instructions import BIT, F64, I32, I64, Instruc
 from specstream.compiler.backend.overloads import Core, Meaning, of_values
 from specstream.compiler.backend.scalar_functions import (
     Native,
-    integer_kind,
     require_count,
     require_scalar,
 )
-from specstream.compiler.backend.scalar_kinds import SCALARS, scalar_kind
+from specstream.compiler.backend.scalar_kinds import SCALARS, integer_kind, scalar_kind
 from specstream.compiler.language.methods import method_of
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.language.refusals import no_method, refuse

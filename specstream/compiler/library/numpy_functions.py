@@ -20,11 +20,11 @@ from specstream.compiler.backend.scalar_functions import (
     Native,
     Rule,
     Writer,
-    integer_kind,
     require_count,
     require_scalar,
     to_kind,
 )
+from specstream.compiler.backend.scalar_kinds import integer_kind
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import conversions
 from specstream.compiler.library.arithmetic import write_comparison

@@ -20,7 +20,7 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.language.refusals import no_letters, refuse
 from specstream.compiler.language.text import TextType
 from specstream.compiler.library.arithmetic import eq
-from specstream.compiler.library.views import read_whole
+from specstream.compiler.library.array_views import read_whole
 
 __all__ = ["OF_AN_ARRAY", "contains"]
 

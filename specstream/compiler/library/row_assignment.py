@@ -23,9 +23,9 @@ from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import array_windows
+from specstream.compiler.library.array_views import View, index_types, index_values, remaining
 from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.local_lists import List
-from specstream.compiler.library.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import storage_of
 
 __all__ = ["assigned"]

@@ -1,6 +1,6 @@
 """Fields of the state in Numba's terms: ``state.name``, and assigning to a scalar field.
 
-An array field is a view (:mod:`specstream.compiler.library.views`) of all its elements.
+An array field is a view (:mod:`specstream.compiler.library.array_views`) of all its elements.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from specstream.compiler.backend.overloads import Rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import check_kind, convert
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import is_boosted, refuse, without_literals
+from specstream.compiler.library.array_views import make_view
 from specstream.compiler.library.locking import LocksType
-from specstream.compiler.library.views import make_view
 from specstream.declarations.containers import ContainerKind
 from specstream.declarations.state_layout import WORD_BYTES, Field
 

@@ -56,9 +56,9 @@ from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, co
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.library import arithmetic, conversions
+from specstream.compiler.library.array_views import View, index_types, index_values
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.state_fields import RECORD_FIELD, SET_FIELD, field_of, run_and_word
-from specstream.compiler.library.views import View, index_types, index_values
 from specstream.declarations.containers import Shape, record_shape
 
 __all__ = [

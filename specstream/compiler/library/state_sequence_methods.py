@@ -1,7 +1,7 @@
 """Methods of lists and deques of the state: plain Python, compiled along.
 
-Each is made of the few things that :mod:`specstream.compiler.library.state_sequences` has
-instructions for, so that there is one meaning of it under every variant.
+Each is made of the few things that :mod:`specstream.compiler.library.state_sequence_indexing`
+has instructions for, so that there is one meaning of it under every variant.
 """
 
 # Numba's internals are only partly typed; what is compiled along carries no types, as operators do.
@@ -42,6 +42,7 @@ from specstream.compiler.library.state_sequence_elements import (
     run_of,
     turned,
 )
+from specstream.compiler.library.state_sequence_indexing import part_of, replace_part
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,
@@ -50,7 +51,6 @@ from specstream.compiler.library.state_sequence_types import (
     refuse_none,
     stored,
 )
-from specstream.compiler.library.state_sequences import part_of, replace_part
 
 __all__ = ["Role", "extended", "plain_python", "sequence_method"]
 
@@ -396,7 +396,7 @@ part_of.rule(called(compiled(_part, apart=True)))
 
 
 def _replaced(values, first, step, count, given):
-    """``values[first:...:step] = given`` of a list of the state, in plain Python."""
+    """A part of a list of the state replaced by a list: compiled along, like its methods."""
     other = list_from(run_of(values), given)
     if step != 1 and len(other) != count:
         raise_error(ValueError)

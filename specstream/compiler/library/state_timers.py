@@ -161,7 +161,7 @@ register_model(TimerType)(models.OpaqueModel)
 
 
 def _timer_word(run: Run, column: int) -> Value:
-    """A word of the row that the firing timer is in Numba's terms: what it has in a column."""
+    """A word of the state's timer that fires: what it has in a column, as it is a row."""
     builder = run.builder
     columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
     words = builder.load(builder.gep(columns, [I64(column)], inbounds=True))

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specstream.compiler.frontend.exceptions import UntoldRaise
 from specstream.compiler.frontend.scopes import Comprehension, own_name
+from specstream.compiler.frontend.try_and_raise import UntoldRaise
 from specstream.compiler.language.builtin_functions import BUILTINS, READY
 from specstream.compiler.lowering.nested import NestedFunctions
 from specstream.compiler.lowering.rewrite_local import LocalContainers

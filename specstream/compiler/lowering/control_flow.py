@@ -16,7 +16,7 @@ from typing import Any
 from specstream.compiler.backend import polling
 from specstream.compiler.backend.caught import caught, tell, tell_again
 from specstream.compiler.backend.try_regions import catcher, has_begun, throw, try_begin, try_end
-from specstream.compiler.frontend.exceptions import (
+from specstream.compiler.frontend.try_and_raise import (
     Part,
     UntoldRaise,
     catches_anything,

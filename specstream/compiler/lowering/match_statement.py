@@ -41,7 +41,10 @@ def kept_aside(typing_context: Any, value: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
-    """The test of ``case True`` and ``case False`` of a ``match``, and of ``value is True``."""
+    """The test of a ``match`` statement for ``case True`` and ``case False``.
+
+    It is that of ``value is True`` as well.
+    """
     if not isinstance(wanted, types.BooleanLiteral):
         return None
 

@@ -407,7 +407,7 @@ class OraclePhase(OracleEvent):
         raise AttributeError(f"a phase has no column {name!r}: its events have")
 
     def events(self, source: int) -> list[OracleEvent]:
-        """Those of a source, by its number, in the phase that runs."""
+        """The events of a source, by its number, in the phase that the oracle runs."""
         first, count = (of[self._row] for of in self._numbers[2 * source : 2 * source + 2])
         made = []
         for row in range(first, first + count):

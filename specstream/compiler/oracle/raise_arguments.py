@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler.frontend.exceptions import change_arguments
+from specstream.compiler.frontend.try_and_raise import change_arguments
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.text import Text, python_string
 from specstream.compiler.oracle_objects.containers import StateDeque, StateQueue

@@ -26,14 +26,14 @@ from specstream.compiler.facts.refused_constructs import (
     numpy_name,
 )
 from specstream.compiler.frontend.error_texts import ErrorTexts
-from specstream.compiler.frontend.exceptions import (
+from specstream.compiler.frontend.nullable_flows import is_none_test, is_null_read
+from specstream.compiler.frontend.scopes import own_names
+from specstream.compiler.frontend.try_and_raise import (
     catches_anything,
     caught_classes,
     change_arguments,
     steps_aside,
 )
-from specstream.compiler.frontend.nullable_flows import is_none_test, is_null_read
-from specstream.compiler.frontend.scopes import own_names
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.standard_library import by_argument

@@ -55,7 +55,7 @@ class Formed:
 def form_of(
     node: ast.JoinedStr, column: str, filename: str, caught: Collection[str], texts: ErrorTexts
 ) -> tuple[Form, list[ast.expr]]:
-    """The form of a formatted string in ``emit``, for both rewritings, and its parts.
+    """The form of what ``emit`` gets as ``f"..."``, for oracle and rewritings; its parts.
 
     ``caught`` are names of caught exceptions: what is made of one, like str(error), is no part.
 
@@ -114,7 +114,7 @@ def form_of(
 
 
 def _names_caught(node: ast.expr, caught: Collection[str]) -> list[ast.Name]:
-    """The caught exceptions of which a part of a formatted string in ``emit`` is made.
+    """For a part of a form, what ``emit`` has of a string: the caught exceptions it is made of.
 
     Raises:
         ValueError: something is made of one that is not known outside; says the way out.

@@ -93,7 +93,7 @@ class OracleRecord:
 
 
 def resolved(record: OracleRecord) -> OracleRecord:
-    """The object where the record is: itself, unless it has met another."""
+    """The oracle's object that holds a record: itself, unless it has met another."""
     while record._same is not None:
         record = record._same
     return record

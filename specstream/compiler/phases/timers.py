@@ -48,7 +48,7 @@ class TimerReader:
         return order_key(self.run, self.timer)
 
     def seed(self) -> Value:
-        """Of random numbers: those of two vertices are independent."""
+        """The seed of a timer's random numbers: those of two vertices are independent."""
         seed = self.run.load_member("seed", invariant=True)
         return self.run.builder.xor(seed, I64(self.timer.salt))
 

@@ -121,7 +121,7 @@ class _InOrder(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.op, _OF_SETS):
-            node.left, node.right = _of_view(node.left), _of_view(node.right)
+            node.left, node.right = _view_as_set(node.left), _view_as_set(node.right)
         return node
 
     def visit_MatchClass(self, node: ast.MatchClass) -> ast.pattern:
@@ -143,8 +143,8 @@ def _made(name: str, given: ast.expr, at: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Call(function, [given], []), at)
 
 
-def _of_view(node: ast.expr) -> ast.expr:
-    """A dict's view as a set: what an operator of views makes has no order."""
+def _view_as_set(node: ast.expr) -> ast.expr:
+    """A dict's view as an ordered set: what an operator of views makes has no order."""
     is_view = (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -182,7 +182,7 @@ class _Copies:
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         cells |= {name: CellType(made) for name, made in MAKERS.items()}
-        for name, called in _called(function):
+        for name, called in _user_functions_in(function):
             if name not in code.co_freevars and _needs(called, set()):
                 self.of(called)
                 cells[name] = self.cells[called]
@@ -235,14 +235,17 @@ def _needs(function: FunctionType, met: set[FunctionType]) -> bool:
         is_display = any(one.opname in _BUILDING for one in dis.get_instructions(code))
         if is_display or not _CLASSES.keys().isdisjoint(code.co_names):
             return True
-    return any(_needs(called, met) for _, called in _called(function))
+    return any(_needs(called, met) for _, called in _user_functions_in(function))
 
 
 _BUILDING = ("BUILD_SET", "SET_ADD")
 
 
-def _called(function: FunctionType) -> Iterator[tuple[str, FunctionType]]:
-    """The user's functions that a function names; it may name itself."""
+def _user_functions_in(function: FunctionType) -> Iterator[tuple[str, FunctionType]]:
+    """The user's functions that a function names: sets in them have to be ordered, too.
+
+    It may name itself.
+    """
     codes = _codes(function.__code__)
     for name in sorted({name for one in codes for name in (*one.co_names, *one.co_freevars)}):
         value = look_up(function, name)
@@ -251,7 +254,10 @@ def _called(function: FunctionType) -> Iterator[tuple[str, FunctionType]]:
 
 
 def _tree_of(function: FunctionType) -> ast.FunctionDef | None:
-    """The function alone, without what its definition computes; None: it cannot be told apart."""
+    """The tree of a function in which sets are to be ordered; None: it cannot be told apart.
+
+    It is without what the function's definition computes.
+    """
     try:
         lines, first = inspect.getsourcelines(function)
         (tree,) = ast.parse(textwrap.dedent("".join(lines))).body

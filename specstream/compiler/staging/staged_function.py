@@ -22,9 +22,9 @@ from specstream.compiler.facts.name_bindings import declared_type
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment, leaves
 from specstream.compiler.frontend.error_texts import with_texts_in_place
-from specstream.compiler.frontend.exceptions import change_arguments, is_caught
 from specstream.compiler.frontend.joined_strings import as_joined
 from specstream.compiler.frontend.scopes import COMPREHENSIONS
+from specstream.compiler.frontend.try_and_raise import change_arguments, is_caught
 from specstream.compiler.oracle_objects.forms import EmittedForm, form_of
 from specstream.compiler.staging.staged_lists import Guard
 from specstream.compiler.staging.staged_loops import at_place as _at

@@ -103,7 +103,7 @@ def _collect_calls(
     sites: dict[types.FunctionType, list[tuple[types.FunctionType, ast.Call]]],
     seen: list[types.FunctionType],
 ) -> None:
-    """All calls of plain functions, from an operator's function on, before these are staged."""
+    """Before staging: collects the calls of plain functions, from an operator's function on."""
     if function in seen:
         return
     seen.append(function)

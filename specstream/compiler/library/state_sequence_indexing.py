@@ -1,4 +1,4 @@
-"""Lists, deques and priority queues of the state in Numba's terms: items, slices and loops."""
+"""Indexing of lists and deques of the state in Numba's terms: items, slices, and loops."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -21,14 +21,13 @@ from numba.core.typing.templates import (
 from numba.extending import lower_builtin, lower_getattr
 
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.local_types import ListType, Unknown
+from specstream.compiler.backend.local_types import ListType, Unknown, takes
 from specstream.compiler.backend.numba_types import RecordType, SlotType
 from specstream.compiler.backend.overloads import Core, Meaning, of_values, resolved_call
 from specstream.compiler.frontend.error_texts import NO_ITEM
 from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
-from specstream.compiler.library.local_lists import takes
 from specstream.compiler.library.method_dispatch import written_by
 from specstream.compiler.library.state_records import PLACES, make_place
 from specstream.compiler.library.state_sequence_elements import Elements
@@ -84,7 +83,7 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 @PLACES.append
 def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i].name`` of a list or deque of the state: where the element, a record, is."""
+    """Indexing a list or deque of the state, ``x[i].name``: where the element, a record, is."""
     of, index = args
     is_slice = isinstance(types.unliteral(index), types.SliceType)
     if not isinstance(of, SequenceType) or isinstance(of, QueueField) or is_slice:
@@ -104,7 +103,10 @@ def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | Non
 
 @SET_ITEM.append
 def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[i] = value`` of a list or deque of the state, value first; of a slice by a list."""
+    """Indexed assignment to a list or deque of the state, ``x[i] = value``, value first.
+
+    A slice gets a list.
+    """
     value, of, index = args
     if not isinstance(of, SequenceType):
         return None
@@ -129,7 +131,7 @@ def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 
 def _set_slice(value: types.Type, of: SequenceType, index: types.SliceType) -> Meaning:
-    """``x[a:b] = values`` where ``x`` is a list of the state: replaces the part by a list.
+    """Indexed assignment to a slice of a list of the state, ``x[a:b] = values``, replacing it.
 
     What the values are is made a list before; an empty one is of the same.
     """
@@ -204,7 +206,7 @@ def _iterator(context: Any, builder: Any, walk: SequenceIterator, value: Value) 
 
 @reversed_list.rule
 def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``reversed(x)``, for a loop over a list or deque of the state."""
+    """A loop over the indices of a list or deque of the state, backwards: ``reversed(x)``."""
     (of,) = args
     if not isinstance(of, SequenceType):
         return None

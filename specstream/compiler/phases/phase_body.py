@@ -1,4 +1,4 @@
-"""A phase in machine code: the vertices in the order of their numbers, in one function."""
+"""The body of a phase, in machine code: the vertices in the order of their numbers."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -25,7 +25,7 @@ MOST_IN_LINE = 64
 
 
 def write_event_phase(phase: VertexWriter) -> None:
-    """Writes the function for an event, or for all events of one time."""
+    """Writes the body of the phase of an event, or of all events of one time."""
     sources = _sources(phase)
     _write_vertices(phase, sources)
     for name, sent in sources.items():
@@ -34,7 +34,7 @@ def write_event_phase(phase: VertexWriter) -> None:
 
 
 def write_timer_phase(phase: VertexWriter) -> None:
-    """Writes the phase of a timer that fires: its vertex, then the vertices behind it.
+    """Writes the body of the phase of a timer that fires: its vertex, then those behind it.
 
     The vertex of the timer that fires runs ``on_timer``. No source has a row, nor has any vertex
     that is behind none with timers.

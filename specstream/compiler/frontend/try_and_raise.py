@@ -1,4 +1,4 @@
-"""Exceptions in an operator's text: which are caught, which are raised, and with what.
+"""The ``try`` and ``raise`` statements of an operator: what they catch, raise, and with what.
 
 What ``except`` matches has to be known when the operator is compiled, so classes are written by
 their names. Of an exception native code has the class alone. Its text is made by the oracle, and
@@ -28,7 +28,6 @@ __all__ = [
     "catches_anything",
     "caught_classes",
     "change_arguments",
-    "error_classes",
     "has_try",
     "is_caught",
     "named_value",
@@ -46,8 +45,8 @@ def steps_aside(error: BaseException) -> bool:
     return isinstance(error, SpecstreamError) or not isinstance(error, Exception)
 
 
-def lookup(function: types.FunctionType, name: str) -> Any:
-    """What a global or closure variable of a function stands for; None: nothing."""
+def _value_of_name(function: types.FunctionType, name: str) -> Any:
+    """The value of a global or closure variable, as in ``raise X``; None: there is none."""
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:
@@ -58,14 +57,14 @@ def lookup(function: types.FunctionType, name: str) -> Any:
 
 
 def named_value(function: types.FunctionType, node: ast.AST) -> Any:
-    """What a name in a function's text stands for, or an attribute of a module there.
+    """The value of ``X`` or ``module.X`` where a function has it, such as in ``raise X``.
 
     None: what only a run knows.
     """
     if isinstance(node, ast.Attribute):
         owner = named_value(function, node.value)
         return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
-    return lookup(function, node.id) if isinstance(node, ast.Name) else None
+    return _value_of_name(function, node.id) if isinstance(node, ast.Name) else None
 
 
 def trees_reached(
@@ -102,8 +101,8 @@ def has_try(tree: ast.FunctionDef) -> bool:
     return any(isinstance(node, ast.Try) for node in _body_of(tree))
 
 
-def error_classes(value: Any) -> tuple[type[BaseException], ...] | None:
-    """The classes that ``except`` catches by this value, one or a tuple; None: by none."""
+def _classes_written(value: Any) -> tuple[type[BaseException], ...] | None:
+    """The classes in ``except X`` or ``raise X`` by the value of X; None: it is no class."""
     found = value if isinstance(value, tuple) else (value,)
     are_classes = all(isinstance(one, type) and issubclass(one, BaseException) for one in found)
     return found if are_classes else None
@@ -117,7 +116,7 @@ def caught_classes(
     ``resolve`` gives what a name stands for; None: there are none.
     """
     written = tuple(map(resolve, node.elts)) if isinstance(node, ast.Tuple) else resolve(node)
-    return error_classes(written)
+    return _classes_written(written)
 
 
 def catches_anything(errors: tuple[type[BaseException], ...]) -> bool:
@@ -145,7 +144,10 @@ class Part:
 
 
 def parts_of(call: ast.expr | None, caught: set[str]) -> Iterator[Part]:
-    """What is evaluated to make an exception, in this order; not the exceptions that are named."""
+    """What a ``raise`` statement evaluates for its exception, one after the other.
+
+    The exceptions that are named there are not among it.
+    """
     if not isinstance(call, ast.Call):
         return
     for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
@@ -167,7 +169,7 @@ def _spec(value: ast.FormattedValue) -> str:
 
 
 def is_caught(value: ast.expr, caught: set[str]) -> bool:
-    """Whether a value is a caught exception, or its text."""
+    """Whether an expression is the name of ``except X as name``, or its text, ``str(name)``."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
         is_text = value.func.id in ("str", "repr") and not value.keywords
         return is_text and len(value.args) == 1 and is_caught(value.args[0], caught)
@@ -295,7 +297,7 @@ class ExceptionCheck:
             )
         called = node.func if isinstance(node, ast.Call) else node
         self.exempt.update({node, *ast.walk(called)})
-        errors = error_classes(self.resolve(called))
+        errors = _classes_written(self.resolve(called))
         if errors is None or isinstance(self.resolve(called), tuple):
             self.refuse(
                 node,
@@ -314,7 +316,7 @@ class ExceptionCheck:
             self.text(argument, names)
 
     def text(self, node: ast.expr, names: tuple[str, ...]) -> None:
-        """What an exception is made with."""
+        """Checks a value in a ``raise`` statement, with which the exception is made."""
         if not self.catches:
             self.exempt.update(ast.walk(node))
             return

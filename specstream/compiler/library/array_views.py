@@ -106,7 +106,7 @@ class View:
     def select(
         self, index_types: list[types.Type], indices: list[Value]
     ) -> tuple[Value, list[Value], list[Value]]:
-        """First element, lengths and strides of what the indices leave."""
+        """What indices leave of an array's view, in LLVM: first element, lengths, strides."""
         builder = self.builder
         offset = self.offset
         shape, strides = [], []
@@ -125,7 +125,7 @@ class View:
         return offset, shape + self.shape[rest:], strides + self.strides[rest:]
 
     def sub(self, index_types: list[types.Type], indices: list[Value]) -> Value:
-        """The element that the indices select, or a view of the row or slice."""
+        """What indices select of an array's view, as an LLVM value: an element, or a view."""
         offset, shape, strides = self.select(index_types, indices)
         if not shape:
             return self.load(offset)
@@ -138,7 +138,7 @@ class View:
 
 
 def index_types(view: ViewType, index: types.Type) -> list[types.Type]:
-    """The types of a view's indices, ``view[i, 2:]``, checked."""
+    """Checks the types of the indices of an array's view, as in ``view[i, 2:]``."""
     parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
     if len(parts) > view.ndim:
         raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")

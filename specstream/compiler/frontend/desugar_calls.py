@@ -1,4 +1,4 @@
-"""What is written with the standard library, spelled in what operators are made of.
+"""Calls of the standard library, desugared: spelled in what operators are made of.
 
 ``itemgetter(1)`` is a lambda, ``dict(a=1)`` a display, ``heapq.heappush`` a plain function of
 :mod:`~specstream.compiler.language.standard_library`, and a ``defaultdict``, ``Counter`` or
@@ -72,7 +72,7 @@ def respell(
     """
     spelling = _Spelling(frozenset(names), look_up, refuse, catches)
     spelling.refuse_used_up(tree)
-    LocalCollections(spelling.value_of, refuse, catches, deques).spell(tree)
+    LocalCollections(spelling.called_function, refuse, catches, deques).spell(tree)
     whole = ast.Module(tree.body, [])
     spelling.generic_visit(whole)
     tree.body = whole.body
@@ -93,8 +93,8 @@ class _Spelling(ast.NodeTransformer):
         self.refuse = refuse
         self.met: dict[str, Any] = {}
 
-    def value_of(self, node: ast.expr) -> Any:
-        """What is called, where it is the library's, or dict or list; None: something else."""
+    def called_function(self, node: ast.expr) -> Any:
+        """What a call calls of the standard library, or dict or list; None: something else."""
         path = []
         while isinstance(node, ast.Attribute):
             path.append(node.attr)
@@ -129,7 +129,7 @@ class _Spelling(ast.NodeTransformer):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
                 continue
-            if self.value_of(node.value.func) in _ITERATORS:
+            if self.called_function(node.value.func) in _ITERATORS:
                 names = [one.id for one in node.targets if isinstance(one, ast.Name)]
                 made |= dict.fromkeys(names, node.value)
         if not made:
@@ -176,7 +176,7 @@ class _Spelling(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> Any:
         """``heappush`` and ``insort``: the item is put in first, and says what the list holds."""
         call = node.value
-        value = self.value_of(call.func) if isinstance(call, ast.Call) else None
+        value = self.called_function(call.func) if isinstance(call, ast.Call) else None
         if value not in _PUTTING or not isinstance(call, ast.Call) or len(call.args) != 2:
             return self.generic_visit(node)
         into, item = map(self.visit, call.args)
@@ -208,7 +208,7 @@ class _Spelling(ast.NodeTransformer):
     def generated(self, node: ast.expr) -> ast.expr:
         """``iter(xs)`` and ``reversed(xs)``, of which ``next`` takes the first, as a
         generator."""
-        function = self.value_of(node.func) if isinstance(node, ast.Call) else None
+        function = self.called_function(node.func) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or function not in (iter, reversed):
             return node
         if len(node.args) != 1 or node.keywords:
@@ -221,7 +221,7 @@ class _Spelling(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         if any(_has_strings(one) for one in node.args):
             return node
-        value = self.value_of(node.func)
+        value = self.called_function(node.func)
         if value in (list, len, set, sorted) and node.args:
             node.args[0] = self.gone_through(node.args[0])
         if value is next and node.args:
@@ -231,7 +231,7 @@ class _Spelling(ast.NodeTransformer):
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if method == "update" and node.keywords:
             return self.updating(node)
-        if isinstance(node.func, ast.Attribute) and self.value_of(node.func.value) is dict:
+        if isinstance(node.func, ast.Attribute) and self.called_function(node.func.value) is dict:
             return self.from_keys(node)
         if value is dict and node.keywords:
             return self.made_by_keywords(node)
@@ -330,8 +330,8 @@ class _Spelling(ast.NodeTransformer):
     def running(self, node: ast.Call) -> Any:
         by: Any = None
         function = node.args[1] if len(node.args) == 2 else None
-        if isinstance(function, ast.Name) and self.value_of(function) in _RUNNING:
-            by = _RUNNING[self.value_of(function)]
+        if isinstance(function, ast.Name) and self.called_function(function) in _RUNNING:
+            by = _RUNNING[self.called_function(function)]
             node.args.pop()
         elif len(node.args) == 1:
             by = standard_library.running_sums
@@ -375,7 +375,7 @@ class _Spelling(ast.NodeTransformer):
     # ---- dicts ----
 
     def made_by_keywords(self, node: ast.Call) -> ast.expr:
-        """``dict(d, a=1)``."""
+        """The call ``dict(d, a=1)`` as a display, ``{**dict(d), 'a': 1}``."""
         keys: list[ast.expr | None] = [None] * len(node.args)
         values: list[ast.expr] = [ast.Call(node.func, [given], []) for given in node.args]
         for keyword in node.keywords:
@@ -385,7 +385,7 @@ class _Spelling(ast.NodeTransformer):
         return ast.fix_missing_locations(made)
 
     def updating(self, node: ast.Call) -> ast.expr:
-        """``d.update(e, a=1)``."""
+        """The call ``d.update(e, a=1)`` as ``d.update({**dict(e), 'a': 1})``."""
         name = ast.Name("dict", ast.Load())
         whole = self.made_by_keywords(
             ast.copy_location(ast.Call(name, node.args, node.keywords), node)
@@ -393,7 +393,7 @@ class _Spelling(ast.NodeTransformer):
         return ast.copy_location(ast.Call(node.func, [whole], []), node)
 
     def from_keys(self, node: ast.Call) -> ast.expr:
-        """``dict.fromkeys(xs, value)``."""
+        """The call ``dict.fromkeys(xs, value)`` as a comprehension, which makes a dict."""
         assert isinstance(node.func, ast.Attribute)
         if node.func.attr != "fromkeys":
             return node
