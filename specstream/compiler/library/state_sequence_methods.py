@@ -30,7 +30,7 @@ from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import list_append, list_new
 from specstream.compiler.library.method_dispatch import method, not_found, record_of, written_by
-from specstream.compiler.library.state_sequence_elements import (
+from specstream.compiler.library.state_sequence_primitives import (
     Elements,
     clipped,
     delete,

@@ -31,7 +31,7 @@ from specstream.compiler.library.local_list_methods import delete_item, reversed
 from specstream.compiler.library.local_lists import takes
 from specstream.compiler.library.method_dispatch import written_by
 from specstream.compiler.library.state_records import PLACES, make_place
-from specstream.compiler.library.state_sequence_elements import Elements
+from specstream.compiler.library.state_sequence_primitives import Elements
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,
