@@ -163,7 +163,7 @@ def _look_ahead(
 
 
 def _run_as(target: types.Type) -> Any:
-    """An intrinsic that gives the run's pointer another of its types."""
+    """Makes the intrinsic by which an entry point hands the run on as state, event or emit."""
 
     @intrinsic
     def run_as(typing_context: Any, run: Any) -> Any:
@@ -259,7 +259,7 @@ def _few_collections() -> Iterator[None]:
 
 
 def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
-    """From the disk cache, or compiled and put there."""
+    """The machine code of an entry point: from the disk cache, or compiled and put there."""
     stored = cache.load(key)
     codegen = cpu_target.target_context.codegen()
     if stored is not None:

@@ -99,7 +99,7 @@ class InterpretedVertex:
 
 
 def shown_path(levels: Sequence[int], by_time: bool, path: Sequence[int]) -> str:
-    """The path of a vertex's run as error messages show it: with the numbers of all levels.
+    """Where an interpreted vertex ran, as its errors show it: a path with all levels' numbers.
 
     Elsewhere a path has no numbers of the levels where they are always 0.
 

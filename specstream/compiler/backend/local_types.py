@@ -227,7 +227,7 @@ def resolved(of: types.Type) -> types.Type:
 
 
 def own(of: types.Type) -> types.Type:
-    """The type of what is made of a list, dict or set; of one of a module it is not frozen."""
+    """Numba's local type for a copy of a list, dict or set, be it frozen or the state's."""
     of = resolved(of)
     kinds = (ListType, DictType, SetType)
     kind = next((one for one in kinds if isinstance(of, one)), None)
@@ -425,7 +425,7 @@ def kinds_of(of: types.Type) -> Value:
 
 
 def pack(code: Instructions, of: types.Type, value: Value) -> list[Value]:
-    """A value as its words."""
+    """The words of an element of a local list, dict or set, by the element's Numba type."""
     builder = code.builder
     of = resolved(of)
     if isinstance(of, types.BaseTuple):

@@ -14,18 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.extending import intrinsic, lower_cast, models, register_model
+from numba.extending import lower_cast, models, register_model
 
 from specstream.compiler.backend.instructions import BIT, Instructions, Value
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
 
 __all__ = [
     "NullableType",
     "all_present",
-    "fits_none",
-    "is_none",
-    "is_not_none",
     "may_be_none",
     "missing",
     "null_of",
@@ -146,49 +142,3 @@ def null_of(context: Any, builder: Any, of: types.Type, value: Value) -> Value:
         optional = context.make_helper(builder, of, value=value)
         return builder.or_(nothing, null_of(context, builder, of.type, optional.data))
     return nothing
-
-
-def _refuse_bools(of: types.Type) -> None:
-    of = of.type if isinstance(of, types.Optional) else of
-    if isinstance(of, NullableType) and of.of == types.boolean:
-        raise refuse(
-            "a variable does not keep whether a bool of a nullable column is None; ask where "
-            'the column is read, event.x is None, or event.is_null("x")'
-        )
-
-
-@intrinsic
-def fits_none(typing_context: Any, value: Any) -> Any:
-    """Whether ``case None`` fits, by the value's Numba type; a NullableType is refused."""
-    if isinstance(value.type if isinstance(value, types.Optional) else value, NullableType):
-        raise refuse(
-            "case None is matched against a value of a nullable column; write if x is None before "
-            "it"
-        )
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return missing(context, builder, value, args[0])
-
-    return types.boolean(value), code
-
-
-@intrinsic
-def is_none(typing_context: Any, value: Any) -> Any:
-    """``value is None``, as its Numba type has it: an Optional or a NullableType."""
-    _refuse_bools(value)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return null_of(context, builder, value, args[0])
-
-    return types.boolean(value), code
-
-
-@intrinsic
-def is_not_none(typing_context: Any, value: Any) -> Any:
-    """``value is not None``, as its Numba type has it: an Optional or a NullableType."""
-    _refuse_bools(value)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return builder.not_(null_of(context, builder, value, args[0]))
-
-    return types.boolean(value), code

@@ -128,7 +128,10 @@ class BoostedType(_Pointer):
         super().__init__(f"specstream.boosted({field.name}, {state.name})")
 
     def operation(self, name: str) -> tuple[int, CompiledOperation] | None:
-        """An operation on the field of this Numba type, and its number; None: no such name."""
+        """Of Numba's type of a boosted field: an operation by its name, and its number.
+
+        None: no such name.
+        """
         layout = self.state.layout
         for number, (field, one) in enumerate(layout.operations):
             if field == self.field and one.name == name:
@@ -198,7 +201,7 @@ class ViewType(types.IterableType):
 
     @property
     def is_logged(self) -> bool:
-        """Reads of its elements go to a log, which can take neighbouring ones together."""
+        """Of Numba's type of arrays: whether reads are logged, neighbouring ones together."""
         speculative = self.space == "state" and self.variant in SPECULATIVE
         return speculative and not self.storage.is_narrow
 
@@ -268,7 +271,7 @@ class RecordsType(_OfRecords, types.IterableType):
         self.view = ViewType(storage_of(int, "a word"), ndim + 1, "state", variant)
 
     def with_ndim(self, ndim: int) -> types.Type:
-        """The type of a record (``ndim`` 0), or of fewer axes."""
+        """Numba's type of an array of records with fewer axes; of one record (``ndim`` 0)."""
         if ndim == 0:
             return RecordType(self.shape, self.variant)
         return RecordsType(self.shape, ndim, self.variant)

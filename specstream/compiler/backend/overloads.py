@@ -29,10 +29,9 @@ from specstream.compiler.backend.none_types import (
     value_or_zero,
 )
 from specstream.compiler.language.exact_template import ExactTemplate
-from specstream.compiler.language.methods import names_where
+from specstream.compiler.language.methods import has_no_method, names_where
 from specstream.compiler.language.refusals import (
     absent,
-    has_no_method,
     is_no_container,
     no_letters,
     no_method,

@@ -37,7 +37,6 @@ from specstream.compiler.facts.name_bindings import MISSING
 from specstream.compiler.facts.refused_constructs import (
     FORBIDDEN_MODULES,
     builtin_name,
-    is_forbidden,
     math_name,
 )
 from specstream.compiler.facts.shown_parameters import shown_in
@@ -366,7 +365,7 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 def is_impure(value: Any) -> bool:
     """Whether a call has no binding time, as its result depends on more than its arguments."""
     name = getattr(value, "__name__", "")
-    if is_forbidden(value):
+    if builtin_functions.is_forbidden(value):
         return not builtin_functions.REFUSED[name].is_pure
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")

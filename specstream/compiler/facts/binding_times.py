@@ -44,12 +44,10 @@ from specstream.compiler.facts.binding_time_operations import Operations
 from specstream.compiler.facts.dates_and_decimals import counts, is_counted
 from specstream.compiler.facts.fact import CONSTANT, EVENT, STATE, Fact, Results
 from specstream.compiler.facts.name_bindings import MISSING, bindings_of, look_up
-from specstream.compiler.facts.refused_constructs import (
-    is_constant,
-    is_container,
-)
+from specstream.compiler.facts.refused_constructs import is_constant
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.compiler.frontend.operator_analysis import FunctionSource
+from specstream.compiler.language.frozen import is_container
 from specstream.compiler.library.frozen_types import can_freeze
 from specstream.declarations.schema import Schema
 
@@ -300,7 +298,7 @@ class BindingTimes(Operations, Calls):
 
 
 def _can_compile_attribute(given: Type, name: str) -> bool:
-    """Whether ``x.name`` of a module's record or enum can be compiled: it is a field of it.
+    """Whether ``x.name`` can be compiled and is not staged, where ``x`` names a record or enum.
 
     Compiled code has such records itself.
     """

@@ -73,8 +73,9 @@ def named_of(given: Type) -> str:
 
 
 def is_of_time(spec: ast.expr | None) -> bool:
-    """Whether what stands behind the colon of a formatted value is a format of dates and times,
-    which no number has."""
+    """Whether a date or time column is formatted as Python's own, by ``%d.%m.`` or the like.
+
+    The format is what stands behind the colon."""
     parts = [spec] if isinstance(spec, ast.Constant) else getattr(spec, "values", ())
     texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
     return any(re.search("%[A-Za-z]", text) for text in texts)

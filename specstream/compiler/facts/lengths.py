@@ -89,7 +89,7 @@ class Lengths:
 
 
 def positions(call: ast.Call, lengths: Lengths, takes: int) -> list[int | None]:
-    """Which parameter each positional argument is, by the lengths of what has stars before it.
+    """Finds by the lengths of starred arguments which parameter each one behind them is.
 
     One star whose length only a run knows has what the other arguments leave; where there are two,
     the arguments between them are None.

@@ -38,7 +38,7 @@ _READY = builtin_functions.READY
 
 
 def items_of(element: Type) -> tuple[Type, ...] | None:
-    """What an element of a list that Python makes holds; None: no column can hold the list."""
+    """A fact of lists that Python makes of an event: an element's items; None: no column."""
     if of.is_scalar(element):
         return (element,)
     if element.name == "tuple" and element.of and all(map(of.is_scalar, element.of)):
@@ -52,7 +52,7 @@ def is_list(given: Type) -> bool:
 
 
 def list_part(given: Type) -> Part:
-    """The part of a hidden column that holds a list which Python makes of an event."""
+    """A fact of lists that Python makes of an event: which part of a column holds one."""
     element = of.element(given)
     items: list[Any] = [one.name for one in items_of(element) or ()]
     return Part("list", items=tuple(items), is_tuple=element.name == "tuple")
@@ -96,7 +96,7 @@ def _made_by(node: ast.Call) -> Kind:
 
 
 def is_ready(node: ast.expr, kind: Kind) -> bool:
-    """Whether going through a list or iterator raises nothing on the way, by how it is written.
+    """Whether a use that goes through a list or iterator raises nothing, as it is written.
 
     It has to be the same each time as well.
     """

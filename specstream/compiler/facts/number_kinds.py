@@ -125,7 +125,7 @@ def raised(one: Any, wanted: Any) -> Any:
 
 
 def clash(one: Any, other: Any) -> bool:
-    """Whether one has ints where the other has floats."""
+    """Whether two kinds of numbers clash: one has ints where the other has floats."""
     if isinstance(one, Items) and isinstance(other, Items):
         return clash(one.of, other.of) or clash(one.keys, other.keys)
     if isinstance(one, Parts) and isinstance(other, Parts) and len(one.of) == len(other.of):

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import collections
 import difflib
 import enum
 import functools
 import math
 import types
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,6 +24,7 @@ from specstream.compiler.frontend.nullable_flows import is_none, mark_null_reads
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.refused_match_patterns import refused_pattern
 from specstream.compiler.frontend.scopes import bound_names, own_name
+from specstream.compiler.frontend.signatures import defaults_of
 from specstream.compiler.frontend.try_and_raise import ExceptionCheck
 from specstream.compiler.language import (
     builtin_functions,
@@ -50,11 +49,8 @@ __all__ = [
     "Check",
     "builtin_name",
     "default_name",
-    "defaults_of",
     "is_constant",
-    "is_forbidden",
     "is_none",
-    "is_singleton_test",
     "is_true",
     "math_name",
     "numpy_name",
@@ -121,7 +117,7 @@ class Check:
         tree = self.source.tree
         self.parameters(tree)
         self.defaults()
-        dotted = Dotted(self)
+        dotted = CheckOfDottedNames(self)
         tree.body = [dotted.visit(statement) for statement in tree.body]
         exceptions = ExceptionCheck(tree, self.analysis.catches, self.static_value, self.refuse)
         self.raising = exceptions.exempt
@@ -201,7 +197,7 @@ class Check:
         if node in self.raising:
             return
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
-        if is_singleton_test(node):
+        if operations.is_singleton_test(node):
             parts = []
         has_operator = ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.BoolOp
         parts += [node.op] if isinstance(node, has_operator) else []
@@ -343,15 +339,15 @@ class Check:
             self.analysis.has_records = True
             fields = record_fields(value)
             self.analysis.strings += [one.default for one in fields if type(one.default) is str]
-        elif not is_container(value) and is_constant(value):
+        elif not frozen.is_container(value) and is_constant(value):
             value = frozen.own_scalar(value)
             self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value
-        elif is_forbidden(value) and value is getattr(builtins, name, None):
+        elif builtin_functions.is_forbidden(value) and value is getattr(builtins, name, None):
             hint = builtin_functions.REFUSED[name].hint
             where = "stand here" if name == "str" else "be used in an operator"
             self.refuse(node, f"{name}() cannot {where}", hint)
-        elif is_container(value) and of_constant(value) is None:
+        elif frozen.is_container(value) and of_constant(value) is None:
             value = self.frozen(node, value, what)
             self.constants[name] = value
         elif (library := of_library(value)) is not None:
@@ -510,14 +506,14 @@ def _is_enum(value: Any) -> bool:
     )
 
 
-class Dotted(ast.NodeTransformer):
+class CheckOfDottedNames(ast.NodeTransformer):
     """What a user's module has becomes a name with a dot: a global like any other."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        """Before constructs are refused: an enum's ``Side["BUY"]`` becomes ``Side.BUY``."""
+        """Not refused as other items: an enum's ``Side["BUY"]``, which becomes ``Side.BUY``."""
         self.generic_visit(node)
         of, name = node.value, node.slice
         if not isinstance(of, ast.Name) or not isinstance(name, ast.Constant):
@@ -531,7 +527,7 @@ class Dotted(ast.NodeTransformer):
         return name not in self.check.locals and _is_enum(self.check.lookup(name))
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """Before constructs are refused: ``x is Side.BUY`` of an enum becomes ``==``.
+        """Not refused as other ``is``: ``x is Side.BUY`` of an enum, which becomes ``==``.
 
         A member of an enum is compared by value: there is one object of it.
         """
@@ -563,40 +559,9 @@ class Dotted(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
 
-def defaults_of(function: types.FunctionType) -> dict[str, Any]:
-    """Values of parameters that calls may leave out, each resolved or refused like a name."""
-    code = function.__code__
-    values = function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    return {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
-
-
 def default_name(parameter: str) -> str:
     """The global that a parameter's default is kept in."""
     return f"__ss_default_{parameter}"
-
-
-def is_singleton_test(node: ast.AST) -> bool:
-    """Whether an ``is`` is not refused, as in ``x is None``, ``x is not True`` or the like."""
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
-        return False
-    right = node.comparators[0]
-    is_singleton = isinstance(right, ast.Constant) and (
-        right.value is None or isinstance(right.value, bool)
-    )
-    return is_singleton and isinstance(node.ops[0], ast.Is | ast.IsNot)
-
-
-def is_container(value: Any) -> bool:
-    """Whether a value is not refused but frozen where an operator reads it, like a list."""
-    if isinstance(value, frozen.Frozen):
-        return True
-    if isinstance(value, type):
-        return issubclass(value, enum.Enum)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return any(map(is_container, value))
-    containers = (list, Mapping, set, frozenset, collections.deque, np.ndarray, enum.Enum)
-    return isinstance(value, containers) or frozen.is_holder(value)
 
 
 def is_true(node: ast.expr) -> bool:
@@ -618,13 +583,6 @@ def builtin_name(value: Any) -> str | None:
     if name in builtin_functions.BUILTINS and getattr(builtins, name, None) is value:
         return str(name)
     return None
-
-
-def is_forbidden(value: Any) -> bool:
-    """Whether a built-in function is refused as one that no operator has anything of."""
-    name = getattr(value, "__name__", None)
-    known = builtin_functions.REFUSED.get(str(name))
-    return known is not None and known.is_forbidden and getattr(builtins, known.name) is value
 
 
 def math_name(value: Any) -> str | None:

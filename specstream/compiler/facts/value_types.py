@@ -183,7 +183,7 @@ def computed(of: Type, *parts: Type) -> Type:
 
 
 def _are_of_like_columns(one: Type, other: Type) -> bool:
-    """Whether two integer types join as they are: of values of one column, or of two alike.
+    """Whether a value that is one or another integer has one type: of one column, or two alike.
 
     Two columns are alike that are of one Arrow type.
     """

@@ -36,7 +36,7 @@ def _has_python_method(one: type, method: str) -> bool:
 def _problem_of_init(
     error: type[BaseException], mro: tuple[type, ...], count: int, keywords: list[str]
 ) -> str | None:
-    """As above, of the ``__init__`` that is found in this order of classes."""
+    """Why an exception cannot be made, by the ``__init__`` found in this order of classes."""
     at = next(at for at, one in enumerate(mro) if "__init__" in vars(one))
     if not _has_python_method(mro[at], "__init__"):
         base: Any = next(one for one in mro[at:] if one.__module__ == "builtins")

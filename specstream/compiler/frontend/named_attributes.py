@@ -28,7 +28,9 @@ def write_out(
     look_up: Callable[[str], Any],
     refuse: Callable[[ast.AST, str, str], NoReturn],
 ) -> dict[str, Any]:
-    """Changes a function's tree; gives what the names stood for that it has taken out.
+    """Writes out ``getattr(event, NAME)`` as ``event.x``, in the tree of a function.
+
+    Gives what the names stood for that it has taken out.
 
     Args:
         tree: the function.
@@ -107,7 +109,7 @@ class _Writer(ast.NodeTransformer):
         return is_named and self.look_up(name) is getattr(builtins, name)
 
     def value_of(self, node: ast.expr) -> Any:
-        """A constant, what a global or closure variable stands for, or a display of such."""
+        """Names that ``getattr`` gets: a constant, what a global stands for, or a display."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Tuple | ast.List):

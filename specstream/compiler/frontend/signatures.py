@@ -11,11 +11,11 @@ import inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from specstream.compiler.frontend.scopes import own_name
 
-__all__ = ["Parameters", "bind", "parameters_of", "parameters_of_function"]
+__all__ = ["Parameters", "bind", "defaults_of", "parameters_of", "parameters_of_function"]
 
 Refuse = Callable[[ast.AST, str, str], NoReturn]
 
@@ -84,6 +84,14 @@ def parameters_of_function(function: types.FunctionType) -> Parameters:
         tuple(one.name for one in of if one.kind in by_name),
         frozenset(one.name for one in of if one.default is not inspect.Parameter.empty),
     )
+
+
+def defaults_of(function: types.FunctionType) -> dict[str, Any]:
+    """The defaults of the parameters that a call of a function may leave out."""
+    code = function.__code__
+    values = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
 
 
 def bind(node: ast.Call, name: str, parameters: Parameters, refuse: Refuse) -> dict[str, ast.expr]:

@@ -7,8 +7,10 @@ means something under its name. The analyses and the tables of the reference ask
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "BUILTINS",
@@ -16,6 +18,7 @@ __all__ = [
     "READY",
     "REFUSED",
     "Builtin",
+    "is_forbidden",
     "names_where",
     "of_keywords",
 ]
@@ -226,8 +229,15 @@ def names_where(has: Callable[[Builtin], object]) -> frozenset[str]:
     return frozenset(one.name for one in BUILTINS.values() if has(one))
 
 
+def is_forbidden(value: Any) -> bool:
+    """Whether a built-in function is one that operators have in no form, by its record."""
+    name = getattr(value, "__name__", None)
+    known = REFUSED.get(str(name))
+    return known is not None and known.is_forbidden and getattr(builtins, known.name) is value
+
+
 def of_keywords(name: str) -> tuple[str, ...]:
-    """All parameters of one that takes each of them by keyword as well; of others none."""
+    """The keywords of a built-in function that takes all its parameters so, by its record."""
     one = BUILTINS.get(name)
     is_named = one and [part.strip("[]") for part in one.parameters] == list(one.keywords)
     return one.keywords if one and is_named else ()

@@ -31,6 +31,7 @@ __all__ = [
     "Frozen",
     "digest_of",
     "freeze",
+    "is_container",
     "is_frozen",
     "is_holder",
     "strings_in",
@@ -161,8 +162,20 @@ class EnumMembers(Frozen):
         return FrozenDict(tuple((value, members[name]) for value, name in self.values))
 
 
+def is_container(value: Any) -> bool:
+    """Whether a module's value is frozen for an operator: a list, an enum, a record."""
+    if isinstance(value, Frozen):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return any(map(is_container, value))
+    containers = (list, Mapping, set, frozenset, collections.deque, np.ndarray, enum.Enum)
+    return isinstance(value, containers) or is_holder(value)
+
+
 def is_holder(value: Any) -> bool:
-    """Whether the attributes of something are constants: a class, an enum, a record."""
+    """Whether attributes of a value are read as frozen ones: of a class, enum or record."""
     if isinstance(value, types.ModuleType):
         return False
     if isinstance(value, type):
@@ -300,9 +313,9 @@ def record_class(name: str, names: tuple[str, ...]) -> Any:
 
 
 def to_constants(value: Any) -> Any:
-    """Frozen scalars, tuples and records of a module as constants, for oracle and native code.
+    """Frozen values: scalars, tuples and records as constants, while containers stay frozen.
 
-    They are as the oracle has them; containers stay frozen.
+    They are as the oracle has them, for native code as well.
     """
     kind = type(value)
     if kind is int or kind is float:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 __all__ = [
-    *("CHANGING", "CONTAINERS", "METHODS", "REFUSED", "Method", "calls_of", "method_of"),
-    *("methods_of", "names_where"),
+    *("CHANGING", "CONTAINERS", "METHODS", "REFUSED", "Method", "calls_of", "container_of"),
+    *("has_no_method", "method_of", "methods_of", "names_where"),
 ]
 
 CONTAINERS = ("list", "deque", "dict", "set", "priority_queue", "timers", "array")
@@ -295,3 +295,15 @@ def names_where(
 
 CHANGING = names_where(lambda one: one.changes, ("list", "deque", "dict", "set"))
 """The names of methods by which Python's own containers are changed."""
+
+
+def container_of(of: object) -> str | None:
+    """What the records of methods call the type of a container; None: it is none."""
+    found: str | None = getattr(of, "methods_of", None)
+    return found
+
+
+def has_no_method(of: object, name: str) -> bool:
+    """Whether a type has methods, of which none has this name: there is no record of it."""
+    container = container_of(of)
+    return container is not None and method_of(container, name) is None

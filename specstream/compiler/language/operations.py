@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["OPERATIONS", "REFUSED", "Operation", "refusal", "signs_of"]
+__all__ = ["OPERATIONS", "REFUSED", "Operation", "is_singleton_test", "refusal", "signs_of"]
 
 Group = Literal["arithmetic", "bits", "order", "equality", "membership", "logic", "identity"]
 
@@ -158,3 +158,14 @@ def refusal(node: type[ast.AST]) -> tuple[str, str] | None:
 def signs_of(group: Group) -> tuple[str, ...]:
     """The signs of a group, each once."""
     return tuple(dict.fromkeys(one.sign for one in OPERATIONS.values() if one.group == group))
+
+
+def is_singleton_test(node: ast.AST) -> bool:
+    """Whether an operator is an ``is`` that compiled code has: ``x is None``, ``x is True``."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    right = node.comparators[0]
+    is_singleton = isinstance(right, ast.Constant) and (
+        right.value is None or isinstance(right.value, bool)
+    )
+    return is_singleton and isinstance(node.ops[0], ast.Is | ast.IsNot)

@@ -10,12 +10,12 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.methods import METHODS, calls_of, method_of, methods_of
+from specstream.compiler.language.methods import METHODS, calls_of, container_of, methods_of
 from specstream.compiler.language.text import refusal
 from specstream.declarations.state_layout import Field
 
 __all__ = [
-    *("FROZEN", "TIMER_NAMES", "absent", "container_of", "has_no_method", "is_boosted"),
+    *("FROZEN", "TIMER_NAMES", "absent", "is_boosted"),
     *("is_no_container", "no_letters", "no_method", "refuse", "unnamed_copy", "without_literals"),
 ]
 
@@ -50,7 +50,7 @@ def no_letters(what: str) -> TypingError:
 
 
 def is_boosted(field: Field) -> TypingError:
-    """The refusal to access a boosted field like an array, in the user's terms."""
+    """The refusal, while typing, of a boosted field as an array: what, and the way out."""
     ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
 
@@ -63,25 +63,13 @@ def unnamed_copy(of: str) -> tuple[str, str]:
     )
 
 
-def has_no_method(of: types.Type, name: str) -> bool:
-    """Whether a method is refused for its name: its owner has none of it, whatever it takes."""
-    container = container_of(of)
-    return container is not None and method_of(container, name) is None
-
-
-def container_of(of: types.Type) -> str | None:
-    """What a refusal, like the records of methods, calls a container; None: it is none."""
-    found: str | None = getattr(of, "methods_of", None)
-    return found
-
-
 def is_no_container(of: types.Type) -> bool:
     """Whether something of the operator's has methods of its own, or none."""
     return _kind(of) in ("state", "event", "emit", "timer", "record", "place")
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
-    """The refusal of a method that a type does not have: what is wrong, and the way out."""
+    """The refusal, while typing, of a method that there is not: what, and the way out."""
     kind = _kind(of)
     if kind == "event":
         return (

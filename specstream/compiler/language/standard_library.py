@@ -135,7 +135,7 @@ def insort_left(values, value):
 
 
 def settle_right(values):
-    """``bisect.insort_right`` in plain Python, of an item that was appended."""
+    """What operators get for ``bisect.insort_right``: plain Python, of an item appended."""
     value = values.pop()
     values.insert(bisect_right(values, value), value)
 

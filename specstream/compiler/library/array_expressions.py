@@ -79,7 +79,7 @@ def view_of(window: Window) -> Value:
 
 
 def new_list(run: Run, kinds: Value, count: Value) -> tuple[Value, Value]:
-    """Room in the arena for so many words, as of a new array: a list, and where they lie."""
+    """Room for the words of an array expression's result: a list, and where they lie."""
     builder = run.builder
     # Should array_use.py have missed that there are arrays, the event ends here and says so.
     run.leave_if(cgutils.is_null(builder, run.load_member("arena", POINTER)))
@@ -91,7 +91,7 @@ def new_list(run: Run, kinds: Value, count: Value) -> tuple[Value, Value]:
 
 
 def new_window(run: Run, of: ViewType, shape: list[Value]) -> Window:
-    """An array of its own in the arena for an operation's result; it holds nothing yet."""
+    """The array that an array expression gives, in the arena, still without its elements."""
     builder = run.builder
     count = I64(1)
     strides: list[Value] = []

@@ -427,7 +427,7 @@ Each = Callable[[Value], None]
 
 
 def _elements(of: types.Type) -> tuple[types.Type, Any] | None:
-    """What an array holds that a function of arrays goes through, and the loop through it.
+    """What a method of arrays, as a function, goes through: type of its elements, and a loop.
 
     ``fsum``, ``prod`` and ``dist`` take a tuple or list as well; None: of something else."""
     if isinstance(of, ViewType) and of.ndim == 1:

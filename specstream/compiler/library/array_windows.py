@@ -1,10 +1,10 @@
-"""Assignment to a row or a slice, a window of an array, in LLVM instructions.
+"""Windows of arrays, which are rows or slices: filled, copied and read whole, in LLVM.
 
-NumPy's meaning: a number goes to every element; of another row or slice each element goes to its
-own, axes of length 1 are repeated, missing ones in front are too, and any other difference of shape
-is an error. Where the two windows overlap, it is as if the source had been copied first. So it is:
-into a buffer of the worker, which grows and never shrinks. Overlap is decided by the first and last
-element of each window, which errs towards copying.
+An assignment has NumPy's meaning: a number goes to every element; of another row or slice each
+element goes to its own, axes of length 1 are repeated, missing ones in front are too, and any other
+difference of shape is an error. Where the two windows overlap, it is as if the source had been
+copied first. So it is: into a buffer of the worker, which grows and never shrinks. Overlap is
+decided by the first and last element of each window, which errs towards copying.
 
 A source of one axis is logged as a whole while speculating. It then is such a copy already. So is
 a target whose elements are neighbours: as many axes as it has.
@@ -52,7 +52,7 @@ class Window:
     strides: list[Value]
 
     def at(self, indices: tuple[Value, ...]) -> Value:
-        """Number of an element of a row or slice, its window, from the start of its space."""
+        """Number of an element of a window of an array, from the start of its space."""
         builder = self.run.builder
         place = self.offset
         for index, stride in zip(indices, self.strides, strict=True):
@@ -74,7 +74,7 @@ def fill(target: Window, element: Value) -> None:
 
 
 def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> None:
-    """Assigns a row or slice of an array to another; a fault where the shapes do not fit."""
+    """Copies a window of an array into another one; a fault where the shapes do not fit."""
     builder = target.run.builder
     if source.type.is_logged and len(source.shape) == 1:
         source = read_whole(source)
@@ -95,13 +95,13 @@ def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> N
 
 
 def whole_type(source: ViewType) -> ViewType:
-    """The type of a row or slice that :func:`read_whole` has read: elements of whole words."""
+    """The type of a window of an array that was read whole: its elements are whole words."""
     storage = storage_of(_WIDE[source.storage.number], "an element")
     return ViewType(storage, 1, "range", source.variant)
 
 
 def read_whole(source: Window) -> Window:
-    """The elements of a row or slice, a window of one axis, read together: where they are now.
+    """The elements of a window of an array, of one axis, read together: where they are now.
 
     Neighbours that are logged are one range; others are read one by one, into the worker's buffer.
     """
@@ -128,7 +128,7 @@ def read_whole(source: Window) -> Window:
 
 
 def _store_window(target: Window, element_at: Callable[[tuple[Value, ...]], Value]) -> None:
-    """Assigns every element of a row or slice, in the order of the indices.
+    """Stores every element of a window of an array, in the order of the indices.
 
     They are stored together where they are neighbours that are logged.
 
@@ -161,7 +161,7 @@ def _store_window(target: Window, element_at: Callable[[tuple[Value, ...]], Valu
 
 
 def _contiguous(window: Window) -> tuple[Value, Value]:
-    """Whether a row or slice to assign lies in one piece, and how many elements it has."""
+    """Whether a window of an array lies in one piece, and how many elements it has."""
     builder = window.run.builder
     dense, count = ir.Constant(ir.IntType(1), 1), I64(1)
     for length, stride in zip(reversed(window.shape), reversed(window.strides), strict=True):
@@ -171,7 +171,7 @@ def _contiguous(window: Window) -> tuple[Value, Value]:
 
 
 def _broadcast(source: Window, target: Window) -> Window:
-    """Broadcasts a slice to that which it is assigned to; a repeated axis has stride 0."""
+    """Broadcasts a window of an array to the shape of another; a repeated axis has stride 0."""
     run, builder = target.run, target.run.builder
     missing = len(target.shape) - len(source.shape)
     for length in source.shape[: max(-missing, 0)]:
@@ -188,7 +188,7 @@ def _broadcast(source: Window, target: Window) -> Window:
 
 
 def _overlap(target: Window, source: Window) -> Value:
-    """Whether the two may have an element in common."""
+    """Whether two windows of arrays may overlap, that is, have an element in common."""
     builder = target.run.builder
     ends = []
     for window in (target, source):

@@ -51,7 +51,7 @@ class OutputRow:
         return row
 
     def end(self) -> None:
-        """The row is written."""
+        """Ends a row that ``emit`` writes: the next one begins behind it."""
         following = self.run.builder.gep(self.top, [I64(8 * self.words)], inbounds=True)
         self.run.store_member("emit_top", following)
 

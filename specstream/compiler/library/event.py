@@ -1,4 +1,4 @@
-"""The running event in Numba's terms: its columns, its nulls, and its random numbers."""
+"""The running event in Numba's terms: its columns, their nulls, and its order key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import (
     EventType,
 )
-from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
+from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
@@ -31,7 +31,7 @@ from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
 __all__ = [
-    *("METHODS", "READERS", "column_number", "draw_key", "event_column", "event_is_null"),
+    *("READERS", "column_number", "event_column", "event_is_null"),
     *("event_null", "null_bit", "order_key", "phase_column"),
 ]
 
@@ -182,65 +182,6 @@ def event_null(run: Run, event: EventType, name: str, row: Value | None = None) 
     return _element(run, run.load_member("event") if row is None else row, number, "bool")
 
 
-def _random_word(
-    context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
-) -> Value:
-    run, *key = draw_key(context, builder, event, pointer, draw)
-    return run.call("ss_random_bits", I64, *key)
-
-
-def draw_key(
-    context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
-) -> list[Any]:
-    """The run, and what a random number of the running event is a function of.
-
-    That is seed, order key and ``draw``."""
-    reader = READERS.get(type(event))
-    if reader is not None:
-        of = reader(context, builder, event, pointer)
-        return [of.run, of.seed(), *of.key(), draw]
-    run = Run(context, builder, pointer)
-    seed = run.load_member("seed", invariant=True)
-    return [run, seed, *order_key(run, event), draw]
-
-
 def order_key(run: Run, event: EventType) -> list[Value]:
     """The key of the running row of the batch."""
     return [_event_column(run, event, name) for name in ("timestamp", "source", "sequence")]
-
-
-def _check_draw(event: types.Type, draw: types.Type) -> None:
-    if not isinstance(event, EventType):
-        raise refuse(f"random and random_bits are methods of the event, not of {event}")
-    if scalar_kind(draw) != "int64":
-        raise refuse(f"the number of a draw is an int, not {draw}: write event.random(0)")
-
-
-@intrinsic
-def event_random_bits(typing_context: Any, event: Any, draw: Any) -> Any:
-    """``event.random_bits(i)`` of the running event: 64 random bits.
-
-    They are a function of seed, order key and ``draw``."""
-    _check_draw(event, draw)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return _random_word(context, builder, event, args[0], args[1])
-
-    return types.uint64(event, types.int64), code
-
-
-@intrinsic
-def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
-    """``event.random(i)`` of the running event: a float in [0, 1), of the upper 53 bits."""
-    _check_draw(event, draw)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        word = _random_word(context, builder, event, args[0], args[1])
-        upper = builder.uitofp(builder.lshr(word, I64(11)), F64)
-        return builder.fmul(upper, F64(2.0**-53))
-
-    return types.float64(event, types.int64), code
-
-
-METHODS: dict[str, Any] = {"random": event_random, "random_bits": event_random_bits}
-"""By the name of a method of one argument, the number of the draw."""

@@ -74,7 +74,7 @@ def list_type(part: Part) -> ListType:
 
 
 def list_hint(part: Part) -> str:
-    """The type of a local list that is filled from an event's column, as an annotation."""
+    """The annotation of the local list that a read of an event's list makes, ``list[int]``."""
     items = ["int" if isinstance(one, Part) else one for one in part.words]
     return f"list[tuple[{', '.join(items)}]]" if part.is_tuple else f"list[{items[0]}]"
 
@@ -138,7 +138,7 @@ def oracle_list(
     again: Callable[[Path], Any],
     path: Path,
 ) -> OracleList:
-    """A new list of the words at an address.
+    """A read of an event's list in the oracle: a new list of the words at an address.
 
     Args:
         part: says what they are.

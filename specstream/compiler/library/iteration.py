@@ -1,4 +1,4 @@
-"""``range`` in Numba's terms, as CPython has it.
+"""``range`` in Numba's terms, as CPython has it, and what ``zip(..., strict=True)`` takes.
 
 Numba's own takes floats, and counts in signed words: a span of more than 2**63 has no items there.
 Here a range is its first item, its step and how many items it has, which may be up to 2**64 - 1.
@@ -21,10 +21,11 @@ from numba.extending import lower_builtin, models, register_model
 
 from specstream.compiler.backend.instructions import I64, Instructions, Value
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
+from specstream.compiler.backend.overloads import Core, Meaning, resolved_call
 from specstream.compiler.backend.scalar_kinds import integer_kind, scalar_kind
 from specstream.compiler.language.refusals import refuse
 
-__all__ = ["BUILTINS", "integers"]
+__all__ = ["BUILTINS", "as_long_as", "integers"]
 
 
 class RangeType(types.IterableType):
@@ -158,6 +159,30 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Sequence[Value], resul
         builder.store(builder.sub(left, I64(1)), iterator.left)
         builder.store(builder.add(item, iterator.step), iterator.next)
         result.yield_(item)
+
+
+as_long_as = Core("as_long_as", "zip(..., strict=True) takes what has a length")
+
+
+@as_long_as.rule
+def _as_long_as(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What an iteration by ``zip(..., strict=True)`` takes: a value as long as another one."""
+    given = [types.unliteral(one) for one in args]
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        counts = [
+            resolved_call(context, builder, len, (of,), (arg,))[1]
+            for of, arg in zip(given, args, strict=True)
+        ]
+        different = builder.icmp_unsigned("!=", *counts)
+        Instructions(context, builder).fault_if(different, ValueError)
+        return args[0]
+
+    for one in given:
+        known = context.resolve_function_type(context.resolve_value_type(len), (one,), {})
+        if known is None:
+            raise refuse(f"zip(..., strict=True) takes {one}, which has no length: write list(x)")
+    return given[0], given, code
 
 
 BUILTINS: dict[str, Any] = {"range": integers, "len": len, "enumerate": enumerate, "zip": zip}

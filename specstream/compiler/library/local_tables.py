@@ -336,8 +336,8 @@ set_add = method("add")
 
 
 @dict_set.rule
-def _set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Of a dict, key and value."""
+def _set_key(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Stores a key and a value in a local table that is a dict."""
     if not isinstance(args[0], DictType):
         return None
     key, value = keys(args[0], args[1]), values(args[0], args[2])
@@ -383,8 +383,8 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 
 @SET_ITEM.append
-def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``x[key] = value`` of a dict, the event's own or another, with the value first."""
+def _set_dict_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[key] = value`` of a local table that is a dict, or of another dict; value first."""
     value, of, key = args
     if not isinstance(of, DictType):
         return None

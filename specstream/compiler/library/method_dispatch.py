@@ -12,8 +12,8 @@ from numba.core import types
 
 from specstream.compiler.backend.instructions import BIT, I64, Instructions, Value
 from specstream.compiler.backend.overloads import Core, Meaning, looking_for
-from specstream.compiler.language.methods import METHODS, Method
-from specstream.compiler.language.refusals import container_of, no_method, refuse
+from specstream.compiler.language.methods import METHODS, Method, container_of
+from specstream.compiler.language.refusals import no_method, refuse
 
 __all__ = [
     "FUNCTIONS",
@@ -110,7 +110,7 @@ def adding(
 
 
 def not_found(context: Any, builder: Any) -> Value:
-    """What methods of all types of list, like ``x.index(y)``, raise if it is not there."""
+    """A method of any type of list, like ``x.index(y)``: raises where ``y`` is not there."""
     Instructions(context, builder).fault_if(BIT(1), ValueError)
     return I64(0)
 

@@ -1,4 +1,4 @@
-"""What operators do with values that may be None: ``==``, truth, and a value that has to be there.
+"""What operators do with values that may be None: ``is None``, ``==``, truth, needing one.
 
 Arithmetic and order are not here: every
 :class:`~specstream.compiler.backend.scalar_functions.Native` takes such operands, and raises
@@ -38,7 +38,9 @@ from specstream.compiler.library.math_exact import MATH
 from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
 
-__all__ = ["attribute_is_none", "column", "some", "tested"]
+__all__ = [
+    *("attribute_is_none", "column", "fits_none", "is_none", "is_not_none", "some", "tested"),
+]
 
 
 def _bit_where(builder: Any, there: Value, ask: Callable[[], Value], otherwise: Value) -> Value:
@@ -334,3 +336,49 @@ def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) ->
         return null_bit(context, builder, owner, args[0], name.literal_value)
 
     return types.boolean(owner, value, name), code
+
+
+def _refuse_bools(of: types.Type) -> None:
+    of = of.type if isinstance(of, types.Optional) else of
+    if isinstance(of, NullableType) and of.of == types.boolean:
+        raise refuse(
+            "a variable does not keep whether a bool of a nullable column is None; ask where "
+            'the column is read, event.x is None, or event.is_null("x")'
+        )
+
+
+@intrinsic
+def fits_none(typing_context: Any, value: Any) -> Any:
+    """Whether ``case None`` fits a value that may be None; refused: a nullable column's."""
+    if isinstance(value.type if isinstance(value, types.Optional) else value, NullableType):
+        raise refuse(
+            "case None is matched against a value of a nullable column; write if x is None before "
+            "it"
+        )
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return missing(context, builder, value, args[0])
+
+    return types.boolean(value), code
+
+
+@intrinsic
+def is_none(typing_context: Any, value: Any) -> Any:
+    """``value is None`` of a value that may be None, like a nullable column in a name."""
+    _refuse_bools(value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return null_of(context, builder, value, args[0])
+
+    return types.boolean(value), code
+
+
+@intrinsic
+def is_not_none(typing_context: Any, value: Any) -> Any:
+    """``value is not None`` of a value that may be None."""
+    _refuse_bools(value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return builder.not_(null_of(context, builder, value, args[0]))
+
+    return types.boolean(value), code

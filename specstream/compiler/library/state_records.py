@@ -151,7 +151,7 @@ class Records(Run):
         return made
 
     def object_of(self, place: Value) -> Value:
-        """In native code, the object of a record of the state, by its place."""
+        """In native code, the object of a record that is kept in the state, by its place."""
         found = self.call("ss_object_of", POINTER, self.pointer, self.kinds, place)
         self.leave_if(cgutils.is_null(self.builder, found))
         return found
@@ -520,7 +520,7 @@ PLACES: list[Callable[[Any, Sequence[types.Type]], Meaning | None]] = []
 
 
 def make_place(context: Any, builder: Any, of: SlotType, run: Value, word: Value) -> Value:
-    """The place of a record."""
+    """The place of a record kept in the state, as a value of Numba's: the run, and a word."""
     made = cgutils.create_struct_proxy(of)(context, builder)
     made.run = run
     made.word = word

@@ -30,7 +30,7 @@ from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.method_dispatch import written_by
 from specstream.compiler.library.state_records import PLACES, make_place
-from specstream.compiler.library.state_sequence_elements import Elements
+from specstream.compiler.library.state_sequence_primitives import Elements
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,

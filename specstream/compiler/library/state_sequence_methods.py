@@ -30,7 +30,8 @@ from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.library.local_lists import list_append, list_new
 from specstream.compiler.library.method_dispatch import method, not_found, record_of, written_by
-from specstream.compiler.library.state_sequence_elements import (
+from specstream.compiler.library.state_sequence_indexing import part_of, replace_part
+from specstream.compiler.library.state_sequence_primitives import (
     Elements,
     clipped,
     delete,
@@ -42,7 +43,6 @@ from specstream.compiler.library.state_sequence_elements import (
     run_of,
     turned,
 )
-from specstream.compiler.library.state_sequence_indexing import part_of, replace_part
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,

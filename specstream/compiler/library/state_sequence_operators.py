@@ -39,8 +39,13 @@ from specstream.compiler.library.local_list_methods import as_list, list_from
 from specstream.compiler.library.method_dispatch import method, truth, written_by
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.library.row_assignment import assigned
-from specstream.compiler.library.state_sequence_elements import Elements, get, run_of, run_of_either
 from specstream.compiler.library.state_sequence_methods import extended
+from specstream.compiler.library.state_sequence_primitives import (
+    Elements,
+    get,
+    run_of,
+    run_of_either,
+)
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
     ListField,

@@ -496,7 +496,7 @@ def _in_one(run: Any, of: Any, given: Any) -> Any:
 
 @PLACES.append
 def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """``d[key].name`` of a dict of the state: where the entry of the key has its value."""
+    """``d[key].name`` of a dict of the state, a table: the place where it has the value."""
     of, key = args
     if not isinstance(of, StateDictType) or not isinstance(of.value_type, RecordType):
         return None

@@ -11,15 +11,15 @@ from typing import Any
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from specstream.compiler.backend.instructions import I64, Instructions
+from specstream.compiler.backend.instructions import I64
 from specstream.compiler.backend.local_types import ListType, own
 from specstream.compiler.backend.none_types import may_be_none
-from specstream.compiler.backend.overloads import Core, Meaning, meaning_of, resolved_call
+from specstream.compiler.backend.overloads import Core, Meaning, meaning_of
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library.local_list_methods import as_list
 from specstream.compiler.library.local_lists import List, element_of
 
-__all__ = ["as_long_as", "listed", "spread", "taken_apart", "unpacked"]
+__all__ = ["listed", "spread", "taken_apart", "unpacked"]
 
 taken_apart = Core("taken_apart", "a star in an assignment takes a tuple, a list or an array")
 
@@ -105,30 +105,6 @@ def _filled_with_none(given: types.BaseTuple, args: Sequence[types.Type], count:
         return context.make_tuple(builder, whole, [*parts, *[context.get_dummy_value()] * more])
 
     return whole, args, code
-
-
-as_long_as = Core("as_long_as", "zip(..., strict=True) takes what has a length")
-
-
-@as_long_as.rule
-def _as_long_as(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What ``zip(..., strict=True)`` takes: a value as long as another one; else a fault."""
-    given = [types.unliteral(one) for one in args]
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        counts = [
-            resolved_call(context, builder, len, (of,), (arg,))[1]
-            for of, arg in zip(given, args, strict=True)
-        ]
-        different = builder.icmp_unsigned("!=", *counts)
-        Instructions(context, builder).fault_if(different, ValueError)
-        return args[0]
-
-    for one in given:
-        known = context.resolve_function_type(context.resolve_value_type(len), (one,), {})
-        if known is None:
-            raise refuse(f"zip(..., strict=True) takes {one}, which has no length: write list(x)")
-    return given[0], given, code
 
 
 def _of_a_list(value: ListType, before: Any, after: Any) -> Any:

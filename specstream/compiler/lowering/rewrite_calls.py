@@ -23,14 +23,13 @@ from specstream.compiler.facts.kept_codes import is_kept, may_be_code
 from specstream.compiler.facts.refused_constructs import (
     builtin_name,
     default_name,
-    defaults_of,
     is_true,
     math_name,
     numpy_name,
 )
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
-from specstream.compiler.frontend.signatures import bind, parameters_of_function
+from specstream.compiler.frontend.signatures import bind, defaults_of, parameters_of_function
 from specstream.compiler.language import numbers, standard_library
 from specstream.compiler.language.builtin_functions import of_keywords
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
@@ -53,10 +52,10 @@ from specstream.compiler.library import (
 from specstream.compiler.library.counter_methods import by_argument
 from specstream.compiler.library.emit import KEPT, emit_row
 from specstream.compiler.library.frozen_types import enum_member, native
+from specstream.compiler.library.iteration import as_long_as
 from specstream.compiler.library.math_exact import DEFAULTS, MATH
 from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.numpy_functions import NUMPY
-from specstream.compiler.library.unpacking import as_long_as
 from specstream.compiler.lowering.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.lowering.rewrite_local import CONTAINERS
 from specstream.compiler.lowering.rewrite_none import MaybeNone
@@ -74,7 +73,7 @@ __all__ = ["CallRewriter", "native_constant"]
 
 
 def native_constant(value: Any) -> Any:
-    """A constant of rewritten code, like a call's default, as Numba takes the same number."""
+    """The constant that a rewritten call gets for a value, such as a parameter's default."""
     if is_frozen(value):
         return native(value)
     constant = oracle_constant(value)
@@ -133,7 +132,7 @@ def _is_list_of_rows(node: ast.expr | None) -> bool:
 
 
 def _may_get_lists(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
-    """Whether a call ``zip(*rows)`` may be rewritten to give its target lists, no tuples."""
+    """Rewriting calls for Numba: whether that of ``zip(*rows)`` may give lists, not tuples."""
     if not isinstance(target, ast.Name):
         return isinstance(target, ast.Tuple)
     allowed: set[int] = set()
@@ -346,7 +345,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         if missing:
             self.check.refuse(node, f"emit lacks {', '.join(map(repr, missing))}", expected)
         for name, value in given.items():
-            if not columns[name].nullable and any(map(is_none, _branches(value))):
+            if not columns[name].nullable and any(map(is_none, _emitted_values(value))):
                 self.check.refuse(
                     value,
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
@@ -415,7 +414,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
         if callee.attr in draws.METHODS or callee.attr in method_dispatch.FUNCTIONS:
             return self.container_method(node, callee)
-        if callee.attr not in event.METHODS or not method_of("event", callee.attr):
+        if callee.attr not in draws.INTRINSICS or not method_of("event", callee.attr):
             if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
                 source = self.source
                 first, inside = source.tree.lineno, source.original.__name__
@@ -431,7 +430,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 f"write event.{callee.attr}(0), and other numbers for more draws",
             )
         draw = self.some(node.args[0], self.visit(node.args[0]))
-        return self.core(event.METHODS[callee.attr], self.visit(owner), draw, at=node)
+        return self.core(draws.INTRINSICS[callee.attr], self.visit(owner), draw, at=node)
 
     def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
         """Of a module, or a builtin; with keywords where it has such."""
@@ -636,8 +635,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         )
 
 
-def _branches(value: ast.expr) -> list[ast.expr]:
-    """What a call of ``emit`` may give a column: a value, or what conditions choose from."""
+def _emitted_values(value: ast.expr) -> list[ast.expr]:
+    """In a call of ``emit``, rewritten: the values that a column may get by conditions."""
     if isinstance(value, ast.IfExp):
-        return _branches(value.body) + _branches(value.orelse)
+        return _emitted_values(value.body) + _emitted_values(value.orelse)
     return [value]

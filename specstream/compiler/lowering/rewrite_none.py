@@ -8,11 +8,10 @@ import types
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from specstream.compiler.backend import none_types
-from specstream.compiler.facts.refused_constructs import is_singleton_test
 from specstream.compiler.frontend.nullable_flows import is_none, is_none_test, is_null_read
 from specstream.compiler.frontend.scopes import bound_names
 from specstream.compiler.language.builtin_functions import GIVES_A_NUMBER
+from specstream.compiler.language.operations import is_singleton_test
 from specstream.compiler.library import arithmetic, none_rules
 from specstream.compiler.library.conversions import bool_
 from specstream.compiler.lowering.match_statement import is_singleton
@@ -34,7 +33,7 @@ class MaybeNone(NativeParts):
                 name = ast.copy_location(ast.Constant(tested.attr), tested)
                 found = self.core(none_rules.attribute_is_none, owner, value, name, at=node)
             else:
-                test = none_types.is_not_none if negated else none_types.is_none
+                test = none_rules.is_not_none if negated else none_rules.is_none
                 return self.core(test, self.visit(tested), at=node)
         elif is_singleton_test(node):
             found = self.core(is_singleton, self.visit(node.left), node.comparators[0], at=node)
@@ -224,7 +223,7 @@ def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any)
 
 
 def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:
-    """For the rewriting for Numba: names that may be None.
+    """Rewriting None for Numba: the names that may be None.
 
     Assigned to them is None, or what may be None; or they are tested for it."""
     found: set[str] = set()

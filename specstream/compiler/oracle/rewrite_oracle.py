@@ -21,7 +21,6 @@ from specstream.compiler.facts.bools import Bools
 from specstream.compiler.facts.refused_constructs import (
     builtin_name,
     default_name,
-    is_singleton_test,
     math_name,
     numpy_name,
 )
@@ -36,6 +35,7 @@ from specstream.compiler.frontend.try_and_raise import (
 )
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
+from specstream.compiler.language.operations import is_singleton_test
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.event_lists import ItemRead, oracle_item

@@ -50,8 +50,8 @@ Find = Callable[[Field, Words], Words | None]
 # ---- what containers hold, as values and as words ----
 
 
-def _converter(shape: Shape, what: str) -> Callable[[Any], Any]:
-    """What checks and converts what a container holds in the oracle: key, value or element."""
+def _container_check(shape: Shape, what: str) -> Callable[[Any], Any]:
+    """What a container of the state, in the oracle, checks keys, values or elements by."""
     if shape.record is not None:
         return Places(what, shape, [], []).check
     parts = [(store_of(part), LOAD[part.number]) for part in shape.parts]
@@ -69,7 +69,7 @@ def _converter(shape: Shape, what: str) -> Callable[[Any], Any]:
 
 
 def _values_of_part(words: Words, number: str, texts: StringTable | None) -> list[Any]:
-    """A column of the words of a container of the state, as values of the oracle."""
+    """One part of everything that a container of the state holds, as the oracle's values."""
     if number == "str":
         return [Text(code or EMPTY, texts if code else "") for code in words.tolist()]
     if number == "float":
@@ -87,7 +87,7 @@ def _values(words: Words, shape: Shape, texts: StringTable | None) -> list[Any]:
 
 
 def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
-    """A key of a dict or set of the state, as the oracle has it, made of its words."""
+    """A key of a :class:`StateDict` or :class:`StateSet`, made of its words."""
     of = field.container
     assert of is not None
     return _values(words.reshape(1, -1), of.key, texts)[0]
@@ -115,7 +115,9 @@ def loaded(
     now: list[int] | None = None,
     find: Find | None = None,
 ) -> Any:
-    """A container of the state, as its words are now. ``met``: what :class:`Places` notes there;
+    """The container of a field, a :class:`StateDict` or another, made of words of the state.
+
+    ``met``: what :class:`Places` notes there;
     ``now``: holds the time of what runs; ``find``: an entry's words by those of its key, of one
     that is changed once and then forgotten."""
     of = field.container
@@ -151,7 +153,7 @@ def _loaded_by_entry(
     now: list[int] | None,
     find: Find,
 ) -> Any:
-    """A dict or set of the state, in the oracle, whose entries are loaded when asked for."""
+    """A :class:`StateDict` or :class:`StateSet` that loads entries as they are asked for."""
     of = field.container
     assert of is not None
 
@@ -237,9 +239,9 @@ class StateDict(Dict):
         self._of = of
         self._limit = of.limit
         self._journal = journal
-        self._key = _converter(of.key, f"a key of state.{name}")
+        self._key = _container_check(of.key, f"a key of state.{name}")
         self._value: Callable[[Any], Any] = (
-            _converter(of.value, f"state.{name}") if of.value.words else lambda value: None
+            _container_check(of.value, f"state.{name}") if of.value.words else lambda value: None
         )
         self._stamp = len(keys)
         self._stamps = dict(zip(keys, range(self._stamp), strict=True))
@@ -448,7 +450,7 @@ class StateList(List):
         self._of = of
         self._limit = of.limit
         self._journal = journal
-        self._convert = _converter(of.value, f"state.{name}")
+        self._convert = _container_check(of.value, f"state.{name}")
 
     @property
     def zero(self) -> Any:

@@ -47,7 +47,7 @@ def is_none(value: Any) -> bool:
 
 
 def null_or_value(owner: Any, name: str) -> Any:
-    """``owner.name``, where it is kept."""
+    """``event.name`` in the oracle, kept in a name: a null is a zero that knows what it is."""
     value = getattr(owner, name)
     if name in getattr(owner, "_nulls", ()) and owner.is_null(name):
         return _NULLS.get(type(value), value)

@@ -126,7 +126,7 @@ def floats(values: Any) -> _Floats:
 
 
 def reduction(name: str) -> Callable[[Any], Any]:
-    """The function of `numpy` with the name of a method."""
+    """What the oracle makes of all elements of an array by ``np.sum`` or ``np.max``."""
 
     def reduced(values: Any) -> Any:
         if not isinstance(values, Reductions):

@@ -368,7 +368,7 @@ class ByValue:
         return NotImplemented if found is NotImplemented else not found
 
     def _ordered_by_value(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
-        """Orders tuples or lists by value, under Python: the first that are not equal decide.
+        """Under Python, orders tuples and lists by value, like rows: the first unequal decide.
 
         Where there are none, the lengths do.
         """
@@ -445,7 +445,7 @@ def by_value(value: Any) -> Any:
 
 
 def to_power(left: Any, right: Any) -> Any:
-    """What ``left **= right`` makes of a number or of a row or slice."""
+    """What ``left **= right`` makes under Python of a view of an array, or of a number."""
     if isinstance(left, View):
         return left._update(numbers.power, right)
     return numbers.power(left, right)

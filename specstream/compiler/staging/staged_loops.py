@@ -167,7 +167,7 @@ def _load(target: ast.expr) -> ast.expr:
 
 
 def with_places(made: Made) -> Made:
-    """A node that staging has made, such as a staged loop, with a place for each one inside."""
+    """A staged loop, or what else staging has made, with a line number for each node inside."""
     for part in ast.walk(made):
         for one in ast.iter_child_nodes(part):
             if isinstance(one, ast.expr | ast.stmt) and not hasattr(one, "lineno"):
@@ -176,7 +176,7 @@ def with_places(made: Made) -> Made:
 
 
 def at_place(made: Made, node: ast.AST) -> Made:
-    """Nodes that staging has made, of a staged loop for one, at the place of an old node."""
+    """A staged loop, or what else was made, with the line number of what it replaces."""
     for part in ast.walk(made):
         if not hasattr(part, "lineno"):
             ast.copy_location(part, node)

@@ -63,7 +63,7 @@ class Staged:
         self._known: dict[Any, int] = {}
 
     def add(self, derived: Derived, key: Any) -> int:
-        """Adds a derived value that is staged out of a function, and gives its number.
+        """Adds a staged value, one for each expression, and gives its number.
 
         One that is there already is not computed again.
         """

@@ -1,7 +1,8 @@
-"""Elements of a sequence of the state in LLVM instructions: read, stored, put in, taken out.
+"""Primitives of the state's sequences: elements are read, stored, put in and taken out.
 
-What an operator does with one is made of a few things: the number of elements, one of them read or
-stored, one put in, some taken out. These are here; the rest is plain Python over them
+What an operator does with a list, deque or queue of the state is made of a few things: the number
+of elements, one of them read or stored, one put in, some taken out. These are here, in LLVM
+instructions; the rest is plain Python over them
 (:mod:`specstream.compiler.library.state_sequence_methods`). Elements and headers are loaded and
 stored as all words of the state; C (``sequence.c``) is called where elements have to make room or
 to move.
@@ -51,7 +52,7 @@ _VOID = ir.VoidType()
 
 
 class Elements(Indexed, Run):
-    """Writes instructions about one sequence."""
+    """The primitives of one sequence of the state: writes instructions about its elements."""
 
     def __init__(self, context: Any, builder: Any, of: SequenceType, pointer: Value) -> None:
         super().__init__(context, builder, pointer)
@@ -82,8 +83,9 @@ class Elements(Indexed, Run):
         self.changed()
 
     def ring(self) -> tuple[Value, Value]:
-        """Where elements begin, and how many of them the ring has, less one; of a list both are
-        constants."""
+        """Where the elements of a sequence begin, and how many its ring has, less one.
+
+        Of a list both are constants."""
         most = I64(self.of.container.room - 1)
         if not self.is_deque:
             return I64(0), most
@@ -93,7 +95,7 @@ class Elements(Indexed, Run):
         return start, self.builder.and_(self.builder.sub(capacity, I64(1)), most)
 
     def word_of(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
-        """The first word of an element; the caller has checked the bounds."""
+        """The first word of an element of the sequence; the caller has checked the bounds."""
         builder = self.builder
         if self.is_deque:
             start, mask = self.ring() if ring is None else ring
@@ -102,7 +104,7 @@ class Elements(Indexed, Run):
         return builder.add(self.moved(self.of, "region", self.of.container.region), offset)
 
     def changed(self) -> None:
-        """It gets or loses an element, or turns: who goes through it is told."""
+        """The sequence gets or loses an element, or turns: who goes through it is told."""
         at = self.counter()
         after = self.builder.add(self.load("scratch", self.variant, _WORD, at), I64(1))
         self.store("scratch", self.variant, _WORD, at, after)
@@ -117,14 +119,16 @@ class Elements(Indexed, Run):
 
     @property
     def records(self) -> Records | None:
-        """Where it holds records."""
+        """What writes about the elements of the sequence as records, where it holds such."""
         of = self.of.element
         if not isinstance(of, RecordType):
             return None
         return Records(self.context, self.builder, of, self.pointer)
 
     def leave(self, first: Value, step: Value, length: Value) -> None:
-        """Records are about to be removed; nothing where no record of the event is known."""
+        """Primitive: records leave the sequence, whose elements are about to be taken out.
+
+        Nothing is done where no record of the event is known."""
         records, builder = self.records, self.builder
         if records is None:
             return
@@ -163,7 +167,7 @@ class Elements(Indexed, Run):
     # -- putting in and taking out --
 
     def insert(self, at: Value, value: Value) -> None:
-        """Before position ``at``, from 0 to the count."""
+        """Primitive: puts an element before position ``at`` of the sequence, 0 to the count."""
         self.store_member("raised", I32(0))
         arguments = (self.pointer, self.number(), at)
         word = self.call("ss_sequence_insert", I64, *arguments)
@@ -177,7 +181,9 @@ class Elements(Indexed, Run):
         self.changed()
 
     def append(self, value: Value, left: bool = False) -> None:
-        """Behind all, or before. Only to make room C is called."""
+        """Primitive: puts an element behind all of the sequence, or before.
+
+        Only to make room C is called."""
         builder, count = self.builder, self.count()
         full = builder.icmp_unsigned(">=", count, I64(self.of.container.limit))
         if not self.is_deque:
@@ -195,7 +201,7 @@ class Elements(Indexed, Run):
                 self.set_count(builder.add(count, I64(1)))
 
     def push(self, value: Value, left: bool = False) -> None:
-        """To a deque that drops what is at the other end."""
+        """Primitive: puts an element into a deque that drops what is at the other end."""
         most, builder = self.of.container.maxlen, self.builder
         if most is None:
             self.append(value, left)
@@ -215,7 +221,7 @@ class Elements(Indexed, Run):
                 self.append(value, left)
 
     def put_beside(self, count: Value, value: Value, left: bool) -> tuple[Value, Value]:
-        """Puts an element into a deque's ring, next to the others, and gives the ring."""
+        """Primitive: puts an element beside the others of a deque's ring; gives the ring."""
         builder = self.builder
         start, mask = self.ring()
         if left:
@@ -225,7 +231,9 @@ class Elements(Indexed, Run):
         return start, mask
 
     def delete(self, first: Value, step: Value, length: Value) -> None:
-        """Elements first, first + step ...; ``step`` may be negative."""
+        """Primitive: takes elements out of the sequence: first, first + step ...
+
+        ``step`` may be negative."""
         builder = self.builder
         last = builder.add(first, builder.mul(step, builder.sub(length, I64(1))))
         backwards = builder.icmp_signed("<", step, I64(0))
@@ -240,7 +248,7 @@ class Elements(Indexed, Run):
             self.changed()
 
     def take_last(self) -> Value:
-        """Takes the last one out; a fault where there is none."""
+        """Primitive: takes the sequence's last element out; a fault where there is none."""
         last = self.position(I64(-1), types.int64)
         value = self.get(last)
         self.leave(last, I64(1), I64(1))
@@ -248,7 +256,7 @@ class Elements(Indexed, Run):
         return value
 
     def take_first(self) -> Value:
-        """Likewise the first one of a deque."""
+        """Primitive: takes the first element of a deque of the state out; likewise."""
         builder, count = self.builder, self.count()
         self.fault_if(builder.icmp_unsigned("==", count, I64(0)), IndexError)
         start, mask = self.ring()
@@ -278,7 +286,7 @@ turned = Core("turned", "it takes a deque")
 
 @get.rule
 def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that load an element of a sequence of the state; there is one."""
+    """Primitive of the state's sequences, in LLVM: loads an element that is there."""
     of = args[0]
     assert isinstance(of, SequenceType)
     return _meaning(of.element, (of, types.int64), lambda head, sig, args: head.get(args[1]))
@@ -286,7 +294,7 @@ def _get(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @put.rule
 def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that store an element of a sequence of the state; there is one."""
+    """Primitive of the state's sequences, in LLVM: stores an element over another one."""
     of, _, value = args
     assert isinstance(of, SequenceType)
     taken = (of, types.int64, stored(of, value))
@@ -295,7 +303,7 @@ def _put(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @append.rule
 def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that put an element behind all those of a sequence of the state."""
+    """Primitive of the state's sequences, in LLVM: puts an element behind all."""
     of, value = args
     assert isinstance(of, SequenceType)
     return _meaning(
@@ -305,7 +313,7 @@ def _append(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @take_last.rule
 def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that take the last element out of a sequence of the state.
+    """Primitive of the state's sequences, in LLVM: takes the last element out.
 
     IndexError where there is none."""
     (of,) = args
@@ -315,7 +323,7 @@ def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @insert.rule
 def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that put an element into a sequence of the state, before another.
+    """Primitive of the state's sequences, in LLVM: puts an element in, before another.
 
     The position is from 0 to the length."""
     of, _, value = args
@@ -326,7 +334,7 @@ def _insert(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 @delete.rule
 def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """LLVM instructions that take several elements out of a sequence of the state.
+    """Primitive of the state's sequences, in LLVM: takes several elements out.
 
     So many that are there: first, first + step ..."""
     taken = (args[0], types.int64, types.int64, types.int64)
@@ -334,7 +342,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 
 def _position_rule(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
-    """A rule: the position that an index has among the elements of a sequence of the state."""
+    """Makes a primitive of the state's sequences: which position an index stands for."""
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning:
         of, index = args
@@ -353,28 +361,26 @@ clipped.rule(_position_rule(Elements.clipped))
 
 @turned.rule
 def _turned(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """Who goes through a deque is to be told."""
+    """Primitive of the state's sequences: who goes through a deque is to be told."""
     return _meaning(types.none, args, lambda head, sig, args: head.changed())
 
 
 @intrinsic
 def run_of(typing_context: Any, of: Any) -> Any:
-    """The run."""
+    """Primitive of the state's sequences: the run."""
     return RunType(of.state.variant)(of), lambda context, builder, sig, args: args[0]
 
 
 @intrinsic
 def limit_of(typing_context: Any, of: Any) -> Any:
-    """How many elements a sequence of the state holds at most, as a constant of LLVM's."""
+    """Primitive of the state's sequences: how many elements one holds at most, a constant."""
     most = of.container.limit
     return types.int64(of), lambda context, builder, sig, args: I64(most)
 
 
 @intrinsic
 def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
-    """The run, in LLVM instructions, that the elements of a sequence of the state belong to.
-
-    It is that of two values, of which one is a sequence at least."""
+    """Primitive of the state's sequences: the run, by two values of which one is such."""
     at = 0 if isinstance(left, SequenceType) else 1
     run = RunType((left, right)[at].state.variant)
     return run(left, right), lambda context, builder, sig, args: args[at]
