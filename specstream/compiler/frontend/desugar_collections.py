@@ -300,9 +300,13 @@ class LocalCollections(ast.NodeTransformer):
             if made.kind is collections.deque:
                 self.refuse(node, "a deque has no slices", f"write list({ast.unparse(node.value)})")
             return node
+        is_deque = made.kind is collections.deque
         if not isinstance(node.ctx, ast.Load):
-            return node
-        if made.kind is collections.deque:
+            if is_deque:
+                owner = ast.Name(ast.unparse(node.value), ast.Load())
+                node.slice = _call(f"{PREFIX}place_in", owner, node.slice)
+            return _at_line_of(node, node)
+        if is_deque:
             return _at_line_of(_call(f"{PREFIX}item_of", node.value, node.slice), node)
         return _at_line_of(self.item(made, node.value, node.slice), node)
 
@@ -471,6 +475,11 @@ class LocalCollections(ast.NodeTransformer):
             node.args.insert(0, ast.Constant(0))
         elif name in ("pop", "popleft") and not node.args:
             return _call(f"{PREFIX}{'take' if name == 'pop' else 'take_left'}", owner)
+        elif name == "remove" and len(node.args) == 1:
+            return _call(f"{PREFIX}remove_from", owner, *node.args)
+        elif name == "index" and 1 <= len(node.args) <= 3:
+            looked = ("index_in", "index_from", "index_between")[len(node.args) - 1]
+            return _call(f"{PREFIX}{looked}", owner, *node.args)
         elif name == "rotate":
             return _call(f"{PREFIX}rotate", owner, *(node.args or [ast.Constant(1)]))
         return node

@@ -320,6 +320,36 @@ def item_of(items, at):
     return items[at]
 
 
+def place_in(items, at):
+    if not -len(items) <= at < len(items):
+        raise IndexError("deque index out of range")
+    return at
+
+
+def index_in(items, item):
+    if item not in items:
+        raise ValueError(f"{item!r} is not in deque")
+    return items.index(item)
+
+
+def index_from(items, item, first):
+    if item not in items[first:]:
+        raise ValueError(f"{item!r} is not in deque")
+    return items.index(item, first)
+
+
+def index_between(items, item, first, last):
+    if item not in items[first:last]:
+        raise ValueError(f"{item!r} is not in deque")
+    return items.index(item, first, last)
+
+
+def remove_from(items, item):
+    if item not in items:
+        raise ValueError(f"{item!r} is not in deque")
+    items.remove(item)
+
+
 def take(items):
     if len(items) == 0:
         raise IndexError("pop from an empty deque")
