@@ -57,6 +57,7 @@ from specstream.compiler.staging.staging import Staging
 from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 from specstream.declarations.plain_values import plain
+from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state_layout import Field, Layout
 from specstream.errors import CompileError, DeclarationError
@@ -497,6 +498,16 @@ class _Analysis(Analysis):
                 "operators, and what they call, are plain functions: leave async out",
             )
         wrapped = inspect.unwrap(original)
+        if pure_mark(original) is not None:
+            raise CompileError(
+                self.operator,
+                wrapped.__code__.co_filename,
+                wrapped.__code__.co_firstlineno,
+                f"{original.__name__!r} is marked @ss.pure, so Python calls it before the operator "
+                "runs, and it is called with what is known only inside of a lambda or function",
+                "call it with values of the event, in the operator's function or where the event "
+                "is passed on, and pass on what it gives",
+            )
         if wrapped is not original:
             raise CompileError(
                 self.operator,

@@ -172,6 +172,8 @@ def _innermost(text: str) -> tuple[str, str]:
         what = "a value" if name.startswith(("$", "__ss_")) else name
         if one == other and one.endswith("of the state"):
             return f"{what} is one field of the state here and another elsewhere", _ONE_FIELD
+        if "of the state" in one and "of the state" in other:
+            return f"{what} is {one} here and {other} elsewhere", _ONE_FIELD
         copies = ": list(x) makes a list of one of the state" if "of the state" in words else ""
         return (
             f"{what} is {one} here and {other} elsewhere",

@@ -208,7 +208,7 @@ REFUSED = {
         ),
         _forbidden("id", "operators see values only"),
         _forbidden("input", "operators cannot do input or output"),
-        _forbidden("isinstance", "types are fixed by the schema", is_pure=True),
+        _forbidden("isinstance", "leave the test out: types are fixed by the schema", is_pure=True),
         Builtin("iter", hint="write a for loop"),
         _forbidden("open", "operators cannot do input or output"),
         _forbidden(
@@ -217,7 +217,7 @@ REFUSED = {
         _forbidden("setattr", "name the field"),
         Builtin("slice", hint="write x[a:b]"),
         _forbidden("str", _OF_STRINGS, is_pure=True),
-        Builtin("type", hint="write isinstance(x, int): types are fixed by the schema"),
+        Builtin("type", hint="leave the test out: types are fixed by the schema"),
         Builtin("vars", hint="name the fields"),
     )
 }

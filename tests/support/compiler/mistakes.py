@@ -653,6 +653,31 @@ MISTAKES = {
         "compare with ==",
         "if isinstance(event.key, int):\n    state.total = 1",
     ),
+    "the type that a field has": Mistake(
+        "if type(state.total) == int:  # <-\n    state.total = 1",
+        "'type' is a builtin, and is not compiled",
+        "leave the test out: types are fixed by the schema",
+        "state.total = 1\nemit(state.total)",
+        [(1, None), (1, None)],
+    ),
+    "whether a field is an int": Mistake(
+        "if isinstance(state.total, int):  # <-\n    state.total = 1",
+        "isinstance() cannot be used in an operator",
+        "leave the test out: types are fixed by the schema",
+        "state.total = 1\nemit(state.total)",
+        [(1, None), (1, None)],
+    ),
+    "a function marked as pure inside of a lambda": Mistake(
+        "@ss.pure  # <-\ndef size(text: str) -> int:\n    return len(text)\n\n\n"
+        + START
+        + "    more = lambda text: size(text) + 1\n    emit(more(event.name) + state.total)\n",
+        "'size' is marked @ss.pure, so Python calls it before the operator runs, and it is called",
+        "call it with values of the event, in the operator's function",
+        "@ss.pure\ndef size(text: str) -> int:\n    return len(text)\n\n\n"
+        + START
+        + "    emit(size(event.name) + 1 + state.total)\n",
+        [(4, None), (1, None)],
+    ),
     "the clock by another name": Mistake(
         "state.total = now().hour  # <-",
         "'now' is from the library 'datetime'",
