@@ -93,6 +93,18 @@ def pair_of(value):
     return value, value * 0.5
 
 
+def test_numbers_of_nothing_are_zero() -> None:
+    def process(state, event, emit):
+        total, share, is_found = int(), float(), bool()  # noqa: UP018
+        for x in range(event.i % 4):
+            total += x
+            share += 0.5
+            is_found = x > 1
+        emit(total + int(is_found) + len([bool(), True]), share)  # noqa: UP018
+
+    agree(process)
+
+
 def test_displays_with_stars() -> None:
     def process(state, event, emit):
         xs = [event.i, 2]

@@ -235,6 +235,8 @@ class _Spelling(ast.NodeTransformer):
             return self.from_keys(node)
         if value is dict and node.keywords:
             return self.made_by_keywords(node)
+        if value in (int, float, bool) and not node.args and not node.keywords:
+            return ast.copy_location(ast.Constant(value()), node)
         if value is None or value in _BUILTINS:
             return node
         if value is operator.itemgetter:
@@ -468,7 +470,7 @@ _PUTTING: dict[Any, Any] = {
     bisect.insort_left: standard_library.settle_left,
 }
 _OPERATORS: dict[Any, str] = {one.function: one.form for one in OPERATIONS.values() if one.name}
-_BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed)
+_BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed, int, float, bool)
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}
