@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 
 import specstream as ss
-from specstream.declarations.options import integer, one_of
+from specstream.declarations.options import integer, one_of, refuses_unknown
 
 __all__ = ["option_price"]
 
 _INFINITY = math.inf
 
 
+@refuses_unknown
 def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> ss.Operator:
     """The price of a European or Asian option for each event, with its standard error.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from specstream.declarations.options import instance, integer, refused
+from specstream.declarations.options import instance, integer, refused, refuses_unknown
 from specstream.spark.java import find_java
 from specstream.spark.stopping import shielded_session
 
@@ -29,6 +29,7 @@ SETTINGS = {
 }
 
 
+@refuses_unknown
 def local_session(
     name: str = "specstream", *, cores: int = 2, settings: Mapping[str, str] | None = None
 ) -> SparkSession:

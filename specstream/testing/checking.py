@@ -13,7 +13,7 @@ import pyarrow as pa
 from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import check_names
-from specstream.declarations.options import flag, instance, integer
+from specstream.declarations.options import flag, instance, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
 from specstream.early import latest
 from specstream.engine.engine import Engine
@@ -33,6 +33,7 @@ _TIME = "__specstream_time"
 _OF_CHECK = ("seed", "initial", "keys", "errors")
 
 
+@refuses_unknown
 @dataclass(frozen=True)
 class Setting:
     """One way to run an operator.
@@ -116,6 +117,7 @@ class _Answer:
     failed: pa.Table | None = None
 
 
+@refuses_unknown
 def check(
     operator: Operator,
     table: Any,

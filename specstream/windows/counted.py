@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
@@ -17,6 +17,7 @@ __all__ = ["by_count"]
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 
+@refuses_unknown
 def by_count(
     record: Any,
     add: Callable[..., Any],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State, scalar
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
@@ -34,6 +34,7 @@ __all__ = ["by_time"]
 _FIRST = -(2**63) + 1
 
 
+@refuses_unknown
 def by_time(
     record: Any,
     add: Callable[..., Any],

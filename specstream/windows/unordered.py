@@ -10,7 +10,7 @@ from typing import Any
 from pyarrow import types as is_of
 
 from specstream.declarations.container_fields import priority_queue
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import Record
 from specstream.declarations.schema import Column, Schema
@@ -37,6 +37,7 @@ __all__ = ["by_column"]
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 
+@refuses_unknown
 def by_column(
     record: Any,
     add: Callable[..., Any],

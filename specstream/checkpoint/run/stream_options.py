@@ -22,7 +22,15 @@ from specstream.checkpoint.run.early_changes import EarlyTo, check_early, checke
 from specstream.checkpoint.run.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.deprecated import by_old_name
-from specstream.declarations.options import flag, function, instance, integer, number, refused
+from specstream.declarations.options import (
+    flag,
+    function,
+    instance,
+    integer,
+    number,
+    options_check,
+    refused,
+)
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
@@ -265,6 +273,7 @@ def listing(
     own = [one for one in told.parameters.values() if one.kind is not one.VAR_KEYWORD]
     taken = inspect.signature(options).parameters.values()
     listed = told.replace(parameters=[*own, *taken])
+    check = options_check(function.__name__, listed)
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
@@ -272,6 +281,7 @@ def listing(
             if old in given:
                 before, now = (f"{function.__name__}({name}=)" for name in (old, new))
                 given[new] = by_old_name(before, now, given.pop(old), new in given)
+        check(args, given)
         try:
             bound = listed.bind(*args, **given)
         except TypeError as error:
