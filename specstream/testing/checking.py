@@ -40,8 +40,8 @@ class Setting:
 
     Attributes:
         options: of :class:`specstream.Engine`.
-        batches: pieces that the table is cut into, one ``process`` for each; 0: the events are
-            submitted out of order.
+        batches: pieces that the table is cut into, one ``process`` for each, at most 2**16; 0: the
+            events are submitted out of order.
 
     Raises:
         ConfigurationError: an option is one that :func:`check` gives all engines, or ``batches`` is
@@ -53,7 +53,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         instance("options", self.options, Mapping, "a dict of options of ss.Engine")
-        integer("batches", self.batches, 0)
+        integer("batches", self.batches, 0, 2**16)
         for name in _OF_CHECK:
             if name in self.options:
                 raise ConfigurationError(

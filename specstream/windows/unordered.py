@@ -24,8 +24,10 @@ from specstream.windows.declared import (
     NEVER,
     ON_TIME,
     Clock,
+    alike,
     declared,
     kept_in_dict,
+    not_too_many,
     takes,
     ticks,
     within,
@@ -124,10 +126,13 @@ def by_column(
     if column_of_time is None or column_of_time.kind != "int" or column_of_time.nullable:
         raise refused(f"{what}: time", time, "a column of the events: an int or a time, no null")
     clock = _clock(f"{what}: unit", unit, time, column_of_time)
+    given = {"length": length, "step": step, "delay": delay, "lateness": lateness}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
     delay = ticks(f"{what}: delay", delay, clock, 0)
     lateness = ticks(f"{what}: lateness", lateness, clock, 0)
+    alike(what, given)
+    not_too_many(what, length, step, given)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")
