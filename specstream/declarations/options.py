@@ -32,6 +32,7 @@ __all__ = [
     "instance",
     "integer",
     "items",
+    "meant",
     "not_called",
     "number",
     "one_of",
@@ -224,6 +225,17 @@ def function(option: str, value: object, expected: str) -> Callable[..., Any]:
     if not callable(value):
         raise refused(option, value, expected)
     return value
+
+
+def meant(wanted: str, names: Iterable[str]) -> str:
+    """The name that may have been meant, as the end of a message; empty: there is none.
+
+    >>> meant("totl", ["total", "price"])
+    " (did you mean 'total'?)"
+    """
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), lower, 1)
+    return f" (did you mean {lower[near[0]]!r}?)" if near else ""
 
 
 def not_called(value: object) -> str | None:

@@ -17,7 +17,7 @@ import pyarrow.dataset as pds
 
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
-from specstream.declarations.options import refused, refuses_unknown
+from specstream.declarations.options import meant, refused, refuses_unknown
 from specstream.errors import ConfigurationError, InputError, SourceError, SpecstreamError
 from specstream.sources.source import Position, Rows, Source, Wanted
 
@@ -137,6 +137,7 @@ class DatasetSource(Source):
                 raise InputError(
                     f"{self._wanted.what} reads column {name!r}, which {where} {problem} (columns: "
                     f"{', '.join(schema.names)}): rename or add it"
+                    f"{meant(name, schema.names) if not count else ''}"
                 )
 
     def _check_types(self, table: pa.Table, path: str) -> None:
