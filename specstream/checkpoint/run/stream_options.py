@@ -30,6 +30,7 @@ from specstream.declarations.options import (
     number,
     options_check,
     refused,
+    shown,
 )
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
@@ -133,7 +134,7 @@ class StreamOptions:
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
                 "the checkpoint until then: give checkpoint= as well"
             )
-        self._check_event_time()
+        self._check_event_time(engine.operator)
         if self.early_to is not None:
             check_early(engine, self.early_to, watermark=self.watermark, checkpoint=self.checkpoint)
         if engine.operator.event.phases and self.watermark is None:
@@ -210,8 +211,15 @@ class StreamOptions:
                     'they fail, and it sets aside none: make it with errors="side"'
                 )
 
-    def _check_event_time(self) -> None:
+    def _check_event_time(self, operator: Operator) -> None:
+        nobody = [name for name in self.sources if name != 0]
         if self.watermark is not None:
+            if nobody and self.source is None and not operator.sources:
+                raise ConfigurationError(
+                    f"sources={shown(list(self.sources))} without source=: all rows are of source "
+                    f"0 then, and would wait for {nobody[0]!r} for ever: give source=, the column "
+                    "that names each row's source, or leave sources= out"
+                )
             if self.order_by is None:
                 raise ConfigurationError(
                     f"watermark={self.watermark!r} without order_by: give order_by=, the column of "
