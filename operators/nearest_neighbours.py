@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 import specstream as ss
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.structures import increment
 
 __all__ = ["AROUND", "least_distance", "nearest_neighbours"]
@@ -28,6 +28,7 @@ _ROUNDING = 1e-12
 _MOST = 1_400_000_000  # points of three words each, of the less than 2**32 that a state has
 
 
+@refuses_unknown
 def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.Operator:
     """The ``k`` nearest earlier points of each point in the unit square, among those around it.
 

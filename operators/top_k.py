@@ -27,7 +27,7 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.structures import add, increment
 
 __all__ = ["hash_constants", "top_k"]
@@ -35,6 +35,7 @@ __all__ = ["hash_constants", "top_k"]
 _MASK = 0xFFFFFFFF
 
 
+@refuses_unknown
 def top_k(
     k: int = 5,
     rows: int = 5,

@@ -21,6 +21,7 @@ __all__ = [
     "InputError",
     "LockError",
     "OperatorCrashError",
+    "OptionNameError",
     "Partial",
     "SinkError",
     "SnapshotError",
@@ -84,6 +85,11 @@ class CompileError(SpecstreamError):
 
 class ConfigurationError(SpecstreamError, ValueError):
     """An option of an engine or of a command has a value that it cannot have."""
+
+
+class OptionNameError(ConfigurationError, TypeError):
+    """There is no option of that name, or one is given without its name. It is a TypeError as well,
+    as Python's own error of such a call is."""
 
 
 class InputError(SpecstreamError, ValueError):

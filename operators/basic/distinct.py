@@ -14,11 +14,12 @@ from typing import Any
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
 from specstream.declarations.containers import MOST_IN_KEY, lifetime
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["distinct"]
 
 
+@refuses_unknown
 def distinct(
     columns: Mapping[str, Any],
     key: str | Sequence[str],

@@ -16,13 +16,14 @@ import numpy as np
 
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, key_of
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 from specstream.operators.synopses.hashing import mixed
 from specstream.structures import increment
 
 __all__ = ["distinct_bloom"]
 
 
+@refuses_unknown
 def distinct_bloom(
     columns: Mapping[str, Any],
     key: str | Sequence[str],

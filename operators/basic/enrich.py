@@ -13,11 +13,12 @@ from typing import Any
 import specstream as ss
 from specstream.declarations.chosen_columns import columns_of, kept_as, key_of
 from specstream.declarations.containers import MOST_IN_ENTRY, MOST_IN_KEY
-from specstream.declarations.options import integer, one_of, refused
+from specstream.declarations.options import integer, one_of, refused, refuses_unknown
 
 __all__ = ["enrich"]
 
 
+@refuses_unknown
 def enrich(
     event: Mapping[str, Any],
     table: Mapping[str, Any],

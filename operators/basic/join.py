@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 import specstream as ss
-from specstream.declarations.options import function, integer, one_of, refused
+from specstream.declarations.options import function, integer, one_of, refused, refuses_unknown
 
 __all__ = ["join"]
 
 
+@refuses_unknown
 def join(
     left: type[ss.Record],
     right: type[ss.Record],

@@ -12,7 +12,7 @@ from typing import Any
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, columns_of, kept_as, key_of
 from specstream.declarations.containers import MOST_IN_KEY
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 
 __all__ = ["running_aggregate"]
 
@@ -38,6 +38,7 @@ class _Aggregate(ss.Record):
     greatest: float
 
 
+@refuses_unknown
 def running_aggregate(
     key: Mapping[str, Any], value: str = "value", limit: int = 2**24
 ) -> ss.Operator:

@@ -11,7 +11,7 @@ updates that commute.
 from __future__ import annotations
 
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.structures import add
 
 __all__ = ["bank_transfers"]
@@ -19,6 +19,7 @@ __all__ = ["bank_transfers"]
 _MOST = 2**63 - 1
 
 
+@refuses_unknown
 def bank_transfers(account: type = str, digits: int = 2) -> ss.Operator:
     """Payments between accounts; one that its payer cannot cover is refused.
 

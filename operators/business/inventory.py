@@ -11,13 +11,14 @@ any time what was received is what is available, held and confirmed.
 from __future__ import annotations
 
 import specstream as ss
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 
 __all__ = ["inventory"]
 
 _MOST = 2**63 - 1
 
 
+@refuses_unknown
 def inventory(hold: int, item: type = str) -> ss.Operator:
     """Stock by item, with reservations that are held for ``hold`` units of time.
 

@@ -18,12 +18,13 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer, one_of
+from specstream.declarations.options import integer, one_of, refuses_unknown
 from specstream.structures import increment
 
 __all__ = ["leaderboard"]
 
 
+@refuses_unknown
 def leaderboard(
     places: int = 10, scores: str = "last", spare: int = 10, player: type | Mapping[str, type] = str
 ) -> ss.Operator:

@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 
 import specstream as ss
-from specstream.declarations.options import integer, one_of
+from specstream.declarations.options import integer, one_of, refuses_unknown
 
 __all__ = ["option_price"]
 
 _INFINITY = math.inf
+_MOST_STEPS = 2**32
 
 
+@refuses_unknown
 def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> ss.Operator:
     """The price of a European or Asian option for each event, with its standard error.
 
@@ -35,7 +37,8 @@ def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> s
     Args:
         paths: simulated for each event, an even number from 4 to 2**24.
         dates: over which the price is averaged, equally spaced, the last at maturity: 1 is a
-            European option, more an Asian one with an arithmetic mean; 1 to 10000.
+            European option, more an Asian one with an arithmetic mean; 1 to 10000, and with
+            ``paths`` at most 2**32 steps for each event.
         payoff: "call", of what the mean is above the strike, or "put", of what it is below.
 
     State: none. An event draws ``paths * dates / 2`` normal numbers.
@@ -65,6 +68,11 @@ def option_price(paths: int = 10_000, dates: int = 1, payoff: str = "call") -> s
         )
     pairs = paths // 2
     dates = integer("option_price: dates", dates, 1, 10_000)
+    if paths * dates > _MOST_STEPS:
+        raise ss.ConfigurationError(
+            f"option_price: paths={paths} of dates={dates} are {paths * dates:,} steps for each "
+            f"event; expected at most {_MOST_STEPS:,}: give fewer of one of them"
+        )
     sign = 1.0 if one_of("option_price: payoff", payoff, ("call", "put")) == "call" else -1.0
 
     @ss.operator(

@@ -16,13 +16,14 @@ of the rest. On average that costs each cancelled order as much as one insertion
 from __future__ import annotations
 
 import specstream as ss
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["order_book"]
 
 _FEW = 16  # a queue of so many entries is never made anew
 
 
+@refuses_unknown
 def order_book(digits: int = 2) -> ss.Operator:
     """The trades of one book, by price-time priority.
 

@@ -18,13 +18,14 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["token_bucket"]
 
 _MOST = 2**62
 
 
+@refuses_unknown
 def token_bucket(
     capacity: int = 10,
     refill: int = 1,

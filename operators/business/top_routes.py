@@ -16,11 +16,12 @@ import bisect
 import math
 
 import specstream as ss
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 
 __all__ = ["top_routes"]
 
 
+@refuses_unknown
 def top_routes(
     window: int = 1_800_000_000,
     routes: int = 10,

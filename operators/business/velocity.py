@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 
 __all__ = ["velocity"]
 
@@ -23,6 +23,7 @@ _MOST = 2**63 - 1
 _LARGEST = Decimal(_MOST)
 
 
+@refuses_unknown
 def velocity(
     window: int,
     most_events: int | None = None,

@@ -15,13 +15,14 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.options import integer, number, refused, refuses_unknown
 from specstream.operators.learning.features import check_features, column_names
 from specstream.structures import increment
 
 __all__ = ["k_nearest"]
 
 
+@refuses_unknown
 def k_nearest(
     features: tuple[str, ...] = ("x", "y"),
     k: int = 5,

@@ -14,12 +14,13 @@ import math
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import number
+from specstream.declarations.options import number, refuses_unknown
 from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["linear_regression"]
 
 
+@refuses_unknown
 def linear_regression(
     features: tuple[str, ...] = ("x",),
     ridge: float = 1e-6,

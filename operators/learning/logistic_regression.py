@@ -12,12 +12,13 @@ import math
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import number
+from specstream.declarations.options import number, refuses_unknown
 from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["logistic", "logistic_regression"]
 
 
+@refuses_unknown
 def logistic_regression(
     features: tuple[str, ...] = ("x",),
     rate: float = 0.1,

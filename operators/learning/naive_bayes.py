@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 from specstream.operators.learning.features import check_features, column_names
 
 __all__ = ["naive_bayes"]
@@ -20,6 +20,7 @@ __all__ = ["naive_bayes"]
 _LOG_OF_2_PI = math.log(2.0 * math.pi)
 
 
+@refuses_unknown
 def naive_bayes(
     features: tuple[str, ...] = ("x", "y"),
     label: type | Mapping[str, type] = str,

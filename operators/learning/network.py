@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import specstream as ss
-from specstream.declarations.options import flag, items, one_of, refused
+from specstream.declarations.options import flag, items, one_of, refused, refuses_unknown
 from specstream.operators.learning.features import (
     MOST,
     check_features,
@@ -26,6 +26,7 @@ from specstream.operators.learning.logistic_regression import logistic
 __all__ = ["network"]
 
 
+@refuses_unknown
 def network(
     layers: Any,
     features: tuple[str, ...] = ("x", "y"),

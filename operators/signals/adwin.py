@@ -19,13 +19,14 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 
 __all__ = ["adwin"]
 
 _SIZES = 48  # of buckets, up to 2**47 values: no stream comes to a larger one
 
 
+@refuses_unknown
 def adwin(
     delta: float = 0.002,
     span: float = 1.0,

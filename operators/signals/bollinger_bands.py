@@ -14,11 +14,12 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 
 __all__ = ["bollinger_bands"]
 
 
+@refuses_unknown
 def bollinger_bands(
     n: int = 20,
     k: float = 2.0,

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.operators.signals.moving_average import Window, moving_sum
 
 __all__ = ["crossing"]
 
 
+@refuses_unknown
 def crossing(
     short: int = 50,
     long: int = 200,

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 
 __all__ = ["cusum"]
 
 _LARGEST = 1.7e308
 
 
+@refuses_unknown
 def cusum(
     threshold: float,
     drift: float = 0.0,

@@ -14,11 +14,12 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer, number, one_of
+from specstream.declarations.options import integer, number, one_of, refuses_unknown
 
 __all__ = ["exponential_average"]
 
 
+@refuses_unknown
 def exponential_average(
     half_life: float = 10.0,
     by: str = "event",

@@ -16,11 +16,12 @@ from typing import Any
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name, named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["Window", "moving_average", "moving_sum"]
 
 
+@refuses_unknown
 def moving_average(
     n: int = 20,
     min_periods: int | None = None,

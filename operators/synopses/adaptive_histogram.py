@@ -16,12 +16,13 @@ import bisect
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.structures import increment
 
 __all__ = ["adaptive_histogram"]
 
 
+@refuses_unknown
 def adaptive_histogram(bins: int = 64, every: int = 1000, value: str = "value") -> ss.Operator:
     """A histogram of all values so far with a bounded number of bins, every so many events.
 

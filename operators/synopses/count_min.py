@@ -13,13 +13,14 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import flag, integer
+from specstream.declarations.options import flag, integer, refuses_unknown
 from specstream.operators.synopses.hashing import pairwise
 from specstream.operators.top_k import hash_constants
 
 __all__ = ["count_min"]
 
 
+@refuses_unknown
 def count_min(
     width: int = 1024,
     rows: int = 5,

@@ -18,13 +18,14 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.operators.synopses.hashing import pairwise
 from specstream.operators.top_k import hash_constants
 
 __all__ = ["count_sketch"]
 
 
+@refuses_unknown
 def count_sketch(
     width: int = 1024,
     rows: int = 5,

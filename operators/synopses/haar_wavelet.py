@@ -14,7 +14,7 @@ import math
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.structures import increment
 
 __all__ = ["haar_wavelet"]
@@ -23,6 +23,7 @@ _LARGEST = 1e300
 _HALF = math.sqrt(0.5)
 
 
+@refuses_unknown
 def haar_wavelet(block: int = 1024, k: int = 32, value: str = "value") -> ss.Operator:
     """The ``k`` largest Haar coefficients of each block of values, at its end.
 

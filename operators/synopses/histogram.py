@@ -6,12 +6,13 @@ import math
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import integer, number, refused
+from specstream.declarations.options import integer, number, refused, refuses_unknown
 from specstream.structures import add, increment
 
 __all__ = ["histogram"]
 
 
+@refuses_unknown
 def histogram(
     low: float, high: float, bins: int = 100, every: int = 1000, value: str = "value"
 ) -> ss.Operator:

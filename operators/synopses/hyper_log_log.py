@@ -21,12 +21,13 @@ import numpy as np
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.operators.synopses.hashing import mixed
 
 __all__ = ["hyper_log_log"]
 
 
+@refuses_unknown
 def hyper_log_log(precision: int = 12, item: type | Mapping[str, type] = int) -> ss.Operator:
     """How many different items came so far, whenever the sketch has changed.
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable
 
 import specstream as ss
 from specstream.declarations.chosen_columns import column_name
-from specstream.declarations.options import integer, items, number, refused
+from specstream.declarations.options import integer, items, number, refused, refuses_unknown
 from specstream.structures import add, increment
 
 __all__ = ["quantiles"]
 
 
+@refuses_unknown
 def quantiles(
     probabilities: Iterable[float] = (0.5, 0.9, 0.99),
     error: float = 0.01,

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.structures import offer
 
 __all__ = ["reservoir"]
 
 
+@refuses_unknown
 def reservoir(size: int = 100, value: type | Mapping[str, type] = float) -> ss.Operator:
     """A sample of the values; each value that gets into it is forwarded, with its place.
 

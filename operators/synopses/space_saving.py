@@ -15,11 +15,12 @@ from collections.abc import Mapping
 
 import specstream as ss
 from specstream.declarations.chosen_columns import named_column
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["space_saving"]
 
 
+@refuses_unknown
 def space_saving(k: int = 100, item: type | Mapping[str, type] = int) -> ss.Operator:
     """For each event its item, a count that is not too low, and its error at most.
 

@@ -27,7 +27,7 @@ from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.columns.unentered import ColumnTexts, numbers_of
-from specstream.declarations.options import text
+from specstream.declarations.options import meant, text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
 
@@ -395,6 +395,33 @@ def _check_nulls(
         )
 
 
+def _no_value(count: int, name: str, whose: str, shown: str, table: pa.Table) -> RowError:
+    """The error for a column that has nulls alone: it may be called otherwise.
+
+    Args:
+        count: of the rows.
+        name: of the column.
+        whose: column it is.
+        shown: its name in errors.
+        table: the rows.
+    """
+    others = [other for other in table.column_names if other != name]
+    rest = (
+        f"value of column {shown!r}; {'it has' if count == 1 else 'they have'} "
+        f"{', '.join(others) or 'no other column'}: rename or add the column where the rows come "
+        f'from, declare it ss.nullable(...), or use rejected_rows="side"{meant(shown, others)}'
+    )
+    return RowError(
+        lambda row: (
+            f"{whose}: {row} has no {rest}"
+            if count == 1
+            else f"{whose}: none of {count:,} rows, from {row} on, has a {rest}"
+        ),
+        np.ones(count, np.bool_),
+        f"column {name!r} is null",
+    )
+
+
 def _check_kinds(columns: Mapping[str, _Read], of: OneOf, what: str) -> None:
     """Whether each row is of a kind, and has what that requires."""
     kinds = pc.without_views(columns[of.tag].array)
@@ -456,6 +483,10 @@ def read_column(
         shown: its name in errors.
     """
     array = _get(table, name, what)
+    # Of a list of rows a column that none of them has comes as nulls.
+    is_empty = not column.nullable and 0 < len(array) == array.null_count
+    if is_empty and (pa.types.is_null(array.type) or accepts(column, array.type)):
+        raise _no_value(len(array), name, whose, shown, table)
     with reading(whose, shown, array.type):
         return _read(array, name, column, whose, shown)
 
@@ -488,7 +519,26 @@ def fitting(
         _check_nulls(array, name, what, called)
     raise InputError(
         f"{what}: column {shown!r} has type {array.type}; the operator declares "
-        f"{_declared(column, name, shown)}: {hint(column, array.type)}"
+        f"{_declared(column, name, shown)}: "
+        f"{_ints_again(array, column) or hint(column, array.type)}"
+    )
+
+
+def _ints_again(array: pa.Array, column: Column) -> str | None:
+    """What to do about ints that have become floats because some are missing; None: they are not.
+
+    A cast fails, or makes numbers of what is missing.
+    """
+    if not (pa.types.is_floating(array.type) and pa.types.is_integer(column.arrow)):
+        return None
+    missing = array.null_count + (pc.sum(pc.is_nan(array)).as_py() or 0)
+    if not missing:
+        return None
+    declare = "" if column.nullable else ", and declare it ss.nullable(int)"
+    return (
+        f"pandas makes floats of ints of which some are missing ({missing} here): keep these as "
+        f'nulls, .astype("Int64") of the column or df.convert_dtypes(){declare}; or fill or drop '
+        f"them, and cast the column to {column.arrow}"
     )
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from specstream.declarations.durations import DAY, PER_SECOND
+from specstream.declarations.options import refuses_unknown
 
 __all__ = ["Counted", "Instant", "When", "when"]
 
@@ -181,6 +182,7 @@ def _with_nanosecond(moment: When, nanosecond: int) -> When:
     return moment
 
 
+@refuses_unknown
 def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
     """The date and time that the value of a timestamp or date column stands for.
 

@@ -18,7 +18,7 @@ from specstream.columns.misfits import (
     is_of_objects,
     with_misfits,
 )
-from specstream.declarations.options import shown
+from specstream.declarations.options import meant, shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import InputError
@@ -260,6 +260,7 @@ def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError
     return InputError(
         f"{what}: the batch has {problem} {name!r}; it has "
         f"{', '.join(table.column_names) or 'none'}: rename or add the column"
+        f"{meant(name, table.column_names) if problem == 'no column' else ''}"
     )
 
 

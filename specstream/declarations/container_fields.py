@@ -6,10 +6,12 @@ import datetime
 from typing import Any
 
 from specstream.declarations.containers import Declared
+from specstream.declarations.options import refuses_unknown
 
 __all__ = ["deque", "dict", "list", "priority_queue", "set", "timers"]
 
 
+@refuses_unknown
 def dict(
     key: Any,
     value: Any,
@@ -55,6 +57,7 @@ def dict(
     return Declared("dict", key, value, capacity, limit, expires=expire_after)
 
 
+@refuses_unknown
 def set(
     key: Any,
     *,
@@ -78,6 +81,7 @@ def set(
     return Declared("set", key, None, capacity, limit, expires=expire_after)
 
 
+@refuses_unknown
 def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
     """A list of the state, with the methods of Python's.
 
@@ -92,6 +96,7 @@ def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -
     return Declared("list", None, value, capacity, limit)
 
 
+@refuses_unknown
 def deque(
     value: Any,
     maxlen: int | None = None,
@@ -114,6 +119,7 @@ def deque(
     return Declared("deque", None, value, capacity, limit, maxlen)
 
 
+@refuses_unknown
 def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
     """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order.
 
@@ -128,6 +134,7 @@ def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None
     return Declared("priority_queue", None, value, capacity, limit)
 
 
+@refuses_unknown
 def timers(key: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
     """The timers of an operator: ``state.timers.set(key, at)`` has its ``on_timer`` called.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 
 __all__ = ["Limits"]
 
 
+@refuses_unknown
 @dataclass(frozen=True)
 class Limits:
     """What one speculative run of a transaction may log.

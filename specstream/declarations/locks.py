@@ -32,11 +32,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.options import refuses_unknown
 from specstream.declarations.state_layout import Declaration
 
 __all__ = ["locks"]
 
 
+@refuses_unknown
 def locks(count: int) -> Any:
     """A field of locks: ``with state.name[i]:``, or ``.acquire()`` and ``.release()``.
 

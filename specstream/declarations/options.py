@@ -10,18 +10,21 @@ number.
 from __future__ import annotations
 
 import contextlib
+import difflib
+import functools
+import inspect
 import os
 import reprlib
 from collections.abc import Callable, Iterable
 from numbers import Real
 from operator import index
 from types import UnionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from specstream.declarations.plain_values import plain
-from specstream.errors import ConfigurationError, SpecstreamError
+from specstream.errors import ConfigurationError, OptionNameError, SpecstreamError
 
 __all__ = [
     "flag",
@@ -29,16 +32,23 @@ __all__ = [
     "instance",
     "integer",
     "items",
+    "meant",
+    "not_called",
     "number",
     "one_of",
+    "options_check",
     "path",
     "refused",
+    "refuses_bare",
+    "refuses_unknown",
     "shown",
     "text",
+    "unknown_option",
     "whole",
 ]
 
 Refusal = type[SpecstreamError]
+Called = TypeVar("Called", bound=Callable[..., Any])
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
@@ -215,3 +225,136 @@ def function(option: str, value: object, expected: str) -> Callable[..., Any]:
     if not callable(value):
         raise refused(option, value, expected)
     return value
+
+
+def meant(wanted: str, names: Iterable[str]) -> str:
+    """The name that may have been meant, as the end of a message; empty: there is none.
+
+    >>> meant("totl", ["total", "price"])
+    " (did you mean 'total'?)"
+    """
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), lower, 1)
+    return f" (did you mean {lower[near[0]]!r}?)" if near else ""
+
+
+def not_called(value: object) -> str | None:
+    """What a function of the package is called, which somebody has written without parentheses;
+    None: it is none.
+    """
+    rooms = {"specstream.declarations": "ss", "specstream.structures": "ss.structures"}
+    room = rooms.get(str(getattr(value, "__module__", "")).rpartition(".")[0])
+    return f"{room}.{value.__name__}" if room and inspect.isfunction(value) else None
+
+
+def unknown_option(called: str, option: str, known: Iterable[str]) -> OptionNameError:
+    """The error of an option that there is not.
+
+    >>> raise unknown_option("Engine", "thread", ["threads", "horizon"])
+    Traceback (most recent call last):
+    specstream.errors.OptionNameError: Engine has no option thread=: did you mean threads=? It has
+    threads, horizon
+    """
+    names = list(known)
+    near = difflib.get_close_matches(option.lower(), names, 1)
+    meant = f": did you mean {near[0]}=? It" if near else "; it"
+    return OptionNameError(
+        f"{called} has no option {option}={meant} has {', '.join(names) or 'none'}"
+    )
+
+
+def refuses_unknown(called: Called) -> Called:
+    """A function or class that says which option a misspelt one may be, and how options are given.
+
+    What it is called with is looked at before the call, so that no TypeError out of it is mistaken
+    for one of its own options. Its signature is as ever.
+
+    >>> @refuses_unknown
+    ... def sink(path, *, partition_by=()):
+    ...     return path
+    >>> sink("rows", partitionby="day")
+    Traceback (most recent call last):
+    specstream.errors.OptionNameError: sink has no option partitionby=: did you mean partition_by=?
+    It has path, partition_by
+    >>> sink("rows", "day")
+    Traceback (most recent call last):
+    specstream.errors.OptionNameError: sink got 2 arguments without a name; expected path, and by
+    name partition_by=
+    """
+    return _refusing(called, "")
+
+
+def refuses_bare(written: str) -> Callable[[Called], Called]:
+    """Likewise of what is written above a function, with options that it does not go without.
+
+    Args:
+        written: how it is.
+    """
+    return lambda called: _refusing(called, written)
+
+
+def options_check(
+    name: str, signature: inspect.Signature, written: str = ""
+) -> Callable[[tuple[Any, ...], Iterable[str]], None]:
+    """What looks whether a call has only options that there are; see :func:`refuses_unknown`.
+
+    Args:
+        name: of what is called.
+        signature: of it.
+        written: as of :func:`refuses_bare`.
+    """
+    told = list(signature.parameters.values())
+    # Nobody gives the object that a method is of.
+    method = int(bool(told) and told[0].name in ("self", "cls"))
+    kinds = {one.kind for one in told}
+    only = [one.name for one in told if one.kind is one.POSITIONAL_ONLY]
+    either = [one.name for one in told if one.kind is one.POSITIONAL_OR_KEYWORD]
+    by_place = [*only, *either][method:]
+    by_name = [one.name for one in told if one.kind is one.KEYWORD_ONLY]
+    takes_any = inspect.Parameter.VAR_KEYWORD in kinds
+    takes_more = inspect.Parameter.VAR_POSITIONAL in kinds
+    options = [one for one in (*by_place, *by_name) if one not in only]
+    known, most = frozenset(options), len(by_place) + method
+
+    def check(args: tuple[Any, ...], given: Iterable[str]) -> None:
+        if not takes_any and not known.issuperset(given):
+            unknown = next(one for one in given if one not in known)
+            raise unknown_option(name, unknown, options)
+        if len(args) > most and not takes_more:
+            raise _by_place(name, args[method:], by_place, by_name, written)
+
+    return check
+
+
+def _refusing(called: Called, written: str) -> Called:
+    if isinstance(called, type):
+        called.__init__ = _refusing(called.__init__, written)  # type: ignore[misc]
+        return called
+    name = called.__qualname__.removesuffix(".__init__")
+    check = options_check(name, inspect.signature(called), written)
+
+    @functools.wraps(called)
+    def call(*args: Any, **given: Any) -> Any:
+        check(args, given)
+        return called(*args, **given)
+
+    return call  # type: ignore[return-value]
+
+
+def _by_place(
+    name: str, given: tuple[Any, ...], by_place: list[str], by_name: list[str], written: str
+) -> OptionNameError:
+    """The error of more arguments without a name than there may be."""
+    if written and len(given) == 1 and callable(given[0]):
+        function = getattr(given[0], "__name__", shown(given[0]))
+        return OptionNameError(
+            f"{name} is written without its options above {function!r}; expected them in "
+            f"parentheses: {written}"
+        )
+    expected = ", ".join(by_place) or "none"
+    if by_name:
+        expected += f", and by name {', '.join(f'{one}=' for one in by_name)}"
+    return OptionNameError(
+        f"{name} got {len(given)} argument{'s' * (len(given) > 1)} without a name; "
+        f"expected {expected}"
+    )

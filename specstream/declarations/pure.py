@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import pyarrow as pa
 
+from specstream.declarations.options import flag, refuses_unknown
 from specstream.errors import DeclarationError
 
 __all__ = ["Pure", "marked", "pure", "pure_mark"]
@@ -36,6 +37,7 @@ class Pure:
 def pure(function: Function) -> Function: ...
 @overload
 def pure(*, batch: bool = False) -> Callable[[Function], Function]: ...
+@refuses_unknown
 def pure(function: Any = None, *, batch: bool = False) -> Any:
     """Marks a function whose result depends on its arguments alone, for use in operators.
 
@@ -60,6 +62,7 @@ def pure(function: Any = None, *, batch: bool = False) -> Any:
     >>> initials("Ada Lovelace")
     'AL'
     """
+    batch = flag("pure: batch", batch)
     if function is None:
         return lambda function: _marked(function, batch)
     return _marked(function, batch)

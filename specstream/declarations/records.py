@@ -70,6 +70,14 @@ class Record(metaclass=_RecordClass):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __init__(self, *args: object) -> None:
+        # Of this class alone: each other one has that of a dataclass.
+        if args:
+            raise DeclarationError(
+                f"ss.Record is the base of records' classes, and is given {shown(args[0])}: write "
+                "class MyRecord(ss.Record): ..."
+            )
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "__slots__" in vars(cls):

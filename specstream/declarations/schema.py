@@ -24,7 +24,14 @@ import pyarrow as pa
 
 from specstream.declarations.derived import Derived, Place, numbers_of
 from specstream.declarations.forms import Form
-from specstream.declarations.options import integer, one_of, shown, text
+from specstream.declarations.options import (
+    integer,
+    not_called,
+    one_of,
+    refuses_unknown,
+    shown,
+    text,
+)
 from specstream.declarations.plain_values import plain
 from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
@@ -108,6 +115,7 @@ _TYPES: dict[object, Column] = {
 }
 
 
+@refuses_unknown
 def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     """A column of timestamps; an int inside an operator, in ``unit`` since 1970-01-01 (UTC).
 
@@ -132,6 +140,7 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     return Column("int", pa.timestamp(unit, zone))
 
 
+@refuses_unknown
 def decimal(scale: int) -> Column:
     """A column of decimals with ``scale`` digits after the point; an int inside an operator.
 
@@ -148,6 +157,7 @@ def decimal(scale: int) -> Column:
     return Column("int", pa.decimal128(DIGITS, digits))
 
 
+@refuses_unknown
 def nullable(declared: Declared) -> Column:
     """A column that may have nulls.
 
@@ -200,6 +210,11 @@ def declared_column(declared: Any, what: str) -> Column:
         hint = ""
         if declared is decimals.Decimal:
             hint = ": write ss.decimal(scale), or Annotated[Decimal, ss.decimal(2)]"
+        bare = not_called(declared)
+        if bare is not None:
+            raise DeclarationError(
+                f"{what} has type {bare}, which is not called: write {bare}(...), with parentheses"
+            )
         raise DeclarationError(
             f"{what} has type {found}; expected one of int, float, bool, str, datetime.datetime, "
             "datetime.date, ss.timestamp(...), ss.decimal(...), ss.nullable(...), one of these "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 import mmap
@@ -25,7 +26,7 @@ from specstream.declarations.containers import (
 from specstream.declarations.durations import duration_text
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
-from specstream.declarations.options import shown, whole
+from specstream.declarations.options import not_called, refuses_unknown, shown, whole
 from specstream.declarations.plain_values import plain
 from specstream.declarations.records import (
     Record,
@@ -178,6 +179,13 @@ class State:
     [('seen', ()), ('sums', (10, 2)), ('local', (5,))]
     """
 
+    def __init__(self, *args: object) -> None:
+        if args:
+            raise DeclarationError(
+                f"ss.State is the base of states' classes, and is given {shown(args[0])}: write "
+                "class MyState(ss.State): ..."
+            )
+
     @classmethod
     def layout(cls) -> Layout:
         """The fields, packed in the order of their declaration, base classes first."""
@@ -187,11 +195,14 @@ class State:
                 if isinstance(value, Declaration | Declared):
                     declared[name] = value
                 elif base not in (State, object) and not name.startswith("__"):
-                    raise DeclarationError(
-                        f"state {cls.__name__!r} has attribute {name!r}, which is no field; "
-                        "expected ss.array(...), ss.scalar(...), ss.scratch(...), ss.dict(...) or "
-                        "another container: constants belong into the operator's module or closure"
-                    )
+                    raise _no_field(f"state {cls.__name__!r}", name, value)
+        annotated = vars(cls).get("__annotations__", {})
+        if not declared and annotated:
+            raise DeclarationError(
+                f"state {cls.__name__!r} has {', '.join(annotated)} by annotation alone, and "
+                f"fields are what is assigned: write {next(iter(annotated))} = ss.scalar(int), or "
+                "whatever it is"
+            )
         return Layout.pack(cls.__name__, declared)
 
 
@@ -599,6 +610,34 @@ class Part(Layout):
         return self.first_container + self.containers.index(field)
 
 
+_LIKE_FIELDS = {
+    dict: "ss.dict(str, int)",
+    list: "ss.list(int)",
+    set: "ss.set(str)",
+    collections.deque: "ss.deque(int)",
+    np.ndarray: "ss.array(float, 100)",
+}
+
+
+def _no_field(what: str, name: str, value: object) -> DeclarationError:
+    """The error for an attribute of a state that is no field of it."""
+    declares = not_called(value)
+    if declares is not None:
+        return DeclarationError(
+            f"{what}, field {name!r}: {declares} is not called; expected its types in "
+            f"parentheses: {name} = {declares}(...)"
+        )
+    like = next((write for of, write in _LIKE_FIELDS.items() if isinstance(value, of)), None)
+    hint = "constants belong into the operator's module or closure"
+    if like is not None:
+        hint = f"write {name} = {like}, with your types; {hint}"
+    return DeclarationError(
+        f"{what} has attribute {name!r}, which is no field; expected ss.array(...), "
+        "ss.scalar(...), ss.scratch(...), ss.dict(...) or another container: "
+        f"{hint}"
+    )
+
+
 def _description(field: Field) -> Description:
     of = field.container
     if of is None:
@@ -712,6 +751,7 @@ def _reserved(words: int) -> npt.NDArray[np.int64]:
     return np.frombuffer(pages, np.int64)
 
 
+@refuses_unknown
 def array(
     dtype: type,
     shape: int | Sequence[int],
@@ -748,6 +788,7 @@ def array(
     return Declaration(dtype, _lengths(shape), fill, "state", share)
 
 
+@refuses_unknown
 def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
     """A scalar field, read and written as ``state.name``.
 
@@ -762,6 +803,7 @@ def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
     return Declaration(dtype, (), fill, "state")
 
 
+@refuses_unknown
 def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
     """An array private to the running event: zero (or "") at its start, never logged, in no
     snapshot.

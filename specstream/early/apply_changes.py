@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from specstream.columns.conversion import order_values
 from specstream.columns.events import order_key
-from specstream.declarations.options import instance, text
+from specstream.declarations.options import instance, refuses_unknown, text
 from specstream.early.latest import check_changes
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 from specstream.engine.engine import Engine
@@ -266,6 +266,7 @@ _links: weakref.WeakKeyDictionary[Engine, dict[Name, _Link]] = weakref.WeakKeyDi
 _links_guard = threading.Lock()
 
 
+@refuses_unknown
 def apply_changes(
     answer: EarlyAnswer | pa.Table, engine: Engine, *, source: Name, order_by: str = _TIME
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.declarations.options import refuses_unknown
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 from specstream.errors import InputError
 from specstream.files.joined_schema import joined_tables
@@ -18,6 +19,7 @@ KEY = ["timestamp", "source", "sequence", "n"]
 _CALL = "ss.early.latest"
 
 
+@refuses_unknown
 def latest(
     changes: pa.Table | EarlyAnswer | Iterable[pa.Table | EarlyAnswer],
     *,

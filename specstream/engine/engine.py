@@ -20,7 +20,13 @@ from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import by_old_name, renamed, takes_old_name
 from specstream.declarations.limits import Limits
-from specstream.declarations.options import flag, instance, refused
+from specstream.declarations.options import (
+    flag,
+    instance,
+    refused,
+    refuses_unknown,
+    unknown_option,
+)
 from specstream.declarations.state_view import StateView
 from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
@@ -142,6 +148,7 @@ class Engine:
     """
 
     @takes_old_name("Engine", "bad_rows", "rejected_rows")
+    @refuses_unknown
     def __init__(
         self,
         operator: Operator,
@@ -305,6 +312,7 @@ class Engine:
 
     # ---- batches ----
 
+    @refuses_unknown
     def process(
         self,
         table: Any,
@@ -481,6 +489,7 @@ class Engine:
 
     # ---- events out of order ----
 
+    @refuses_unknown
     def submit(
         self,
         table: Any,
@@ -702,6 +711,7 @@ class Engine:
         """
         return self._poller.poll_rows(timeout)
 
+    @refuses_unknown
     def poll_early(
         self, timeout: float | None = 0.0, *, changes: Changes = "upsert"
     ) -> EarlyAnswer:
@@ -973,19 +983,18 @@ class Engine:
         return self._parts
 
 
-def check_engine_options(taker: str, options: Mapping[str, object]) -> None:
+def check_engine_options(taker: Callable[..., Any], options: Iterable[str]) -> None:
     """Looks whether an engine has options of these names; ``taker`` hands them to one.
 
     Raises:
-        ConfigurationError: it has not; names the option.
+        OptionNameError: it has not; names the option, and the nearest of the two.
     """
-    known = [name for name in inspect.signature(Engine).parameters if name != "operator"]
+    own = inspect.signature(taker).parameters.values()
+    known = [one.name for one in own if one.kind is not one.VAR_KEYWORD]
+    known += [name for name in inspect.signature(Engine).parameters if name not in known]
     for name in options:
         if name not in known:
-            raise ConfigurationError(
-                f"{taker} got {name}=, which is no option of its own nor of an engine; expected "
-                f"one of {', '.join(known)}"
-            )
+            raise unknown_option(taker.__name__, name, known)
 
 
 def _parts(

@@ -14,6 +14,7 @@ from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RowError
 from specstream.columns.strings import StringTable
 from specstream.columns.unentered import number_of
+from specstream.declarations.options import meant
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.engine.pending_segments import PendingSegments
 from specstream.engine.segments import Block, SingleEvent, TextsOfOne
@@ -113,7 +114,11 @@ class EventColumns:
         nulls = []
         for name, column, kind in self._columns:
             if name not in values:
-                raise InputError(f"{self._what}: the event has no value for column {name!r}")
+                has = f"; it has {', '.join(values) or 'none'}{meant(name, values)}"
+                raise InputError(
+                    f"{self._what}: the event has no value for column {name!r}"
+                    f"{has if self._schema.one_of is None else ''}"
+                )
             value, null = self._fit(name, column, kind, values[name])
             fitting.append(value)
             if column.nullable:
@@ -202,7 +207,7 @@ class EventColumns:
             known = [name for of, name in whole if self._what + of == whose]
             raise InputError(
                 f"{whose}: the event has a value for {shown!r}, which the operator does not "
-                f"declare; it declares {', '.join(known)}"
+                f"declare; it declares {', '.join(known)}{meant(shown, known)}"
             )
 
     def _check_required(self, of: OneOf, values: Mapping[str, Any], nulls: list[bool]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from specstream.columns.failed_events import FailedEvents
 from specstream.columns.rejected_rows import RejectedRows
+from specstream.declarations.options import refuses_unknown
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
 from specstream.display.values import size
@@ -55,6 +56,7 @@ class SnapshotDescription:
         return Sheet("Snapshot", facts)
 
 
+@refuses_unknown
 def describe_snapshot(snapshot: bytes) -> SnapshotDescription:
     """What a snapshot holds: its state, and how much of what else. No operator is needed.
 

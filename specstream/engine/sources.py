@@ -97,6 +97,7 @@ class Sources:
         self._what = what
         self._known: dict[Name, Source] = {}
         self._by_rank: dict[int, Name] = {}
+        self._declared: frozenset[Name] = frozenset()
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
         self.whole_times = False  # events of one timestamp are applied together
         self.lowest: int | None = None  # timestamp of all events
@@ -147,6 +148,7 @@ class Sources:
     def declare(self, names: Iterable[Name]) -> None:
         """Sources that hold back commits from the start, also while they are silent."""
         known = [_checked(name, self._what) for name in names]
+        self._declared |= frozenset(known)
         for name in sorted(known, key=lambda name: (isinstance(name, str), name)):
             self.get(name)
 
@@ -160,6 +162,8 @@ class Sources:
         known = self._known.get(name)
         if known is not None:
             return known
+        if name not in self._declared:
+            self._check_spelling(name)
         kinds = {type(other) for other in self._known}
         if kinds - {type(name)}:
             raise InputError(
@@ -183,6 +187,20 @@ class Sources:
             source.end()  # no time is left that its events could have
         self._known[name] = source
         return source
+
+    def _check_spelling(self, name: Name) -> None:
+        """Whether a new source is none of those that are declared and silent, written otherwise.
+
+        Events would wait for that one for ever.
+        """
+        for declared in self._declared:
+            other = self._known.get(declared)
+            is_silent = other is not None and other.frontier is None and not other.next_sequence
+            if is_silent and _letters(declared) == _letters(name):
+                raise InputError(
+                    f"{self._what}: source {name!r} is not among sources=, and {declared!r} is, "
+                    "for which events would wait: write it alike in both places, or declare both"
+                )
 
     def _rank(self, name: Name) -> int:
         """A number that sorts as the name does; those given out before stay."""
@@ -270,6 +288,16 @@ class Sources:
                 return None
             reached.append((source.frontier, END if source.ended else source.rank))
         return min(reached) if reached else None
+
+
+def _letters(name: Name) -> Name:
+    """What two ways of writing a name have in common.
+
+    >>> _letters("Sensor 1") == _letters("sensor_1")
+    True
+    """
+    found = "".join(filter(str.isalnum, str(name))).casefold()
+    return found if isinstance(name, str) and found else name
 
 
 def _checked(name: object, what: str, error: type[SpecstreamError] = InputError) -> Name:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from specstream.declarations.options import function
+from specstream.declarations.options import function, refuses_unknown
 
 __all__ = ["PerWorker", "per_worker"]
 
@@ -31,6 +31,7 @@ class PerWorker(Generic[T]):
         return PerWorker, (self._factory,)
 
 
+@refuses_unknown
 def per_worker(factory: Callable[[], T]) -> PerWorker[T]:
     """One object for each thread of an engine, made when an interpreted operator first asks for it.
 

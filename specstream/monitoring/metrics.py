@@ -74,7 +74,7 @@ except ImportError as error:
         'specstream.metrics needs prometheus_client: pip install "specstream[metrics]"'
     ) from error
 
-from specstream.declarations.options import instance, shown
+from specstream.declarations.options import instance, refuses_unknown, shown
 from specstream.declarations.options import text as text_or_none
 from specstream.engine.early_statistics import EarlyStatistics
 from specstream.engine.engine import Engine
@@ -269,6 +269,7 @@ _collectors: weakref.WeakKeyDictionary[CollectorRegistry, EngineCollector] = (
 _collectors_guard = threading.Lock()
 
 
+@refuses_unknown
 def watch(
     watched: Engine | BatchFeed,
     *,

@@ -41,7 +41,16 @@ from specstream.compiler.frontend.program import Program
 from specstream.compiler.oracle.oracle import Oracle
 from specstream.compiler.pickling import pack, unpack
 from specstream.declarations.deprecated import renamed, takes_old_name
-from specstream.declarations.options import flag, function, integer, one_of, shown, text
+from specstream.declarations.options import (
+    flag,
+    function,
+    integer,
+    one_of,
+    refuses_bare,
+    refuses_unknown,
+    shown,
+    text,
+)
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state_layout import Layout, State
@@ -452,6 +461,7 @@ class Operator:
         return explained(self.program, self.layout, self.event, self.emits)
 
     @takes_old_name("run_sequential", "bad_rows", "rejected_rows")
+    @refuses_unknown
     def run_sequential(
         self,
         table: Any,
@@ -703,6 +713,7 @@ def _inputs(declared: Mapping[str, Record]) -> dict[str, Schema]:
     return {name: Schema.of(of, f"inputs, {name!r}") for name, of in declared.items()}
 
 
+@refuses_bare("@ss.operator(state=..., event={...}, emits={...})")
 def operator(
     *,
     state: type[State] | None = None,

@@ -15,7 +15,7 @@ from specstream.compiler.frontend.program import CompiledOperation, Program, Wri
 from specstream.compiler.phases.functions import phase_functions
 from specstream.compiler.phases.plan import SINK, SOURCE, Input, Plan, Sink, Source
 from specstream.compiler.phases.waiting import MOST_VERTICES
-from specstream.declarations.options import one_of, refused, shown, text
+from specstream.declarations.options import one_of, refused, refuses_unknown, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError, InputError
@@ -90,6 +90,7 @@ class Pipeline(Operator):
     [{'price': 4.0, 'mean': 2.0}]
     """
 
+    @refuses_unknown
     def __init__(self, name: str, *, phases: Literal["event", "time"] = "event") -> None:
         if not text("name", name, "a text", DeclarationError):
             raise refused("name", name, "a text", DeclarationError)
@@ -160,6 +161,7 @@ class Pipeline(Operator):
         self._graph.sources[name] = Source(name, schema)
         return self._stream(name)
 
+    @refuses_unknown
     def add(
         self,
         operator: Operator,

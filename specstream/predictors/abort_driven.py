@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specstream.declarations.options import integer, number
+from specstream.declarations.options import integer, number, refuses_unknown
 from specstream.predictors.moving import Moving
 from specstream.predictors.predictor import (
     EVERYTHING,
@@ -36,6 +36,7 @@ class AbortDriven(Moving):
     4
     """
 
+    @refuses_unknown
     def __init__(
         self,
         threshold: float = 0.1,

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.predictors.predictor import (
     EVERYTHING,
     LONGEST_CHUNK,
@@ -149,6 +149,7 @@ class Auto(Predictor):
     # Transactions for each thread; beyond, hardly any durations vary enough to need it.
     LONGEST_PER_THREAD = 64
 
+    @refuses_unknown
     def __init__(
         self, threads: int = 2, *, chunk: int | None = None, horizon: int | None = None
     ) -> None:

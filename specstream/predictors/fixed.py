@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.predictors.predictor import (
     EVERYTHING,
     LONGEST_CHUNK,
@@ -26,6 +26,7 @@ class Fixed(Predictor):
         ConfigurationError: one of them is none.
     """
 
+    @refuses_unknown
     def __init__(self, horizon: int, chunk: int) -> None:
         super().__init__()
         self.horizon = integer("Fixed: horizon", horizon, 0, LONGEST_HORIZON)

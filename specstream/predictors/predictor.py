@@ -16,6 +16,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 
+from specstream.declarations.options import refuses_unknown
+
 __all__ = [
     "EVERYTHING",
     "LONGEST_CHUNK",
@@ -30,6 +32,7 @@ LONGEST_HORIZON = 1 << 16
 LONGEST_CHUNK = 1 << 20
 
 
+@refuses_unknown
 @dataclass(frozen=True)
 class Setting:
     """What a stretch runs with.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specstream.declarations.options import refuses_unknown
 from specstream.predictors.moving import Moving
 from specstream.predictors.predictor import (
     Measurement,
@@ -29,6 +30,7 @@ class ThroughputDriven(Moving):
     5
     """
 
+    @refuses_unknown
     def __init__(
         self, every: int = 100, *, chunk: int = 8, start: int = 8, limit: int = 32
     ) -> None:

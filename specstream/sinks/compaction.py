@@ -37,7 +37,7 @@ import pyarrow.parquet as pq
 
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.format.lease import Lease
-from specstream.declarations.options import flag, integer, number
+from specstream.declarations.options import flag, integer, number, refuses_unknown
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, merge, parts_of, plain, standing
@@ -109,6 +109,7 @@ class _Plan:
         return self.groups[0][-1].last if self.groups else self.superseded[-1].last
 
 
+@refuses_unknown
 def compact(
     path: str | os.PathLike[str],
     *,

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from specstream.columns.tables import whole_microseconds
-from specstream.declarations.options import instance, items, refused, shown
+from specstream.declarations.options import instance, items, refused, refuses_unknown, shown
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.sinks.failing import named
@@ -32,6 +32,7 @@ class DeltaSink:
         app_id: names the writer in the table's log.
     """
 
+    @refuses_unknown
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -137,6 +138,7 @@ def to_disk(path: Path, first: int) -> None:
             os.close(descriptor)
 
 
+@refuses_unknown
 def delta_sink(
     path: str | os.PathLike[str],
     *,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.tables import in_utc
-from specstream.declarations.options import function, one_of, shown
+from specstream.declarations.options import function, one_of, refuses_unknown, shown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
@@ -33,6 +33,7 @@ class EarlyDatabaseSink:
         table: its name.
     """
 
+    @refuses_unknown
     def __init__(
         self, connect: Callable[[], Any], table: str, *, placeholder: Literal["?", "%s"] = "?"
     ) -> None:
@@ -194,6 +195,7 @@ def _rows(table: pa.Table) -> Iterator[Sequence[tuple[Any, ...]]]:
         yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
+@refuses_unknown
 def early_database_sink(
     connect: Callable[[], Any], table: str, *, placeholder: Literal["?", "%s"] = "?"
 ) -> EarlyDatabaseSink:

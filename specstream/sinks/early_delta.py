@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.tables import in_utc, whole_microseconds
-from specstream.declarations.options import instance, refused
+from specstream.declarations.options import instance, refused, refuses_unknown
 from specstream.declarations.options import path as checked_path
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
@@ -35,6 +35,7 @@ class EarlyDeltaSink:
         path: path or URI of the table.
     """
 
+    @refuses_unknown
     def __init__(
         self, path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
     ) -> None:
@@ -170,6 +171,7 @@ def _literal(time: pa.Scalar) -> str:
     return repr(time.as_py())
 
 
+@refuses_unknown
 def early_delta_sink(
     path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
 ) -> EarlyDeltaSink:

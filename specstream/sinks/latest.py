@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream import early
+from specstream.declarations.options import refuses_unknown
 from specstream.errors import InputError
 from specstream.sinks.early_database import EarlyDatabaseSink
 from specstream.sinks.early_delta import EarlyDeltaSink
@@ -17,6 +18,7 @@ from specstream.sinks.parquet import ParquetSink
 __all__ = ["latest"]
 
 
+@refuses_unknown
 def latest(
     log: (
         pa.Table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from specstream.declarations.options import shown
+from specstream.declarations.options import refuses_unknown, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.joined_schema import joined_tables
 
@@ -24,6 +24,7 @@ class MemorySink:
         name: of the temporary view.
     """
 
+    @refuses_unknown
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise ConfigurationError(
@@ -79,6 +80,7 @@ class MemorySink:
         return frame
 
 
+@refuses_unknown
 def memory_sink(name: str) -> MemorySink:
     """A sink that keeps all rows in memory, for notebooks and tests.
 

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from specstream.checkpoint.format import failpoints
 from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import refuses_unknown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
@@ -46,6 +47,7 @@ class ParquetSink:
         partition_by: columns that directories inside of it are named after.
     """
 
+    @refuses_unknown
     def __init__(self, path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> None:
         text = checked_path("path", path, "a path or a URI of a directory")
         self.partition_by = checked_partition_by(partition_by)
@@ -245,6 +247,7 @@ def _told(columns: Sequence[str]) -> str:
     return f"partition_by={list(columns)}" if columns else "no partition_by="
 
 
+@refuses_unknown
 def parquet_dataset(path: str | os.PathLike[str]) -> pyarrow.dataset.Dataset:
     """The rows that a :func:`parquet_sink` has written, each of them once.
 
@@ -270,6 +273,7 @@ def parquet_dataset(path: str | os.PathLike[str]) -> pyarrow.dataset.Dataset:
     return dataset_of(tree_of("path", checked_path("path", path, "a path or a URI of a directory")))
 
 
+@refuses_unknown
 def parquet_sink(path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> ParquetSink:
     """A sink that writes one Parquet file per micro-batch into a directory.
 

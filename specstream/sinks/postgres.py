@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from specstream.columns.tables import whole_microseconds
-from specstream.declarations.options import number, refused, shown
+from specstream.declarations.options import number, refused, refuses_unknown, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.tree import shown_uri
 from specstream.sinks.postgres_types import (
@@ -89,6 +89,7 @@ class PostgresSink:
         app_id: names the writer in the table of batches.
     """
 
+    @refuses_unknown
     def __init__(
         self, uri: str, table: str, *, app_id: str = "specstream", retry: float = 60.0
     ) -> None:
@@ -366,6 +367,7 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+@refuses_unknown
 def postgres_sink(
     uri: str, table: str, *, app_id: str = "specstream", retry: float = 60.0
 ) -> PostgresSink:

@@ -17,7 +17,7 @@ import pyarrow.dataset as pds
 
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
-from specstream.declarations.options import refused
+from specstream.declarations.options import meant, refused, refuses_unknown
 from specstream.errors import ConfigurationError, InputError, SourceError, SpecstreamError
 from specstream.sources.source import Position, Rows, Source, Wanted
 
@@ -40,6 +40,7 @@ class _Part(NamedTuple):
 class DatasetSource(Source):
     """The rows of a dataset; see :func:`dataset`."""
 
+    @refuses_unknown
     def __init__(self, of: Any, format: str = "parquet") -> None:
         if isinstance(of, pa.Table | pa.RecordBatch):
             self._dataset = pds.dataset(of)
@@ -136,6 +137,7 @@ class DatasetSource(Source):
                 raise InputError(
                     f"{self._wanted.what} reads column {name!r}, which {where} {problem} (columns: "
                     f"{', '.join(schema.names)}): rename or add it"
+                    f"{meant(name, schema.names) if not count else ''}"
                 )
 
     def _check_types(self, table: pa.Table, path: str) -> None:
@@ -261,6 +263,7 @@ def _types(schema: pa.Schema, name: str) -> list[pa.DataType]:
     return [schema.field(at).type for at in schema.get_all_field_indices(name)]
 
 
+@refuses_unknown
 def dataset(of: Any, *, format: str = "parquet") -> DatasetSource:
     """The rows of files, of a table, or of another dataset of Arrow's; then the source ends.
 

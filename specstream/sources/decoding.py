@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.columns.conversion import target
-from specstream.declarations.options import function, instance, shown
+from specstream.declarations.options import function, instance, meant, shown
 from specstream.declarations.schema import Column, declared_column
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.sources.source import Wanted
@@ -192,7 +192,8 @@ class Decoder:
             if value is None and column.nullable:
                 continue
             if value is None:
-                what = "is null" if name in row else f"is missing (it has {_names(row)})"
+                has = f"it has {_names(row)}){_meant(name, row)}"
+                what = "is null" if name in row else f"is missing ({has}"
                 return f"column {name!r} {what}; expected {expected(column)}"
             try:
                 made = column_of(self._numbers([value], column), column)
@@ -235,6 +236,10 @@ def _declared(columns: object) -> dict[str, Column]:
         return {}
     given = instance("columns", columns, Mapping, 'types by field: columns={"time": int}')
     return {name: declared_column(of, f"columns= field {name!r}") for name, of in given.items()}
+
+
+def _meant(name: str, row: Mapping[str, Any]) -> str:
+    return meant(name, [one for one in row if isinstance(one, str)])
 
 
 def _names(row: Mapping[str, Any]) -> str:

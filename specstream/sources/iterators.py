@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.declarations.options import refused, shown
+from specstream.declarations.options import refused, refuses_unknown, shown
 from specstream.errors import InputError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decoder
@@ -31,6 +31,7 @@ class IteratorSource(Source):
 
     can_replay = False
 
+    @refuses_unknown
     def __init__(self, items: Any, columns: Mapping[str, Any] | None = None) -> None:
         if not isinstance(items, AsyncIterable | Iterable) or isinstance(
             items, str | bytes | Mapping
@@ -139,6 +140,7 @@ class IteratorSource(Source):
             self._loop.close()
 
 
+@refuses_unknown
 def iterate(
     items: AsyncIterable[Any] | Iterable[Any], *, columns: Mapping[str, Any] | None = None
 ) -> IteratorSource:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from specstream.declarations.options import instance, items, one_of, refused, text
+from specstream.declarations.options import instance, items, one_of, refused, refuses_unknown, text
 from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decode, Decoder
@@ -58,6 +58,7 @@ class _Message(NamedTuple):
 class NatsSource(Source):
     """Messages of a stream; see :func:`nats`."""
 
+    @refuses_unknown
     def __init__(
         self,
         servers: str | Sequence[str],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from specstream.declarations.options import instance, items, one_of, refused, text
+from specstream.declarations.options import instance, items, one_of, refused, refuses_unknown, text
 from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.source import Position, Rows, Source, Wanted, made_like
@@ -32,6 +32,7 @@ RECORD = ("key", "topic", "partition", "offset", "timestamp", "source")
 class KafkaSource(Source):
     """Records of topics; see :func:`kafka`."""
 
+    @refuses_unknown
     def __init__(
         self,
         servers: str,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.declarations.options import flag, integer, one_of, refused
+from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
 from specstream.errors import InputError, SourceError
 from specstream.sources.buffer import Buffer
 from specstream.sources.decoding import Decode, Decoder
@@ -35,6 +35,7 @@ class TcpSource(Source):
 
     can_replay = False
 
+    @refuses_unknown
     def __init__(
         self,
         host: str,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from specstream.compiler.phases.plan import SOURCE
-from specstream.declarations.options import instance, refused
+from specstream.declarations.options import instance, refused, refuses_unknown
 from specstream.errors import ConfigurationError
 from specstream.pipelines.pipeline import Pipeline
 from specstream.sources.source import Position, Rows, Source, Wanted
@@ -111,6 +111,7 @@ class UnionSource(Source):
             source.close()
 
 
+@refuses_unknown
 def union(sources: Mapping[str, Source]) -> UnionSource:
     """Several sources as one, for a pipeline with several.
 

@@ -122,7 +122,7 @@ def apply(
     """
     columns = needed_columns(df, operator, order_by, source, "df")
     source = operator.source_column(source)
-    check_engine_options("apply", engine_options)
+    check_engine_options(apply, engine_options)
     if df.isStreaming:
         raise ConfigurationError(
             f"operator {operator.name!r}: apply= takes a static DataFrame, and this one is a "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from specstream.declarations.options import function, instance, integer
+from specstream.declarations.options import function, instance, integer, refuses_unknown
 from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError
 from specstream.files.patterns import REFUSED_NAME, pattern_below
@@ -19,6 +19,7 @@ from specstream.spark.union import checked_shared, union
 __all__ = ["stream_directory"]
 
 
+@refuses_unknown
 def stream_directory(
     session: SparkSession,
     path: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],

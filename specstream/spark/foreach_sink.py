@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from specstream.declarations.options import shown
+from specstream.declarations.options import refuses_unknown, shown
 from specstream.errors import ConfigurationError
 
 __all__ = ["ForeachSink", "foreach_sink"]
@@ -75,6 +75,7 @@ def _rows(table: pa.Table) -> Iterator[Row]:
         yield from (made(*values) for values in zip(*columns, strict=True))
 
 
+@refuses_unknown
 def foreach_sink(writer: Any) -> ForeachSink:
     """A sink that gives the rows of each batch, in order, to a function or a writer.
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from specstream.declarations.options import refuses_unknown
 from specstream.errors import ConfigurationError
 
 __all__ = ["Java", "NoJava", "find_java", "look_for_java"]
@@ -122,6 +123,7 @@ def look_for_java(
     return found
 
 
+@refuses_unknown
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The Java runtime that Spark will start, checked.
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from specstream.declarations import schema
-from specstream.declarations.options import instance, shown
+from specstream.declarations.options import instance, refuses_unknown, shown
 from specstream.engine.options import checked_operator
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.operator.operator import Operator
@@ -33,6 +33,7 @@ _CORRUPT = "_corrupt_record"
 _VALUE = "_value"
 
 
+@refuses_unknown
 def from_kafka(frame: DataFrame, operator: Operator, *, value: str | Column = "json") -> DataFrame:
     """The records of a Kafka-shaped DataFrame as the events that an operator declares.
 

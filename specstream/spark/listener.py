@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from specstream.checkpoint.run.batch_log import Record, figures_of
-from specstream.declarations.options import instance, path, refused
+from specstream.declarations.options import instance, path, refused, refuses_unknown
 from specstream.files.writing import writing
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class ProgressListener(StreamingQueryListener):
             self._file.close()
 
 
+@refuses_unknown
 def watch(
     session: SparkSession, to: Callable[[Record], object] | str | os.PathLike[str] | logging.Logger
 ) -> ProgressListener:

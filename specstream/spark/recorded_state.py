@@ -7,12 +7,13 @@ import os
 from pyspark.sql import DataFrame, SparkSession
 
 from specstream.checkpoint.inspect import recorded_state
-from specstream.declarations.options import instance
+from specstream.declarations.options import instance, refuses_unknown
 from specstream.errors import ConfigurationError
 
 __all__ = ["checkpoint_state"]
 
 
+@refuses_unknown
 def checkpoint_state(
     session: SparkSession,
     checkpoint: str | os.PathLike[str],

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from specstream.declarations.options import instance, integer, refused
+from specstream.declarations.options import instance, integer, refused, refuses_unknown
 from specstream.spark.java import find_java
 from specstream.spark.stopping import shielded_session
 
@@ -29,6 +29,7 @@ SETTINGS = {
 }
 
 
+@refuses_unknown
 def local_session(
     name: str = "specstream", *, cores: int = 2, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
@@ -40,13 +41,13 @@ def local_session(
 
     Args:
         name: the application's name.
-        cores: threads of Spark's own, at least 1; the engine's threads are apart.
+        cores: threads of Spark's own, 1 to 1024; the engine's threads are apart.
         settings: Spark settings on top of the defaults, or in their place.
 
     Raises:
-        ConfigurationError: ``cores`` is below 1, or there is no Java that Spark can use.
+        ConfigurationError: ``cores`` is out of its range, or there is no Java that Spark can use.
     """
-    cores = integer("cores", cores, 1)
+    cores = integer("cores", cores, 1, 1024)
     name = str(instance("name", name, str, "the application's name"))
     if settings is not None:
         expected = "a dict of Spark's settings, texts by their names"

@@ -329,7 +329,7 @@ def _check(stream: DataFrame, operator: Operator, by: object, options: dict[str,
                 f"{what}: {option}= cannot be given in sharded mode: {why}: leave it out, or use "
                 "foreach_batch"
             )
-    check_engine_options("sharded", options)
+    check_engine_options(sharded, options)
     if len(operator.sinks) > 1:
         raise ConfigurationError(
             f"pipeline {operator.name!r} has the sinks {', '.join(operator.sinks)}, and sharded "

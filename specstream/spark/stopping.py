@@ -30,7 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from specstream.declarations.options import items, refused, shown, whole
+from specstream.declarations.options import items, refused, refuses_unknown, shown, whole
 from specstream.errors import ConfigurationError
 
 __all__ = ["StopOnSignal", "ending_on_sigterm", "shielded_session", "stop_on_signal"]
@@ -157,6 +157,7 @@ class _Ending:
             self._query.stop()
 
 
+@refuses_unknown
 def stop_on_signal(
     *queries: StreamingQuery,
     close: Iterable[_Closable] = (),
@@ -220,6 +221,7 @@ def ending_on_sigterm(query: StreamingQuery, wait: Callable[[], object]) -> Iter
         raise SystemExit(128 + signal.SIGTERM)
 
 
+@refuses_unknown
 def shielded_session(builder: SparkSession.Builder) -> SparkSession:
     """``builder.getOrCreate()``, with a JVM that signals to this process's group do not reach.
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from specstream.compiler.frontend.inputs import column_of
 from specstream.compiler.phases.plan import SOURCE
-from specstream.declarations.options import instance, items, refused, shown
+from specstream.declarations.options import instance, items, refused, refuses_unknown, shown
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.packing import quoted
 
@@ -19,6 +19,7 @@ __all__ = ["checked_shared", "union"]
 _EXAMPLE = 'ss.spark.union({"ticks": frame, "news": other}, shared=["time"])'
 
 
+@refuses_unknown
 def union(frames: Mapping[str, DataFrame], *, shared: Iterable[str] = ()) -> DataFrame:
     """One DataFrame out of several, as a pipeline with several sources reads it.
 

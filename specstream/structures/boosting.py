@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from specstream.declarations.operations import operations_of
-from specstream.declarations.options import shown
+from specstream.declarations.options import refuses_unknown, shown
 from specstream.declarations.state_layout import Declaration
 from specstream.errors import DeclarationError
 from specstream.structures.sorted_list import (
@@ -31,6 +31,7 @@ __all__ = ["boosted", "boosted_set"]
 Function = Callable[..., Any]
 
 
+@refuses_unknown
 def boosted(field: Any, /, **operations: Function | tuple[Function, Function]) -> Any:
     """A field that an operator only uses through these operations: ``state.field.operation(...)``.
 
@@ -78,6 +79,7 @@ def boosted(field: Any, /, **operations: Function | tuple[Function, Function]) -
     return replace(field, operations=operations_of(operations))
 
 
+@refuses_unknown
 def boosted_set(capacity: int) -> Any:
     """A field that holds a boosted set of ``capacity`` int64 keys: a sorted list.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import array
 from specstream.errors import DeclarationError
 from specstream.structures.commutative import add
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 
+@refuses_unknown
 def hash_map(capacity: int, words: int = 1) -> Any:
     """A field that maps int64 keys to ``words`` integers each.
 
@@ -65,6 +66,7 @@ def hash_map(capacity: int, words: int = 1) -> Any:
     return _table("hash_map", capacity, words)
 
 
+@refuses_unknown
 def hash_set(capacity: int) -> Any:
     """A field that holds a set of int64 keys; sizes as of :func:`hash_map`.
 

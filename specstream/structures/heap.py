@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import array
 from specstream.errors import DeclarationError
 
 __all__ = ["allocate", "heap", "release"]
 
 
+@refuses_unknown
 def heap(blocks: int, words: int) -> Any:
     """A field of ``blocks`` blocks with ``words`` integers each, in columns 1 to ``words``.
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.errors import DeclarationError
 from specstream.structures.heap import allocate, heap, release
 
 __all__ = ["sorted_contains", "sorted_insert", "sorted_list", "sorted_remove"]
 
 
+@refuses_unknown
 def sorted_list(capacity: int) -> Any:
     """A field that holds a sorted set of ``capacity`` keys.
 

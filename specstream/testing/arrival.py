@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from specstream.columns import compute as pc
 from specstream.columns.tables import as_table
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError
 
@@ -44,6 +44,7 @@ class Arrival:
             engine.advance(source, to)
 
 
+@refuses_unknown
 def shuffled(
     table: Any, *, order_by: str, source: str | None = None, disorder: int = 16, seed: int = 0
 ) -> pa.Table:
@@ -69,6 +70,7 @@ def shuffled(
     return pc.without_views(found).take(pa.array(_order(found, order_by, source, disorder, seed)))
 
 
+@refuses_unknown
 def arrivals(
     table: Any,
     *,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from specstream.checkpoint.inspect.difference import first_difference, first_difference_of_states
 from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import check_names
-from specstream.declarations.options import flag, instance, integer
+from specstream.declarations.options import flag, instance, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
 from specstream.early import latest
 from specstream.engine.engine import Engine
@@ -33,14 +33,15 @@ _TIME = "__specstream_time"
 _OF_CHECK = ("seed", "initial", "keys", "errors")
 
 
+@refuses_unknown
 @dataclass(frozen=True)
 class Setting:
     """One way to run an operator.
 
     Attributes:
         options: of :class:`specstream.Engine`.
-        batches: pieces that the table is cut into, one ``process`` for each; 0: the events are
-            submitted out of order.
+        batches: pieces that the table is cut into, one ``process`` for each, at most 2**16; 0: the
+            events are submitted out of order.
 
     Raises:
         ConfigurationError: an option is one that :func:`check` gives all engines, or ``batches`` is
@@ -52,7 +53,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         instance("options", self.options, Mapping, "a dict of options of ss.Engine")
-        integer("batches", self.batches, 0)
+        integer("batches", self.batches, 0, 2**16)
         for name in _OF_CHECK:
             if name in self.options:
                 raise ConfigurationError(
@@ -116,6 +117,7 @@ class _Answer:
     failed: pa.Table | None = None
 
 
+@refuses_unknown
 def check(
     operator: Operator,
     table: Any,

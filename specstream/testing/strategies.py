@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from specstream.declarations.options import instance, integer
+from specstream.declarations.options import instance, integer, refuses_unknown
 from specstream.declarations.schema import Column
 from specstream.operator.operator import Operator
 
@@ -31,6 +31,7 @@ _TEXTS = st.one_of(st.sampled_from(["", "a", "b", "ab", "ä", "A"]), st.text(max
 _LAST = 2**31 - 1
 
 
+@refuses_unknown
 def streams(
     operator: Operator,
     *,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State
 from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
-from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict
+from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict, not_too_many
 
 __all__ = ["by_count"]
 
@@ -17,6 +18,7 @@ __all__ = ["by_count"]
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 
+@refuses_unknown
 def by_count(
     record: Any,
     add: Callable[..., Any],
@@ -45,7 +47,9 @@ def by_count(
             ``merge``, ``remove``, ``collect``, ``limit`` and ``name``.
         add: see there.
         length: events of a window, 1 to 2**62.
-        step: events from the start of one to the start of the next; by default ``length``.
+        step: events from the start of one to the start of the next; by default ``length``. An event
+            is in at most 100,000 windows, and with ``merge`` a window has at most 100,000 times the
+            largest number that both are multiples of.
         event: see there.
         key: see there.
         result: see there.
@@ -77,7 +81,9 @@ def by_count(
     """
     what = "by_count"
     length = integer(f"{what}: length", length, 1, 2**62)
+    given = {"length": length, "step": step}
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
+    not_too_many(what, length, step, given, None if merge is None else math.gcd(length, step))
     of = declared(what, record, event, key, result, emits, limit, name, collect)
     grid = Grid(length, step, 0, 0)
     known = (_open, _goes_on, _is_past)

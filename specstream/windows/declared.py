@@ -7,7 +7,7 @@ import datetime
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from specstream.compiler.language.hints import of_library
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
-from specstream.declarations.options import flag, function, integer, one_of, refused, shown
+from specstream.declarations.options import flag, function, integer, one_of, refused, shown, whole
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
@@ -33,8 +33,10 @@ __all__ = [
     "ON_TIME",
     "Clock",
     "Windowed",
+    "alike",
     "declared",
     "kept_in_dict",
+    "not_too_many",
     "takes",
     "ticks",
     "within",
@@ -45,6 +47,8 @@ LIMIT = 2**24
 LONGEST = 2**61
 IN_ORDER = "sort the events of all tables, submit() them, or take watermark= in Spark"
 """What is to be done about an event that is too old."""
+MOST_OF_AN_EVENT = 100_000
+"""Windows that an event is in, and panes that a window has: each costs time and memory."""
 NEVER = -(2**63)
 """Before all times."""
 FARTHEST = 2**62
@@ -272,6 +276,58 @@ def ticks(option: str, value: int | str | datetime.timedelta, clock: Clock, leas
             raise ConfigurationError(f"{option}={value!r} is no whole number of {clock.unit}")
         value = length // clock.tick
     return integer(option, value, least, LONGEST)
+
+
+def alike(what: str, given: Mapping[str, Any]) -> None:
+    """Lengths of time are all durations, or all numbers: beside a duration a number says nothing
+    of its unit. Zero has none.
+
+    Raises:
+        ConfigurationError: they are some of each; names two of them.
+    """
+    lengths = {option: value for option, value in given.items() if value is not None}
+    is_duration = {
+        option: isinstance(value, str | datetime.timedelta) for option, value in lengths.items()
+    }
+    durations = [option for option in lengths if is_duration[option]]
+    numbers = [option for option in lengths if not is_duration[option] and whole(lengths[option])]
+    if durations and numbers:
+        duration, number = durations[0], numbers[0]
+        raise ConfigurationError(
+            f"{what}: {duration}={shown(lengths[duration])} is a duration, and "
+            f"{number}={shown(lengths[number])} a number, which counts units of the order column; "
+            f'expected both of one kind: write {number}= as a duration too, like "5 seconds"'
+        )
+
+
+def not_too_many(
+    what: str, length: int, step: int, given: Mapping[str, Any], pane: int | None = None
+) -> None:
+    """Refuses lengths and steps with which one event takes the time and memory of a table.
+
+    Args:
+        what: the kind of windows.
+        length: of one.
+        step: from one to the next.
+        given: options as users write them.
+        pane: positions of the panes that windows are cut into; None: they are not.
+
+    Raises:
+        ConfigurationError: names the options, and how many windows or panes there would be.
+    """
+    told = f"{what}: length={shown(given['length'])} and step={shown(given['step'])}"
+    bound = f"at most {MOST_OF_AN_EVENT:,}"
+    if length > MOST_OF_AN_EVENT * step:
+        raise ConfigurationError(
+            f"{told} put each event into {-(-length // step):,} windows; expected {bound}: give a "
+            "longer step= or a shorter length="
+        )
+    if pane is not None and length > MOST_OF_AN_EVENT * pane:
+        raise ConfigurationError(
+            f"{told} cut each window into {length // pane:,} panes, as they are multiples of "
+            f"nothing longer than {pane}; expected {bound}: round them, so that both are multiples "
+            "of something longer"
+        )
 
 
 def within(time: Any) -> None:

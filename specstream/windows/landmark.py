@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import State
 from specstream.operator.operator import Operator, operator
@@ -33,6 +33,7 @@ class Landmark(Record):
     count: int = 0
 
 
+@refuses_unknown
 def by_landmark(
     record: Any,
     add: Callable[..., Any],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import State, scalar
 from specstream.operator.operator import Operator, operator
@@ -39,6 +39,7 @@ class Session(Record):
     count: int = 0
 
 
+@refuses_unknown
 def by_session(
     record: Any,
     add: Callable[..., Any],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from specstream.declarations.container_fields import timers as timers_field
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State, scalar
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator, operator
@@ -20,8 +21,10 @@ from specstream.windows.declared import (
     NEVER,
     ON_TIME,
     Clock,
+    alike,
     declared,
     kept_in_dict,
+    not_too_many,
     ticks,
     within,
 )
@@ -34,6 +37,7 @@ __all__ = ["by_time"]
 _FIRST = -(2**63) + 1
 
 
+@refuses_unknown
 def by_time(
     record: Any,
     add: Callable[..., Any],
@@ -71,7 +75,9 @@ def by_time(
         add: ``add(window, event)`` changes the record.
         length: of a window: a number in the unit of the order column, or a duration, ``"1 hour"``.
         step: from the start of one to the start of the next; by default ``length``. If it is
-            shorter an event is in several windows, if it is longer in one or none.
+            shorter an event is in several windows, at most 100,000, if it is longer in one or none.
+            Both are numbers, or both durations. With ``merge`` a window has at most 100,000 times
+            the largest length that both are multiples of.
         event: columns of the events.
         key: column, or columns, of ints or strings; without, all events are in one.
         result: ``result(window)`` gives the columns ``emits``, as a tuple.
@@ -128,8 +134,11 @@ def by_time(
     """
     what = "by_time"
     clock = Clock.of(f"{what}: unit", unit)
+    given = {"length": length, "step": step}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
+    alike(what, given)
+    not_too_many(what, length, step, given, None if merge is None else math.gcd(length, step))
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
     of = declared(what, record, event, key, result, emits, limit, name, collect, clock.column)

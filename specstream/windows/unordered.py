@@ -10,7 +10,7 @@ from typing import Any
 from pyarrow import types as is_of
 
 from specstream.declarations.container_fields import priority_queue
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import Record
 from specstream.declarations.schema import Column, Schema
@@ -24,8 +24,10 @@ from specstream.windows.declared import (
     NEVER,
     ON_TIME,
     Clock,
+    alike,
     declared,
     kept_in_dict,
+    not_too_many,
     takes,
     ticks,
     within,
@@ -37,6 +39,7 @@ __all__ = ["by_column"]
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 
+@refuses_unknown
 def by_column(
     record: Any,
     add: Callable[..., Any],
@@ -123,10 +126,13 @@ def by_column(
     if column_of_time is None or column_of_time.kind != "int" or column_of_time.nullable:
         raise refused(f"{what}: time", time, "a column of the events: an int or a time, no null")
     clock = _clock(f"{what}: unit", unit, time, column_of_time)
+    given = {"length": length, "step": step, "delay": delay, "lateness": lateness}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
     delay = ticks(f"{what}: delay", delay, clock, 0)
     lateness = ticks(f"{what}: lateness", lateness, clock, 0)
+    alike(what, given)
+    not_too_many(what, length, step, given)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")

@@ -293,7 +293,7 @@ def test_a_column_of_nothing_but_nulls_and_one_without_nulls() -> None:
         assert engine.process(full)["which"].to_pylist() == [16]
         empty = {name: [None] for name in full if name != "s"}
         assert engine.process({**empty, "s": ["a"]})["which"].to_pylist() == [15]
-        with pytest.raises(ss.InputError, match="column 's' has 1 null"):
+        with pytest.raises(ss.InputError, match="row 0 has no value of column 's'"):
             engine.process({**full, "s": [None]})
 
 

@@ -270,3 +270,80 @@ def test_a_null_in_what_events_go_by_is_not_to_be_declared(role: str) -> None:
     told = f"{role} column 'at' has 1 null(s), the first in row 1: fill or drop them before the "
     assert told in str(caught.value)
     assert "nullable" not in str(caught.value)
+
+
+@pytest.mark.parametrize("asked", ["process", "run_sequential", "submit"])
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"amont": 1}, {"amont": 2}], "none of 2 rows, from row 0 on, has a value of column"),
+        ([{"amont": 1}], "row 0 has no value of column"),
+        (pa.table({"amount": pa.nulls(3, pa.int64()), "amont": [1, 2, 3]}), "none of 3 rows"),
+        (pa.table({"amount": pa.nulls(3), "amont": [1, 2, 3]}), "none of 3 rows"),
+    ],
+)
+def test_a_column_that_no_row_has_may_be_called_otherwise(rows: Any, said: str, asked: str) -> None:
+    @ss.operator(event={"amount": int}, emits={"amount": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.amount)
+
+    def ask(engine: ss.Engine) -> None:
+        if asked == "process":
+            engine.process(rows)
+        elif asked == "submit":
+            table = pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
+            engine.submit(table.append_column("at", pa.array(range(len(rows)))), order_by="at")
+        else:
+            passes.run_sequential(rows)
+
+    with ss.Engine(passes) as engine, pytest.raises(ss.InputError) as caught:
+        ask(engine)
+    told = str(caught.value)
+    assert said in told or "the batch has no column 'amount'; it has amont, at" in told
+    assert "(did you mean 'amont'?)" in told
+    assert "rename or add" in told
+
+
+def test_a_column_that_some_rows_have_is_told_by_its_nulls() -> None:
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.x)
+
+    with ss.Engine(passes) as engine:
+        with pytest.raises(ss.InputError, match=r"column 'x' has 1 null\(s\), the first in row 1"):
+            engine.process([{"x": 1}, {"y": 2}])
+        with pytest.raises(
+            ss.InputError, match=r"no value for column 'x'; it has xs \(did you mean"
+        ):
+            engine.submit_event(1, xs=2)
+    with ss.Engine(passes, rejected_rows="side") as engine:
+        engine.process([{"y": 1}, {"y": 2}])
+        rejected = engine.rejected_rows()
+        assert rejected is not None
+        assert rejected["reason"].to_pylist() == ["column 'x' is null"] * 2
+
+
+@pytest.mark.parametrize("declared", [int, ss.nullable(int)])
+def test_ints_that_pandas_has_made_floats_are_told_how_to_become_ints_again(declared: Any) -> None:
+    @ss.operator(event={"x": ss.nullable(int)}, emits={"x": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(-1 if event.x is None else event.x)
+
+    @ss.operator(event={"x": declared}, emits={"x": ss.nullable(int)})
+    def looks(event: Any, emit: Any) -> None:
+        emit(event.x)
+
+    frame = pd.DataFrame({"x": [1, None, None]})
+    with ss.Engine(looks) as engine, pytest.raises(ss.InputError) as caught:
+        engine.process(frame)
+    told = str(caught.value)
+    assert "pandas makes floats of ints of which some are missing (2 here)" in told
+    assert ("declare it ss.nullable(int)" in told) == (declared is int)
+    # What it says works.
+    with ss.Engine(passes) as engine:
+        for mended in (frame.astype({"x": "Int64"}), frame.convert_dtypes()):
+            assert engine.process(mended)["x"].to_pylist() == [1, -1, -1]
+    with ss.Engine(looks) as engine:
+        with pytest.raises(ss.InputError, match=r"cast it to int64$"):
+            engine.process(pd.DataFrame({"x": [1.0, 2.0]}))
+        engine.process(frame.fillna(0).astype("int64"))

@@ -982,6 +982,12 @@ def test_players_outside_of_the_board_do_not_conflict() -> None:
         (leaderboard, {"player": float}, "leaderboard: player=.*expected int or str"),
         (option_price, {"paths": 7}, "option_price: paths=7; expected an even number.*try 8"),
         (option_price, {"paths": 2}, "option_price: paths=2; expected an integer from 4"),
+        (
+            option_price,
+            {"paths": 2**24, "dates": 1000},
+            "paths=16777216 of dates=1000 are 16,777,216,000 steps for each event; expected at "
+            "most 4,294,967,296",
+        ),
         (option_price, {"dates": 0}, "option_price: dates=0; expected an integer from 1"),
         (
             option_price,

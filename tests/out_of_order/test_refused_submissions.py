@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -106,3 +107,42 @@ def test_the_lag_of_infinite_times_warns_of_nothing() -> None:
             assert engine.stats.events >= 0
         assert engine.poll(None)["name"].to_pylist() == ["a", "b", "c"]
         assert engine.stats.events == 3
+
+
+@pytest.mark.parametrize("call", ["submit", "column", "event", "advance"])
+def test_a_declared_source_that_is_written_otherwise_is_not_waited_for(call: str) -> None:
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.x)
+
+    with ss.Engine(passes, sources=["Left", "right"]) as engine:
+        calls: dict[str, Callable[[str], None]] = {
+            "submit": lambda name: engine.submit({"at": [1], "x": [1]}, order_by="at", source=name),
+            "column": lambda name: engine.submit(
+                {"at": [1], "x": [1], "of": [name]}, order_by="at", source_column="of"
+            ),
+            "event": lambda name: engine.submit_event(1, source=name, x=1),
+            "advance": engine.advance,
+        }
+        said = "source 'left ' is not among sources=, and 'Left' is, for which events would wait"
+        with pytest.raises(ss.InputError, match=said):
+            calls[call]("left ")
+        # A source that is called otherwise joins, and one that has sent is not silent.
+        calls[call]("middle")
+        engine.submit_event(2, source="Left", x=2)
+        calls[call]("left ")
+        for name in ("Left", "right", "middle", "left "):
+            engine.advance(name)
+        assert 2 in engine.poll(timeout=None)["x"].to_pylist()
+
+
+def test_sources_that_are_declared_are_those_that_are_meant() -> None:
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.x)
+
+    with ss.Engine(passes, sources=["a", "A"]) as engine:
+        engine.advance("A")
+        engine.submit_event(1, source="a", x=1)
+        engine.advance("a")
+        assert engine.poll(timeout=None)["x"].to_pylist() == [1]

@@ -258,3 +258,29 @@ def test_all_of_it_runs_without_pyspark(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", textwrap.dedent(code), tmp_path], check=True)
     assert rows_of(tmp_path)["total"].to_pylist() == [0, 1, 3, 6, 10, 15]
+
+
+def test_sources_that_no_column_tells_apart_are_refused() -> None:
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def passes(event: Any, emit: Any) -> None:
+        emit(event.x)
+
+    rows = [{"at": at, "x": at} for at in range(3)]
+    taken: list[int] = []
+
+    def run(**options: Any) -> None:
+        with ss.Engine(passes) as engine:
+            ss.sources.run(
+                engine,
+                ss.sources.iterate(rows, columns={"at": int}),
+                to=lambda table, batch: taken.extend(table["x"].to_pylist()),
+                order_by="at",
+                watermark=0,
+                **options,
+            )
+
+    said = r"sources=\[1, 2\] without source=: all rows are of source 0.*wait for 1 for ever"
+    with pytest.raises(ss.ConfigurationError, match=said):
+        run(sources=[1, 2])
+    run(sources=[0])
+    assert taken == [0, 1, 2]

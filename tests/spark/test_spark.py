@@ -337,8 +337,9 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
         ss.spark.foreach_batch(engine, to=print, rejected_rows_to=print)
     with pytest.raises(ss.ConfigurationError, match="order_by=3"):
         ss.spark.foreach_batch(engine, order_by=number, to=print)
-    with pytest.raises(ss.ConfigurationError, match="cores=0"):
-        ss.spark.local_session(cores=0)
+    for cores in (0, 10**9):
+        with pytest.raises(ss.ConfigurationError, match=f"cores={cores}; expected .* 1 to 1024"):
+            ss.spark.local_session(cores=cores)
 
 
 def test_former_names_of_options_work_and_name_the_new_ones(tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ def test_the_page_of_help_explains_every_option() -> None:
     ("given", "message"),
     [
         ({}, r"foreach_batch\(\) missing a required argument: 'to'"),
-        ({"to": print, "orderby": "x"}, r"foreach_batch\(\) got an unexpected .*'orderby'"),
+        (
+            {"to": print, "orderby": "x"},
+            r"foreach_batch has no option orderby=: did you mean order_by=",
+        ),
     ],
 )
 def test_a_wrong_call_is_told_of_the_function_that_was_called(

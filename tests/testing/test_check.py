@@ -362,7 +362,7 @@ def test_nothing_but_check_is_had_without_the_extra() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: ss.testing.Setting(batches=-1), "batches=-1; expected an integer of at least 0"),
+        (lambda: ss.testing.Setting(batches=-1), "batches=-1; expected an integer from 0 to 65536"),
         (lambda: ss.testing.Setting(batches=cast(Any, "2")), "batches='2'; expected an integer"),
         (lambda: ss.testing.Setting({"seed": 5}), "the option seed is the same for all engines"),
         (lambda: ss.testing.Setting(cast(Any, 3)), "options=3; expected a dict"),

@@ -693,6 +693,21 @@ class NoDefault(ss.Record):
         ({"add": keep}, r"add cannot be called as add\(window, event\)"),
         ({"length": 2**62}, "by_time: length="),
         (
+            {"length": "1 hour", "step": 5},
+            "length='1 hour' is a duration, and step=5 a number,.*write step= as a duration too",
+        ),
+        ({"length": 3600, "step": datetime.timedelta(seconds=1)}, "write length= as a duration"),
+        (
+            {"length": "1 hour", "step": "1 ms"},
+            "length='1 hour' and step='1 ms' put each event into 3,600,000 windows; expected at "
+            "most 100,000: give a longer step= or a shorter length=",
+        ),
+        ({"length": 100_001, "step": 1}, "put each event into 100,001 windows"),
+        (
+            {"length": 3_600_000, "step": 3_599_999, "merge": merge},
+            "cut each window into 3,600,000 panes.*longer than 1; expected at most 100,000",
+        ),
+        (
             {"event": {"user": float}, "key": "user"},
             "columns of ints or strings: 'user' is one of floats",
         ),
@@ -886,3 +901,25 @@ def test_rows_of_windows_that_end_at_once_are_in_their_order() -> None:
     events = [(0, "b", 0, 1), (3, "a", 0, 1), (3, "b", 0, 1), (99, "c", 0, 1)]
     run = sessions_of.run_sequential(table_of(events), order_by="t")
     assert [row[:3] for row in rows_of(run)] == [("a", 3, 13), ("b", 0, 13)]
+
+
+def test_lengths_of_time_by_a_column_are_all_of_one_kind() -> None:
+    options: Any = {"event": {"at": int}, "time": "at"}
+    with pytest.raises(
+        ss.ConfigurationError, match="length='1 hour' is a duration, and lateness=5"
+    ):
+        ss.windows.by_column(Known, add, length="1 hour", lateness=5, **options)
+    with pytest.raises(ss.ConfigurationError, match="put each event into 1,000,000 windows"):
+        ss.windows.by_column(Known, add, length=1_000_000, step=1, **options)
+    # No time is none in any unit.
+    ss.windows.by_column(Known, add, length="1 hour", lateness=0, delay="1 second", **options)
+
+
+def test_windows_by_number_that_one_event_has_too_many_of_are_refused() -> None:
+    options: Any = {"event": {"at": int}}
+    said = "by_count: length=100001 and step=1 put each event into 100,001 windows"
+    with pytest.raises(ss.ConfigurationError, match=said):
+        ss.windows.by_count(Known, add, 100_001, 1, **options)
+    ss.windows.by_count(Known, add, 100_000, 1, **options)
+    # Panes cost nothing where nothing is merged.
+    ss.windows.by_count(Known, add, 10**9 + 1, 10**9, **options)

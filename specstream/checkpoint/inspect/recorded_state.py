@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.inspect.recorded_batch import newest_state, state_after
 from specstream.checkpoint.run.run_directory import recorded_store
-from specstream.declarations.options import integer
+from specstream.declarations.options import integer, refuses_unknown
 from specstream.display.sheet import Sheet
 from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
 
@@ -74,6 +74,7 @@ class CheckpointState(SnapshotDescription):
         return self.state.table(field)
 
 
+@refuses_unknown
 def checkpoint_state(
     checkpoint: str | os.PathLike[str], batch: int | None = None
 ) -> CheckpointState:

@@ -51,7 +51,7 @@ from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.python_values import event_text, phase_text
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import in_zones
-from specstream.declarations.options import flag, function, integer
+from specstream.declarations.options import flag, function, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
@@ -118,6 +118,7 @@ class Replay:
         return self.recorded is not None or self.raised is not None
 
 
+@refuses_unknown
 def replay(
     checkpoint: str | os.PathLike[str],
     batch: int | None = None,

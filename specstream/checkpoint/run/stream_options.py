@@ -22,7 +22,16 @@ from specstream.checkpoint.run.early_changes import EarlyTo, check_early, checke
 from specstream.checkpoint.run.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.deprecated import by_old_name
-from specstream.declarations.options import flag, function, instance, integer, number, refused
+from specstream.declarations.options import (
+    flag,
+    function,
+    instance,
+    integer,
+    number,
+    options_check,
+    refused,
+    shown,
+)
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
@@ -125,7 +134,7 @@ class StreamOptions:
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
                 "the checkpoint until then: give checkpoint= as well"
             )
-        self._check_event_time()
+        self._check_event_time(engine.operator)
         if self.early_to is not None:
             check_early(engine, self.early_to, watermark=self.watermark, checkpoint=self.checkpoint)
         if engine.operator.event.phases and self.watermark is None:
@@ -202,8 +211,15 @@ class StreamOptions:
                     'they fail, and it sets aside none: make it with errors="side"'
                 )
 
-    def _check_event_time(self) -> None:
+    def _check_event_time(self, operator: Operator) -> None:
+        nobody = [name for name in self.sources if name != 0]
         if self.watermark is not None:
+            if nobody and self.source is None and not operator.sources:
+                raise ConfigurationError(
+                    f"sources={shown(list(self.sources))} without source=: all rows are of source "
+                    f"0 then, and would wait for {nobody[0]!r} for ever: give source=, the column "
+                    "that names each row's source, or leave sources= out"
+                )
             if self.order_by is None:
                 raise ConfigurationError(
                     f"watermark={self.watermark!r} without order_by: give order_by=, the column of "
@@ -265,6 +281,7 @@ def listing(
     own = [one for one in told.parameters.values() if one.kind is not one.VAR_KEYWORD]
     taken = inspect.signature(options).parameters.values()
     listed = told.replace(parameters=[*own, *taken])
+    check = options_check(function.__name__, listed)
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
@@ -272,6 +289,7 @@ def listing(
             if old in given:
                 before, now = (f"{function.__name__}({name}=)" for name in (old, new))
                 given[new] = by_old_name(before, now, given.pop(old), new in given)
+        check(args, given)
         try:
             bound = listed.bind(*args, **given)
         except TypeError as error:
