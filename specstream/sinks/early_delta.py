@@ -22,7 +22,7 @@ from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
 from specstream.sinks.delta import place_of, to_disk
-from specstream.sinks.failing import check_begun_here, named
+from specstream.sinks.failing import check_begun_here, named, table_of_another_run
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
 
@@ -64,6 +64,17 @@ class EarlyDeltaSink:
         table = self._table()
         return None if table is None else _without_views(table.to_pyarrow_table())
 
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a table that has rows of another run; ``batch_id`` and ``is_new`` are as of
+        :meth:`ParquetSink.check_first_batch`."""
+        if not is_new:
+            return
+        with named(self, batch_id):
+            known = self._table()
+            newest = None if known is None else _newest(known)
+            if newest is not None:
+                raise table_of_another_run(self, batch_id, newest)
+
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
         """Takes in the changes of one batch, an ``answer`` of ``poll_early``; ``batch_id`` is for
         messages."""
@@ -76,8 +87,7 @@ class EarlyDeltaSink:
                     return
                 known = self._made(changes)
             elif answer.reset:
-                versions = known.to_pyarrow_dataset().to_table(["version"])["version"]
-                check_begun_here(self, batch_id, answer, pc.max(versions).as_py())
+                check_begun_here(self, batch_id, answer, _newest(known))
             if changes.num_rows:
                 self._merge(known, self._possible(known, changes))
             if answer.void_below is not None:
@@ -148,6 +158,13 @@ class EarlyDeltaSink:
         last = pc.max(changes["timestamp"].filter(is_final))
         if last.is_valid:
             known.delete(f"change = 'withdrawn' AND \"timestamp\" < {_literal(last)}")
+
+
+def _newest(table: Any) -> int | None:
+    """The largest version in a table; None: it has no rows."""
+    versions = table.to_pyarrow_dataset().to_table(["version"])["version"]
+    newest: int | None = pc.max(versions).as_py()
+    return newest
 
 
 def _without_views(table: pa.Table) -> pa.Table:

@@ -27,7 +27,7 @@ from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
-from specstream.sinks.failing import named
+from specstream.sinks.failing import named, of_another_run
 from specstream.sinks.partitions import (
     by_directory,
     checked_partition_by,
@@ -80,6 +80,30 @@ class ParquetSink:
     def dataset(self) -> pyarrow.dataset.Dataset:
         """The rows that are there; see :func:`parquet_dataset`."""
         return dataset_of(self._tree)
+
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a directory that has rows of another run.
+
+        A feed asks before it runs the first batch of a stream. What the stream has recorded it
+        has recorded before any sink got it: so where the record is empty, no file can be its own.
+        Without a record, a crash behind the sink brings the batch again, and its own files may be
+        there; but none of a later batch, as that comes when this one is acknowledged. Files of a
+        batch that comes again are replaced, and a compaction knows them: neither has to do with
+        the first batch of a new stream, and a rollback does not go back that far.
+
+        Args:
+            batch_id: the batch.
+            is_new: whether the feed has a checkpoint, and nothing is recorded there.
+
+        Raises:
+            SinkError: there is a file of another run; names it.
+        """
+        with named(self, batch_id):
+            parts = parts_of(self._tree.files())
+        last = max(parts, key=lambda part: part.last, default=None)
+        if last is not None and (is_new or last.last > batch_id):
+            told = of_another_run(f"there is {last.name!r}", "a directory without such files")
+            raise SinkError(f"{self!s}, batch {batch_id}: {told}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of earlier files of the same batch."""
