@@ -20,7 +20,7 @@ from specstream.checkpoint.inspect.rollback import Rollback, roll_back
 from specstream.checkpoint.run.batch import OF_SOURCES
 from specstream.checkpoint.run.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import json_option
+from specstream.cli.options import LocalPath, json_option
 from specstream.display.values import size
 
 __all__ = ["checkpoint"]
@@ -120,7 +120,7 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
     "--output",
     "outputs",
     multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=LocalPath(exists=True, file_okay=False),
     metavar="DIRECTORY",
     help="Directory of a Parquet sink: list which of its files must be deleted; repeatable  "
     "[default: for specstream run, its own]",

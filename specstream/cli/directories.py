@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.dataset
 
+from specstream.cli.options import LocalPath
 from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.monitoring.watch import newest_time
 from specstream.operator.operator import Operator
@@ -24,7 +25,7 @@ __all__ = [
     "check_no_patterns",
 ]
 
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
+DIRECTORY = LocalPath(file_okay=False)
 
 
 def check_inputs(

@@ -22,6 +22,7 @@ import numpy as np
 
 from specstream.declarations.plain_values import plain
 from specstream.errors import ConfigurationError, SpecstreamError
+from specstream.files.places import check_place
 
 __all__ = [
     "flag",
@@ -32,6 +33,7 @@ __all__ = [
     "number",
     "one_of",
     "path",
+    "place",
     "refused",
     "shown",
     "text",
@@ -170,6 +172,17 @@ def path(option: str, value: object, expected: str = "a path") -> str:
             found = plain(os.fspath(value))
     if not isinstance(found, str):
         raise refused(option, value, expected)
+    return found
+
+
+def place(option: str, value: object, expected: str = "a path or a URI") -> str:
+    """The path or URI of a place, as text.
+
+    Raises:
+        ConfigurationError: it is neither, or looks like a URI and would be a local directory.
+    """
+    found = path(option, value, expected)
+    check_place(option, found, is_path=isinstance(value, os.PathLike))
     return found
 
 

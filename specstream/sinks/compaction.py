@@ -37,8 +37,7 @@ import pyarrow.parquet as pq
 
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.format.lease import Lease
-from specstream.declarations.options import flag, integer, number
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import flag, integer, number, place
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, merge, parts_of, plain, standing
 from specstream.files.tree import HIDDEN, LocalTree, Lock, Tree, sync_directory, tree_of
@@ -149,7 +148,7 @@ def compact(
     ...     done.before, done.after, parquet_dataset(path + "/rows").to_table()["n"].to_pylist()
     (5, 2, [0, 1, 2, 3, 4])
     """
-    tree = tree_of("path", checked_path("path", path, "the path or the URI of a directory"))
+    tree = tree_of("path", place("path", path, "the path or the URI of a directory"))
     target_size = integer("target_size", target_size, 1)
     leave = integer("leave", leave, 0)
     in_place = flag("in_place", in_place)

@@ -16,9 +16,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from specstream.columns.tables import whole_microseconds
-from specstream.declarations.options import instance, items, refused, shown
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import instance, items, place, refused, shown
 from specstream.errors import ConfigurationError, SinkError
+from specstream.files.places import is_uri
 from specstream.sinks.failing import named, of_another_run
 
 __all__ = ["DeltaSink", "delta_sink"]
@@ -58,7 +58,7 @@ class DeltaSink:
             instance("storage_options", storage_options, Mapping, texts := "a dict of texts")
             if not all(isinstance(t, str) for item in storage_options.items() for t in item):
                 raise refused("storage_options", storage_options, texts)
-        self.path = checked_path("path", path)
+        self.path = place("path", path)
         self.app_id = app_id
         self._partition_by = list(partition_by)
         self._storage_options = dict(storage_options or {})
@@ -120,14 +120,14 @@ class DeltaSink:
                 app_transactions=[Transaction(self.app_id, batch_id)]
             ),
         )
-        if "://" not in self.path:
+        if not is_uri(self.path):
             to_disk(Path(self.path), first)
 
 
 def place_of(path: str) -> str:
     """The same for all ways to write the path or URI of a table."""
     path = path.removeprefix("file://")
-    return path.rstrip("/") if "://" in path else os.path.realpath(path)
+    return path.rstrip("/") if is_uri(path) else os.path.realpath(path)
 
 
 def to_disk(path: Path, first: int) -> None:

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.tables import in_utc, whole_microseconds
-from specstream.declarations.options import instance, refused
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import instance, place, refused
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
+from specstream.files.places import is_uri
 from specstream.sinks.delta import place_of, to_disk
 from specstream.sinks.failing import check_begun_here, named, table_of_another_run
 
@@ -48,7 +48,7 @@ class EarlyDeltaSink:
             instance("storage_options", storage_options, Mapping, texts := "a dict of texts")
             if not all(isinstance(t, str) for item in storage_options.items() for t in item):
                 raise refused("storage_options", storage_options, texts)
-        self.path = checked_path("path", path)
+        self.path = place("path", path)
         self._storage_options = dict(storage_options or {})
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class EarlyDeltaSink:
                     updates={"change": "'withdrawn'", "version": str(answer.void_below)},
                 )
             self._bury(known, changes)
-            if "://" not in self.path:
+            if not is_uri(self.path):
                 to_disk(Path(self.path), first)
 
     def _table(self) -> Any:

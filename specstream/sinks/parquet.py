@@ -23,7 +23,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from specstream.checkpoint.format import failpoints
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import place
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
@@ -47,7 +47,7 @@ class ParquetSink:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> None:
-        text = checked_path("path", path, "a path or a URI of a directory")
+        text = place("path", path, "a path or a URI of a directory")
         self.partition_by = checked_partition_by(partition_by)
         self._tree = tree_of("path", text)
         self._newest = -1  # of the batches that are there
@@ -291,7 +291,7 @@ def parquet_dataset(path: str | os.PathLike[str]) -> pyarrow.dataset.Dataset:
     ...     parquet_dataset(path).to_table().to_pydict()
     {'count': [1, 2], 'day': ['mon', 'tue']}
     """
-    return dataset_of(tree_of("path", checked_path("path", path, "a path or a URI of a directory")))
+    return dataset_of(tree_of("path", place("path", path, "a path or a URI of a directory")))
 
 
 def parquet_sink(path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> ParquetSink:
