@@ -71,7 +71,7 @@ class LocalPath(click.Path):
 
 
 class InputType(click.ParamType[tuple[str, Path]]):
-    """A directory, or that of one source: NAME=DIRECTORY."""
+    """A directory or a file, or that of one source: NAME=DIRECTORY."""
 
     name = "[source=]directory"
 
@@ -84,7 +84,7 @@ class InputType(click.ParamType[tuple[str, Path]]):
         if (trouble := not_local(text)) is not None:
             self.fail(f"{text!r}: {trouble}", param, ctx)
         path = local_path(text)
-        if not path.is_dir():
+        if not path.exists():
             self.fail(f"directory {str(path)!r} does not exist", param, ctx)
         return name if is_named else "", path
 
