@@ -34,12 +34,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.format.lease import Lease
 from specstream.declarations.options import flag, integer, number, place
 from specstream.errors import ConfigurationError, SinkError
-from specstream.files.part_files import Part, merge, parts_of, plain, standing
+from specstream.files.part_files import Part, check_written, merge, parts_of, plain, standing
 from specstream.files.tree import HIDDEN, LocalTree, Lock, Tree, sync_directory, tree_of
 
 __all__ = ["STEPS", "Compaction", "compact"]
@@ -134,7 +135,8 @@ def compact(
 
     Raises:
         ConfigurationError: an option has a value that it cannot have, another compaction or a sink
-            works there, or the directory cannot be exchanged and ``in_place`` is False.
+            works there, the directory is not what one sink writes, or it cannot be exchanged and
+            ``in_place`` is False.
         SinkError: a file is not what it must be; nothing has changed.
 
     >>> import tempfile
@@ -165,9 +167,15 @@ def compact(
                 raise ConfigurationError(
                     f"path={tree!r} is no directory; expected one that ss.sinks.parquet_sink writes"
                 )
+            check_written("path", tree)
             if not in_place:
                 return _exchanged(LocalTree(tree.key), target_size, leave, grace)
             return _in_place(tree, target_size, leave, grace)
+        if tree.filesystem.get_file_info(tree.root).type != fs.FileType.Directory:
+            raise ConfigurationError(
+                f"path={tree!r} is no directory; expected one that ss.sinks.parquet_sink writes"
+            )
+        check_written("path", tree)
         lease = Lease(tree.filesystem, f"{tree.root}/{_LEASE}", f"path={tree!r}")
         lease.take()
         try:
