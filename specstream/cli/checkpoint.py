@@ -20,7 +20,7 @@ from specstream.checkpoint.inspect.rollback import Rollback, roll_back
 from specstream.checkpoint.run.batch import OF_SOURCES
 from specstream.checkpoint.run.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import json_option
+from specstream.cli.options import LocalPath, json_option
 from specstream.display.values import size
 
 __all__ = ["checkpoint"]
@@ -48,17 +48,21 @@ def checkpoint() -> None:
 @spark_option
 @json_option
 def list_(directory: str, spark: str | None, as_json: bool) -> None:
-    """List the checkpoint files, one line for each batch.
+    """List the checkpoint files, one line for each batch, and what can be replayed.
 
     Nothing is written or locked: the query may be running. "yes" in the column "back to" says that
     a rollback, or specstream state, can go to that batch.
     """
     with reported_errors():
-        found, log = _read(directory, spark, thorough=False)
+        found, log = _read(directory, spark, inputs=True)
         if as_json:
             click.echo(json.dumps(_as_json(found, log), default=str))
             return
-        _show_files(found)
+        if found.files:
+            _show_files(found)
+        else:
+            click.echo("no batch is recorded yet")
+        _show_replayable(found)
         _show_spark(found, log)
 
 
@@ -120,7 +124,7 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
     "--output",
     "outputs",
     multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=LocalPath(exists=True, file_okay=False),
     metavar="DIRECTORY",
     help="Directory of a Parquet sink: list which of its files must be deleted; repeatable  "
     "[default: for specstream run, its own]",
@@ -160,9 +164,10 @@ def rollback(
 
 
 def _read(
-    directory: str, spark: str | None, *, thorough: bool
+    directory: str, spark: str | None, *, thorough: bool = False, inputs: bool = False
 ) -> tuple[Inventory, SparkLog | None]:
-    return inventory(recorded_store(directory), thorough=thorough), _spark_log(directory, spark)
+    found = inventory(recorded_store(directory), thorough=thorough, inputs=inputs)
+    return found, _spark_log(directory, spark)
 
 
 def _spark_log(directory: str, spark: str | None) -> SparkLog | None:
@@ -243,6 +248,8 @@ def _as_json(found: Inventory, log: SparkLog | None) -> dict[str, Any]:
         "files": [{**asdict(one), "written": one.written.isoformat()} for one in found.files],
         "others": found.others,
         "prefetched": found.prefetched,
+        "replayable": found.replayable,
+        "unrecorded": found.unrecorded,
         "restart": None if restart is None else restart.batch_id,
         "spark": None
         if log is None
@@ -269,6 +276,14 @@ def _show_files(found: Inventory) -> None:
     # In a file or a pipe a line stays one, however long.
     console = Console()
     (console if console.is_terminal else Console(width=1000)).print(table)
+
+
+def _show_replayable(found: Inventory) -> None:
+    if found.replayable:
+        click.echo(f"can be replayed (specstream replay): batch {ranges_of(found.replayable)}")
+    for batch_id, raised in found.unrecorded.items():
+        why = "it is in progress, or its process ended" if raised is None else raised
+        click.echo(f"batch {batch_id} is not recorded, and comes again at the next start: {why}")
 
 
 def _count(number: int | None) -> str:

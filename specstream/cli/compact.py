@@ -62,6 +62,8 @@ def command(
         )
         if as_json:
             click.echo(json.dumps(asdict(done)))
+        elif not done.before:
+            click.echo(f"{done.path}: the sink has written no batch there yet")
         else:
             click.echo(
                 f"{done.path}: {done.before:,} file(s) are {done.after:,} now; {done.merged:,} "

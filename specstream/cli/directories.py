@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.dataset
 
+from specstream.cli.options import LocalPath
 from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.monitoring.watch import newest_time
 from specstream.operator.operator import Operator
@@ -20,11 +21,12 @@ __all__ = [
     "check_apart",
     "check_input",
     "check_inputs",
+    "check_no_file",
     "check_no_files",
     "check_no_patterns",
 ]
 
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
+DIRECTORY = LocalPath(file_okay=False)
 
 
 def check_inputs(
@@ -125,6 +127,22 @@ def check_no_files(option: str, directory: Path) -> None:
             f"{option} {directory}: there are Parquet files in it already; name a new or empty "
             "directory"
         )
+
+
+def check_no_file(inputs: Iterable[tuple[str, Path]]) -> None:
+    """Refuses a file for Spark, which streams directories.
+
+    Raises:
+        click.ClickException: says what to give.
+    """
+    for name, path in inputs:
+        if not path.is_dir():
+            of = f"{name}=" if name else ""
+            other = "" if name else f"; or --from {path} in place of --input, without Spark"
+            raise click.ClickException(
+                f"--input {of}{path} is a file, and Spark reads directories: give its directory, "
+                f"--input {of}{path.parent}{other}"
+            )
 
 
 def check_no_patterns(directories: Iterable[Path]) -> None:

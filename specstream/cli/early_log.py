@@ -144,6 +144,10 @@ class _Changes:
         place: str = self._sink.place
         return place
 
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """As of the sink."""
+        self._sink.check_first_batch(batch_id, is_new=is_new)
+
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes them, in place of what a run that was killed has written of the batch."""
         if table.num_rows:

@@ -10,6 +10,7 @@ import click
 
 import specstream as ss
 from specstream.cli.directories import check_no_files
+from specstream.cli.options import LocalPath
 
 __all__ = ["event_time_options", "feed_options"]
 
@@ -37,7 +38,7 @@ def event_time_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--late-output",
-            type=click.Path(file_okay=False, path_type=Path),
+            type=LocalPath(file_okay=False),
             help="With --watermark: directory for late rows, new or empty.",
         ),
         click.option(

@@ -10,14 +10,14 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import rows_option
+from specstream.cli.options import LocalPath, rows_option
 from specstream.cli.rows import FILE, check_one_way, give_table
 
 __all__ = ["latest"]
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("directory", type=LocalPath(exists=True, file_okay=False))
 @click.option(
     "--by",
     multiple=True,

@@ -11,9 +11,11 @@ import click
 
 from specstream.cli.errors import needs
 from specstream.engine.engine import Amount
+from specstream.files.places import local_path, not_local
 
 __all__ = [
     "AMOUNT",
+    "LocalPath",
     "SecondsRange",
     "argument_option",
     "check_plot",
@@ -56,8 +58,20 @@ class SecondsRange(click.FloatRange):
         return seconds
 
 
+class LocalPath(click.Path):
+    """A local or mounted place; what was meant as a URI is refused, and makes no directory."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if (trouble := not_local(str(value))) is not None:
+            self.fail(f"{str(value)!r}: {trouble}", param, ctx)
+        return super().convert(local_path(str(value)), param, ctx)
+
+
 class InputType(click.ParamType[tuple[str, Path]]):
-    """A directory, or that of one source: NAME=DIRECTORY."""
+    """A directory or a file, or that of one source: NAME=DIRECTORY."""
 
     name = "[source=]directory"
 
@@ -66,8 +80,11 @@ class InputType(click.ParamType[tuple[str, Path]]):
     ) -> tuple[str, Path]:
         name, sign, rest = str(value).partition("=")
         is_named = bool(sign) and name.isidentifier() and not Path(value).exists()
-        path = Path(rest if is_named else value)
-        if not path.is_dir():
+        text = rest if is_named else str(value)
+        if (trouble := not_local(text)) is not None:
+            self.fail(f"{text!r}: {trouble}", param, ctx)
+        path = local_path(text)
+        if not path.exists():
             self.fail(f"directory {str(path)!r} does not exist", param, ctx)
         return name if is_named else "", path
 
@@ -119,7 +136,7 @@ def stream_options(order_is_required: bool = True) -> Callable[[Command], Comman
             json_option,
             click.option(
                 "--plot",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=LocalPath(dir_okay=False),
                 metavar="FILE",
                 help="Draw a figure into a file (png, svg, pdf).",
             ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import argument_option, check_plot, json_option
+from specstream.cli.options import LocalPath, argument_option, check_plot, json_option
 from specstream.cli.target import PIPELINE, load_operator, parse_arguments
 from specstream.pipelines.pipeline import Pipeline
 
@@ -20,7 +20,7 @@ __all__ = ["pipeline"]
 @argument_option
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False),
     metavar="FILE",
     help="Draw the graph into a file (svg, png, pdf).",
 )

@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from specstream.cli.options import LocalPath
+
 __all__ = ["FILE", "check_one_way", "give_table", "json_line"]
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = LocalPath(dir_okay=False)
 
 
 def json_line(data: Any) -> str:

@@ -21,6 +21,7 @@ from specstream.cli.directories import (
     DIRECTORY,
     check_apart,
     check_inputs,
+    check_no_file,
     check_no_files,
     check_no_patterns,
 )
@@ -172,6 +173,7 @@ def run(
         input_: Path | dict[str, Path] = Path()
         rows, newest, events = 0, None, None
         if origin is None:
+            check_no_file(inputs)
             input_, rows, newest = check_inputs(inputs, operator, order_by, source)
             check_no_patterns(path for _, path in inputs)
         else:

@@ -25,6 +25,7 @@ import numpy as np
 
 from specstream.declarations.plain_values import plain
 from specstream.errors import ConfigurationError, OptionNameError, SpecstreamError
+from specstream.files.places import check_place
 
 __all__ = [
     "flag",
@@ -38,6 +39,7 @@ __all__ = [
     "one_of",
     "options_check",
     "path",
+    "place",
     "refused",
     "refuses_bare",
     "refuses_unknown",
@@ -180,6 +182,17 @@ def path(option: str, value: object, expected: str = "a path") -> str:
             found = plain(os.fspath(value))
     if not isinstance(found, str):
         raise refused(option, value, expected)
+    return found
+
+
+def place(option: str, value: object, expected: str = "a path or a URI") -> str:
+    """The path or URI of a place, as text.
+
+    Raises:
+        ConfigurationError: it is neither, or looks like a URI and would be a local directory.
+    """
+    found = path(option, value, expected)
+    check_place(option, found, is_path=isinstance(value, os.PathLike))
     return found
 
 

@@ -27,7 +27,7 @@ __all__ = ["check"]
 NAME = "checkpoint"
 LEAST_ROOM = 256 << 20
 NOT_THERE = "not there yet, and can be made"
-COPY_BACK = "put a copy of the directory back, or begin a new stream with an empty one"
+COPY_BACK = "put a copy of the directory back, or begin a new stream: empty it, and the sinks"
 # Not asked: a look at a bucket goes over the network.
 REMOTE = ("s3", "gs", "abfss", "hdfs")
 # What is in these goes with the machine, or with the container.

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
-from specstream.errors import SinkError
+from specstream.errors import ConfigurationError, SinkError
 from specstream.files.joined_schema import joined_schema
 from specstream.files.tree import Tree
 
@@ -30,6 +30,7 @@ __all__ = [
     "BATCHES",
     "Part",
     "batches_of",
+    "check_written",
     "dataset_of",
     "merge",
     "parts_of",
@@ -88,6 +89,34 @@ def parts_of(names: Iterable[str]) -> list[Part]:
         if match := _NAME.fullmatch(last):
             found.append(Part(directory, int(match[1]), int(match[2] or match[1])))
     return sorted(found)
+
+
+def check_written(option: str, tree: Tree, *, alone: bool = True) -> None:
+    """Looks whether a directory is one that a Parquet sink writes; it may have no batch yet.
+
+    Args:
+        option: names it in the error.
+        tree: the directory.
+        alone: whether no other sink may have a directory inside of it.
+
+    Raises:
+        ConfigurationError: it has other files and none of a sink's, or is above those of several.
+    """
+    names = tree.files()
+    parts = parts_of(names)
+    expected = "expected the directory of one ss.sinks.parquet_sink, or of specstream run --output"
+    if names and not parts:
+        raise ConfigurationError(
+            f"{option}={tree!r} has no files of a sink (part-00000000.parquet and so on), but "
+            f"others ({', '.join(list(names)[:3])}): {expected}"
+        )
+    inner = {part.directory.split("/")[0] for part in parts if part.directory and alone}
+    # Those of partition_by= are called column=value.
+    if others := sorted(name for name in inner if "=" not in name):
+        raise ConfigurationError(
+            f"{option}={tree!r} has the directories of several sinks ({', '.join(others[:3])}): "
+            f"{expected}, such as {f'{tree.root}/{others[0]}'!r}"
+        )
 
 
 def standing(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from specstream.errors import ConfigurationError
+from specstream.files.places import is_uri, local_path, spelling
 from specstream.files.writing import writing
 
 __all__ = [
@@ -100,16 +101,23 @@ def filesystem_of(option: str, text: str) -> tuple[fs.FileSystem, str]:
     >>> filesystem_of("path", "top")[1]
     'top'
     """
-    if "://" not in text:
+    if not is_uri(text):
         return fs.LocalFileSystem(), text
     try:
         found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(text)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{option}={shown_uri(text)!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: "
-            f"{str(error).replace(text, shown_uri(text))}"
+            f"{str(error).replace(text, shown_uri(text))}{_instead(text)}"
         ) from error
     return found
+
+
+def _instead(text: str) -> str:
+    """What to write for a URI that cannot be reached by that name, where that is known."""
+    shown = shown_uri(text)
+    other = spelling(shown)
+    return "" if other in (None, repr(shown)) else f": write {other}"
 
 
 def shown_uri(text: str) -> str:
@@ -161,7 +169,7 @@ class LocalTree:
     @property
     def root(self) -> str:
         """The directory."""
-        return str(self.path)
+        return str(local_path(self.path))
 
     def __repr__(self) -> str:
         return repr(str(self.path))

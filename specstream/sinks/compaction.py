@@ -34,13 +34,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.format.lease import Lease
-from specstream.declarations.options import flag, integer, number, refuses_unknown
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import flag, integer, number, place, refuses_unknown
 from specstream.errors import ConfigurationError, SinkError
-from specstream.files.part_files import Part, merge, parts_of, plain, standing
+from specstream.files.part_files import Part, check_written, merge, parts_of, plain, standing
 from specstream.files.tree import HIDDEN, LocalTree, Lock, Tree, sync_directory, tree_of
 
 __all__ = ["STEPS", "Compaction", "compact"]
@@ -136,7 +136,8 @@ def compact(
 
     Raises:
         ConfigurationError: an option has a value that it cannot have, another compaction or a sink
-            works there, or the directory cannot be exchanged and ``in_place`` is False.
+            works there, the directory is not what one sink writes, or it cannot be exchanged and
+            ``in_place`` is False.
         SinkError: a file is not what it must be; nothing has changed.
 
     >>> import tempfile
@@ -150,7 +151,7 @@ def compact(
     ...     done.before, done.after, parquet_dataset(path + "/rows").to_table()["n"].to_pylist()
     (5, 2, [0, 1, 2, 3, 4])
     """
-    tree = tree_of("path", checked_path("path", path, "the path or the URI of a directory"))
+    tree = tree_of("path", place("path", path, "the path or the URI of a directory"))
     target_size = integer("target_size", target_size, 1)
     leave = integer("leave", leave, 0)
     in_place = flag("in_place", in_place)
@@ -167,9 +168,15 @@ def compact(
                 raise ConfigurationError(
                     f"path={tree!r} is no directory; expected one that ss.sinks.parquet_sink writes"
                 )
+            check_written("path", tree)
             if not in_place:
                 return _exchanged(LocalTree(tree.key), target_size, leave, grace)
             return _in_place(tree, target_size, leave, grace)
+        if tree.filesystem.get_file_info(tree.root).type != fs.FileType.Directory:
+            raise ConfigurationError(
+                f"path={tree!r} is no directory; expected one that ss.sinks.parquet_sink writes"
+            )
+        check_written("path", tree)
         lease = Lease(tree.filesystem, f"{tree.root}/{_LEASE}", f"path={tree!r}")
         lease.take()
         try:

@@ -16,10 +16,17 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from specstream.columns.tables import whole_microseconds
-from specstream.declarations.options import instance, items, refused, refuses_unknown, shown
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import (
+    instance,
+    items,
+    place,
+    refused,
+    refuses_unknown,
+    shown,
+)
 from specstream.errors import ConfigurationError, SinkError
-from specstream.sinks.failing import named
+from specstream.files.places import is_uri
+from specstream.sinks.failing import named, of_another_run
 
 __all__ = ["DeltaSink", "delta_sink"]
 
@@ -59,7 +66,7 @@ class DeltaSink:
             instance("storage_options", storage_options, Mapping, texts := "a dict of texts")
             if not all(isinstance(t, str) for item in storage_options.items() for t in item):
                 raise refused("storage_options", storage_options, texts)
-        self.path = checked_path("path", path)
+        self.path = place("path", path)
         self.app_id = app_id
         self._partition_by = list(partition_by)
         self._storage_options = dict(storage_options or {})
@@ -71,6 +78,26 @@ class DeltaSink:
     def place(self) -> tuple[str, str]:
         """The same for two sinks that the table's log cannot tell apart."""
         return place_of(self.path), self.app_id
+
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a table that has batches of another run; ``batch_id`` and ``is_new`` are as of
+        :meth:`ParquetSink.check_first_batch`."""
+        from deltalake import DeltaTable
+
+        with named(self, batch_id):
+            if not DeltaTable.is_deltatable(self.path, self._storage_options):
+                return
+            known = DeltaTable(self.path, storage_options=self._storage_options)
+            last = known.transaction_version(self.app_id)
+            if last is not None and (is_new or last > batch_id):
+                raise self._of_another_run(batch_id, last)
+
+    def _of_another_run(self, batch_id: int, last: int) -> SinkError:
+        told = of_another_run(
+            f"the table has batch {last} of app_id={self.app_id!r}",
+            "a table without its rows, and another app_id=",
+        )
+        return SinkError(f"{self!r}, batch {batch_id}: {told}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Appends the rows of one batch, unless the table has that batch."""
@@ -87,12 +114,7 @@ class DeltaSink:
             if last == batch_id:
                 return
             if last is not None and last > batch_id:
-                raise SinkError(
-                    f"{self!r}, batch {batch_id}: the table has batch {last} of "
-                    f"app_id={self.app_id!r} already. The query was begun anew, or taken back to "
-                    "an earlier batch: then restore the table to its version of that time. Give "
-                    "another app_id in both cases"
-                )
+                raise self._of_another_run(batch_id, last)
             if table.num_rows == 0:
                 return
         first = 0 if known is None else known.version() + 1
@@ -106,14 +128,14 @@ class DeltaSink:
                 app_transactions=[Transaction(self.app_id, batch_id)]
             ),
         )
-        if "://" not in self.path:
+        if not is_uri(self.path):
             to_disk(Path(self.path), first)
 
 
 def place_of(path: str) -> str:
     """The same for all ways to write the path or URI of a table."""
     path = path.removeprefix("file://")
-    return path.rstrip("/") if "://" in path else os.path.realpath(path)
+    return path.rstrip("/") if is_uri(path) else os.path.realpath(path)
 
 
 def to_disk(path: Path, first: int) -> None:

@@ -18,7 +18,7 @@ from specstream.declarations.options import function, one_of, refuses_unknown, s
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
-from specstream.sinks.failing import check_begun_here, named
+from specstream.sinks.failing import check_begun_here, named, table_of_another_run
 
 __all__ = ["EarlyDatabaseSink", "early_database_sink"]
 
@@ -63,6 +63,16 @@ class EarlyDatabaseSink:
         columns = zip(*rows, strict=True)
         return pa.table(dict(zip(names, map(list, columns), strict=True))) if rows else None
 
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a table that has rows of another run; ``batch_id`` and ``is_new`` are as of
+        :meth:`ParquetSink.check_first_batch`."""
+        if not is_new:
+            return
+        with named(self, batch_id), self._cursor() as cursor:
+            newest = self._newest(cursor) if self._is_there(cursor) else None
+            if newest is not None:
+                raise table_of_another_run(self, batch_id, newest)
+
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
         """Takes in the changes of one batch, an ``answer`` of ``poll_early``, in one transaction.
         ``batch_id`` is for messages."""
@@ -73,8 +83,7 @@ class EarlyDatabaseSink:
             if changes.num_rows:
                 self._make(cursor, changes.schema)
             if answer.reset:
-                cursor.execute(f'SELECT max("version") FROM {self._name}')
-                check_begun_here(self, batch_id, answer, cursor.fetchone()[0])
+                check_begun_here(self, batch_id, answer, self._newest(cursor))
             self._merge(cursor, changes)
             if answer.void_below is not None:
                 at = self._placeholder
@@ -118,6 +127,12 @@ class EarlyDatabaseSink:
         cursor.execute(question, [name])
         row = cursor.fetchone()
         return row is not None and row[0] is not None
+
+    def _newest(self, cursor: Any) -> int | None:
+        """The largest version in the table; None: it has no rows."""
+        cursor.execute(f'SELECT max("version") FROM {self._name}')
+        newest: int | None = cursor.fetchone()[0]
+        return newest
 
     def _make(self, cursor: Any, schema: pa.Schema) -> None:
         columns = [f"{_quoted(field.name)} {self._type(field)}" for field in schema]

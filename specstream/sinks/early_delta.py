@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.tables import in_utc, whole_microseconds
-from specstream.declarations.options import instance, refused, refuses_unknown
-from specstream.declarations.options import path as checked_path
+from specstream.declarations.options import instance, place, refused, refuses_unknown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
+from specstream.files.places import is_uri
 from specstream.sinks.delta import place_of, to_disk
-from specstream.sinks.failing import check_begun_here, named
+from specstream.sinks.failing import check_begun_here, named, table_of_another_run
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
 
@@ -49,7 +49,7 @@ class EarlyDeltaSink:
             instance("storage_options", storage_options, Mapping, texts := "a dict of texts")
             if not all(isinstance(t, str) for item in storage_options.items() for t in item):
                 raise refused("storage_options", storage_options, texts)
-        self.path = checked_path("path", path)
+        self.path = place("path", path)
         self._storage_options = dict(storage_options or {})
 
     def __repr__(self) -> str:
@@ -65,6 +65,17 @@ class EarlyDeltaSink:
         table = self._table()
         return None if table is None else _without_views(table.to_pyarrow_table())
 
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a table that has rows of another run; ``batch_id`` and ``is_new`` are as of
+        :meth:`ParquetSink.check_first_batch`."""
+        if not is_new:
+            return
+        with named(self, batch_id):
+            known = self._table()
+            newest = None if known is None else _newest(known)
+            if newest is not None:
+                raise table_of_another_run(self, batch_id, newest)
+
     def apply(self, answer: EarlyAnswer, batch_id: int) -> None:
         """Takes in the changes of one batch, an ``answer`` of ``poll_early``; ``batch_id`` is for
         messages."""
@@ -77,8 +88,7 @@ class EarlyDeltaSink:
                     return
                 known = self._made(changes)
             elif answer.reset:
-                versions = known.to_pyarrow_dataset().to_table(["version"])["version"]
-                check_begun_here(self, batch_id, answer, pc.max(versions).as_py())
+                check_begun_here(self, batch_id, answer, _newest(known))
             if changes.num_rows:
                 self._merge(known, self._possible(known, changes))
             if answer.void_below is not None:
@@ -87,7 +97,7 @@ class EarlyDeltaSink:
                     updates={"change": "'withdrawn'", "version": str(answer.void_below)},
                 )
             self._bury(known, changes)
-            if "://" not in self.path:
+            if not is_uri(self.path):
                 to_disk(Path(self.path), first)
 
     def _table(self) -> Any:
@@ -149,6 +159,13 @@ class EarlyDeltaSink:
         last = pc.max(changes["timestamp"].filter(is_final))
         if last.is_valid:
             known.delete(f"change = 'withdrawn' AND \"timestamp\" < {_literal(last)}")
+
+
+def _newest(table: Any) -> int | None:
+    """The largest version in a table; None: it has no rows."""
+    versions = table.to_pyarrow_dataset().to_table(["version"])["version"]
+    newest: int | None = pc.max(versions).as_py()
+    return newest
 
 
 def _without_views(table: pa.Table) -> pa.Table:

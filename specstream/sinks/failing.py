@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import SinkError, SpecstreamError
 
-__all__ = ["check_begun_here", "named"]
+__all__ = ["check_begun_here", "named", "of_another_run", "table_of_another_run"]
 
 
 @contextlib.contextmanager
@@ -36,6 +36,30 @@ batch is not acknowledged, and comes again when the query is started again: corr
         ) from error
 
 
+def of_another_run(found: str, anew: str) -> str:
+    """What every sink says when it finds rows that its query cannot have written.
+
+    A query that has lost its checkpoint sends its batches under the same ids again, perhaps fewer
+    of them: what the former one has written beyond these would stay between the new rows.
+
+    Args:
+        found: what is there.
+        anew: what the sink needs where the query was begun anew.
+
+    >>> of_another_run("the table has batch 7", "an empty table").partition(". Or ")[0]
+    "the table has batch 7 already, which this query has not written. It was begun anew: then all \
+that it writes has to be new or empty, here an empty table, and likewise its other sinks, \
+checkpoint= and Spark's checkpointLocation"
+    """
+    return (
+        f"{found} already, which this query has not written. It was begun anew: then all that it "
+        f"writes has to be new or empty, here {anew}, and likewise its other sinks, checkpoint= "
+        "and Spark's checkpointLocation. Or it was taken back to an earlier batch: then take the "
+        "later ones out of its sinks first, as specstream checkpoint rollback says (guide: Spark "
+        "in production, Begun anew)"
+    )
+
+
 def check_begun_here(sink: object, batch_id: int, answer: EarlyAnswer, newest: int | None) -> None:
     """Whether the first changes of a start come after all that a table has.
 
@@ -49,9 +73,10 @@ def check_begun_here(sink: object, batch_id: int, answer: EarlyAnswer, newest: i
         SinkError: they do not.
     """
     if answer.reset and newest is not None and newest > answer.version:
-        raise SinkError(
-            f"{sink!s}, batch {batch_id}: the table has version {newest}, and the first changes of "
-            f"this start have {answer.version}, which should be above it. The query was begun "
-            "anew, with an empty checkpoint=, or another one writes to the table: give each query "
-            "a table of its own, empty when the query begins"
-        )
+        raise table_of_another_run(sink, batch_id, newest)
+
+
+def table_of_another_run(sink: object, batch_id: int, newest: int) -> SinkError:
+    """What a sink of early results says of a table that has a version of another query."""
+    told = of_another_run(f"the table has version {newest}", "an empty table of this query's own")
+    return SinkError(f"{sink!s}, batch {batch_id}: {told}")

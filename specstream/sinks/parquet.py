@@ -23,12 +23,11 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from specstream.checkpoint.format import failpoints
-from specstream.declarations.options import path as checked_path
-from specstream.declarations.options import refuses_unknown
+from specstream.declarations.options import place, refuses_unknown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
-from specstream.sinks.failing import named
+from specstream.sinks.failing import named, of_another_run
 from specstream.sinks.partitions import (
     by_directory,
     checked_partition_by,
@@ -49,7 +48,7 @@ class ParquetSink:
 
     @refuses_unknown
     def __init__(self, path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> None:
-        text = checked_path("path", path, "a path or a URI of a directory")
+        text = place("path", path, "a path or a URI of a directory")
         self.partition_by = checked_partition_by(partition_by)
         self._tree = tree_of("path", text)
         self._newest = -1  # of the batches that are there
@@ -82,6 +81,30 @@ class ParquetSink:
     def dataset(self) -> pyarrow.dataset.Dataset:
         """The rows that are there; see :func:`parquet_dataset`."""
         return dataset_of(self._tree)
+
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a directory that has rows of another run.
+
+        A feed asks before it runs the first batch of a stream. What the stream has recorded it
+        has recorded before any sink got it: so where the record is empty, no file can be its own.
+        Without a record, a crash behind the sink brings the batch again, and its own files may be
+        there; but none of a later batch, as that comes when this one is acknowledged. Files of a
+        batch that comes again are replaced, and a compaction knows them: neither has to do with
+        the first batch of a new stream, and a rollback does not go back that far.
+
+        Args:
+            batch_id: the batch.
+            is_new: whether the feed has a checkpoint, and nothing is recorded there.
+
+        Raises:
+            SinkError: there is a file of another run; names it.
+        """
+        with named(self, batch_id):
+            parts = parts_of(self._tree.files())
+        last = max(parts, key=lambda part: part.last, default=None)
+        if last is not None and (is_new or last.last > batch_id):
+            told = of_another_run(f"there is {last.name!r}", "a directory without such files")
+            raise SinkError(f"{self!s}, batch {batch_id}: {told}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of earlier files of the same batch."""
@@ -270,7 +293,7 @@ def parquet_dataset(path: str | os.PathLike[str]) -> pyarrow.dataset.Dataset:
     ...     parquet_dataset(path).to_table().to_pydict()
     {'count': [1, 2], 'day': ['mon', 'tue']}
     """
-    return dataset_of(tree_of("path", checked_path("path", path, "a path or a URI of a directory")))
+    return dataset_of(tree_of("path", place("path", path, "a path or a URI of a directory")))
 
 
 @refuses_unknown

@@ -25,6 +25,7 @@ from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import number, refused, refuses_unknown, shown
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.tree import shown_uri
+from specstream.sinks.failing import of_another_run
 from specstream.sinks.postgres_types import (
     NAME_BYTES,
     Column,
@@ -152,6 +153,32 @@ class PostgresSink:
         """
         return PreparedRows(self, table, batch_id, self._opened(table, batch_id))
 
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Refuses a table that has batches of another run; ``batch_id`` and ``is_new`` are as of
+        :meth:`ParquetSink.check_first_batch`."""
+        last = self._trying(self._last, batch_id)
+        if last is not None and (is_new or last > batch_id):
+            raise SinkError(f"{self!r}, batch {batch_id}: {self._of_another_run(last)}")
+
+    def _last(self) -> int | None:
+        """The last batch that the table has; None: it has none."""
+        from adbc_driver_postgresql import dbapi
+
+        with self._told(connecting=True):
+            connection = dbapi.connect(self._uri)
+        with contextlib.closing(connection), self._told(), connection.cursor() as cursor:
+            if not self._is_there(cursor, BATCHES):
+                return None
+            cursor.execute(f"SELECT max(batch_id) FROM {self._quoted(BATCHES)} WHERE {self._own}")
+            last: int | None = cursor.fetchone()[0]
+            return last
+
+    def _of_another_run(self, last: int) -> str:
+        return of_another_run(
+            f"the table has batch {last} of app_id={self.app_id!r}",
+            "a table without its rows, and another app_id=",
+        )
+
     def _opened(self, table: pa.Table, batch_id: int) -> Any | None:
         """A connection with the rows in an open transaction; None: the table has the batch."""
         return self._trying(lambda: self._written(table, batch_id), batch_id)
@@ -253,11 +280,7 @@ class PostgresSink:
         (last,) = cursor.fetchone()
         cursor.execute("SET LOCAL lock_timeout TO DEFAULT")  # not of who changes the table
         if last > batch_id:
-            raise SinkError(
-                f"the table has batch {last} of app_id={self.app_id!r} already. The query was "
-                "begun anew, or taken back to an earlier batch: then take the rows of later "
-                "batches out. Give another app_id= in both cases"
-            )
+            raise SinkError(self._of_another_run(last))
         if last == batch_id:
             return True
         cursor.execute(

@@ -17,8 +17,9 @@ import pyarrow.dataset as pds
 
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
-from specstream.declarations.options import meant, refused, refuses_unknown
+from specstream.declarations.options import meant, place, refused, refuses_unknown
 from specstream.errors import ConfigurationError, InputError, SourceError, SpecstreamError
+from specstream.files.places import is_uri
 from specstream.sources.source import Position, Rows, Source, Wanted
 
 __all__ = ["DatasetSource", "dataset"]
@@ -51,8 +52,8 @@ class DatasetSource(Source):
         elif isinstance(of, str | os.PathLike):
             # By its real path the files in a position are the same, however the next start calls
             # the directory, and wherever it runs.
-            given = os.fspath(of)
-            where = given if "://" in given else os.path.realpath(given)
+            given = place("of", of)
+            where = given if is_uri(given) else os.path.realpath(given)
             try:
                 self._dataset = pds.dataset(where, format=format)
             except (OSError, ValueError, pa.ArrowException) as error:

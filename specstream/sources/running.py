@@ -188,7 +188,7 @@ class SourceFeed:
         if recorded.position is None:
             raise SnapshotError(
                 f"{what} says nothing of a source: foreach_batch has written it, for a query of "
-                "Spark's. Go on with that, or begin anew with a new checkpoint="
+                "Spark's. Go on with that, or begin anew with a new checkpoint= and empty sinks"
             )
         try:
             found = json_of(recorded.position, "the position of the source")
@@ -198,7 +198,8 @@ class SourceFeed:
         if source != self._source.name:
             raise SnapshotError(
                 f"{what} was written for {source}, and this is {self._source.name}: give the "
-                "source that it was begun with, or begin anew with a new checkpoint="
+                "source that it was begun with, or begin anew with a new checkpoint= and empty "
+                "sinks"
             )
         return position
 

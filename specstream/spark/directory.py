@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from specstream.declarations.options import function, instance, integer, refuses_unknown
 from specstream.declarations.options import path as checked_path
@@ -15,6 +16,7 @@ from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.spark.feed import BatchFeed
 from specstream.spark.stopping import ending_on_sigterm
 from specstream.spark.union import checked_shared, union
+from specstream.spark.unreadable import unreadable_column
 
 __all__ = ["stream_directory"]
 
@@ -52,8 +54,8 @@ def stream_directory(
         on_batch: called with the batch id after each batch that was applied, on Spark's thread.
 
     Raises:
-        ConfigurationError: an argument is not what it must be, or the name of a file is one that
-            Spark takes for a pattern.
+        ConfigurationError: an argument is not what it must be, the name of a file is one that
+            Spark takes for a pattern, or a file has a column that Spark does not read.
         Exception: what the operator, the engine or the sink raised, as it was raised.
         SystemExit: with status 143; SIGTERM came, and the batch under way is done.
     """
@@ -67,11 +69,24 @@ def stream_directory(
         function("on_batch", on_batch, "a function of the batch id")
     place, common = checked_path("checkpoint", checkpoint), checked_shared(shared)
 
+    def schema_of(option: str, text: str) -> StructType:
+        try:
+            return session.read.parquet(text).schema
+        except PySparkException as error:
+            if (trouble := unreadable_column(text)) is not None:
+                raise ConfigurationError(f"{option}={text!r}: {trouble}") from error
+            raise
+
     def stream_of(option: str, path: object) -> DataFrame:
         text = checked_path(option, path)
         if (pattern := pattern_below(text)) is not None:
             raise ConfigurationError(f"{option}={text!r}: {pattern!r}: {REFUSED_NAME}")
-        reader = session.readStream.schema(session.read.parquet(text).schema)
+        if os.path.isfile(text):
+            raise ConfigurationError(
+                f"{option}={text!r} is a file, and Spark streams directories: give its directory, "
+                "or read it without Spark, by ss.sources.dataset(path), specstream run --from PATH"
+            )
+        reader = session.readStream.schema(schema_of(option, text))
         # Else a later start leaves out files that were modified a week before the newest, as when
         # somebody has copied them with their times.
         reader = reader.option("maxFileAge", "36500d")

@@ -23,6 +23,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from specstream.checkpoint.run.batch_log import Record, figures_of
 from specstream.declarations.options import instance, path, refused, refuses_unknown
+from specstream.errors import ConfigurationError
+from specstream.files.places import not_local
 from specstream.files.writing import writing
 
 if TYPE_CHECKING:
@@ -113,7 +115,9 @@ def watch(
         logger = to
         listener = ProgressListener(session, lambda record: logger.info(json.dumps(record)))
     elif isinstance(to, str | os.PathLike):
-        file = open(path("to", to), "a", encoding="utf-8")  # noqa: SIM115
+        if (trouble := not_local(text := path("to", to))) is not None:
+            raise ConfigurationError(f"to={text!r}: {trouble}")
+        file = open(text, "a", encoding="utf-8")  # noqa: SIM115
 
         def write(record: Record) -> None:
             with writing(to):

@@ -77,6 +77,41 @@ def sequential(batch: int) -> ss.SequentialRun:
     return count.run_sequential(pa.concat_tables(map(rows, range(batch + 1))))
 
 
+def test_the_batch_that_is_not_recorded_is_listed_and_can_be_replayed(tmp_path: Path) -> None:
+    place = tmp_path / "checkpoint"
+    with ss.Engine(count, horizon=0) as engine:
+        fed = Fed(engine, order_by="time", to=lambda table, batch: None, checkpoint=place,
+                  keep_batches=2)  # fmt: skip
+        wrong = rows(0).set_column(2, "x", pa.array([7, 5_000] + [0] * (ROWS - 2)))
+        with pytest.raises(IndexError):
+            fed.apply(0, wrong)
+        told = invoke("checkpoint", "list", place)
+        assert told.exit_code == 0, told.output
+        first, *rest = told.stdout.splitlines()
+        assert [first, rest[0]] == [
+            "no batch is recorded yet", "can be replayed (specstream replay): batch 0",
+        ]  # fmt: skip
+        assert rest[1].startswith(
+            "batch 0 is not recorded, and comes again at the next start: IndexError at event 1: "
+        )
+        for batch in range(3):
+            fed.apply(batch, rows(batch))
+        told = invoke("checkpoint", "list", place)
+        assert told.stdout.splitlines()[-1] == "can be replayed (specstream replay): batch 1 to 2"
+        # A process that has ended meanwhile has left no error.
+        assert fed.runner.inputs is not None
+        fed.runner.inputs.begin(3, None, rows(3), fed.checkpoint.newest)
+        told = invoke("checkpoint", "list", place)
+        assert told.stdout.splitlines()[-2:] == [
+            "can be replayed (specstream replay): batch 1 to 3",
+            "batch 3 is not recorded, and comes again at the next start: it is in progress, or "
+            "its process ended",
+        ]
+        found = json.loads(invoke("checkpoint", "list", place, "--json").stdout)
+        assert (found["replayable"], found["unrecorded"]) == ([1, 2, 3], {"3": None})
+        fed.checkpoint.close()
+
+
 def test_each_batch_is_listed_with_what_it_was(recorded: Path) -> None:
     found = json.loads(invoke("checkpoint", "list", recorded, "--json").stdout)
     files = found["files"]
@@ -93,7 +128,9 @@ def test_each_batch_is_listed_with_what_it_was(recorded: Path) -> None:
     assert sum(sizes.values()) == sum(file["size"] for file in files)
     assert (found["restart"], found["spark"]) == (BATCHES - 1, None)
     text = invoke("checkpoint", "list", recorded).stdout
-    assert len(text.splitlines()) == 1 + BATCHES
+    *lines, last = text.splitlines()
+    assert len(lines) == 1 + BATCHES
+    assert last == f"can be replayed (specstream replay): batch 0 to {BATCHES - 1}"
 
 
 def test_the_state_at_each_batch_is_the_sequential_one(recorded: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
@@ -318,6 +319,51 @@ def test_run_refuses_an_empty_input_and_files_that_are_no_parquet(
     result = invoke(*options)
     assert result.exit_code == 1
     assert "not readable as Parquet" in result.stderr
+
+
+def test_a_file_is_taken_where_a_file_will_do(
+    operators: Path, stream: Path, tmp_path: Path
+) -> None:
+    file, of = stream / "1.parquet", f"{operators}:plain"
+    options = (of, "--input", file, "--order-by", "time")
+    found = json.loads(invoke("profile", *options, "--json").stdout)
+    assert found["events"] == 100
+    for command_ in (("tune", "--seconds", 0.1), ("bench", "--seconds", 0.1)):
+        done = invoke(*command_, *options, "--threads", 1, "--json")
+        assert json.loads(done.stdout)["events"] == 100, done.output
+    refused = invoke("run", *options, "--output", tmp_path / "out")
+    assert refused.exit_code == 1
+    assert refused.stderr == (
+        f"Error: --input {file} is a file, and Spark reads directories: give its directory, "
+        f"--input {stream}; or --from {file} in place of --input, without Spark\n"
+    )
+    assert not (tmp_path / "out").exists()
+    missing = invoke("tune", of, "--input", stream / "no.parquet", "--order-by", "time")
+    assert "no.parquet' does not exist" in " ".join(missing.stderr.split())
+
+
+@pytest.mark.slow
+def test_a_column_that_spark_does_not_read_is_named(operators: Path, tmp_path: Path) -> None:
+    times = pd.date_range("2026-01-05", periods=3, freq="s", name="at").astype("datetime64[ns]")
+    frame = pd.DataFrame({"time": [1, 2, 3], "x": [5, 6, 7]}, index=times)
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / "a.parquet"
+    frame.to_parquet(file)
+    options = ("--order-by", "time", "--output", tmp_path / "out")
+    done = command("run", f"{operators}:plain", "--input", tmp_path / "in", *options)
+    assert done.returncode == 1
+    assert f"Spark does not read column 'at', timestamp[ns], of file '{file}': " in done.stderr
+    assert "Traceback" not in done.stderr
+    # What the message says works.
+    frame.to_parquet(file, coerce_timestamps="us", allow_truncated_timestamps=True)
+    done = command("run", f"{operators}:plain", "--input", tmp_path / "in", *options)
+    assert done.returncode == 0, done.stderr
+    frame.to_parquet(file)
+    alone = ("--from", tmp_path / "in", "--output", tmp_path / "other")
+    done = command("run", f"{operators}:plain", *alone)
+    assert done.returncode == 0, done.stderr
+    found = [pyarrow.dataset.dataset(tmp_path / name).to_table() for name in ("out", "other")]
+    assert [table["total"].to_pylist() for table in found] == [[5, 11, 18]] * 2
 
 
 @pytest.mark.parametrize("name", ["part[1].parquet", "{a,b}/0.parquet", "in*/0.parquet"])

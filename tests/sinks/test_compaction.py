@@ -422,3 +422,34 @@ def test_one_compaction_at_a_time(tmp_path: Path) -> None:
     lock.release()
     compact(path, grace=0)
     assert not beside.exists()
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_directory_that_no_sink_writes_is_refused(tmp_path: Path, in_place: bool) -> None:
+    (tmp_path / "events").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "events" / "a.parquet")
+    for place in (tmp_path / "events", (tmp_path / "events").as_uri()):
+        with pytest.raises(ss.ConfigurationError) as raised:
+            compact(place, in_place=in_place)
+        said = "has no files of a sink (part-00000000.parquet and so on), but others (a.parquet)"
+        assert said in str(raised.value)
+    for name in ("audit", "signals"):
+        parquet_sink(tmp_path / "run" / name, partition_by=["day"])(
+            pa.table({"day": [1], "x": [1]}), 0
+        )
+    with pytest.raises(ss.ConfigurationError, match=r"of several sinks \(audit, signals\): exp"):
+        compact(tmp_path / "run", in_place=in_place)
+
+
+def test_the_command_says_what_it_expected(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "events" / "a.parquet")
+    done = invoke("compact", tmp_path / "events")
+    assert done.exit_code == 1
+    assert "expected the directory of one ss.sinks.parquet_sink, or of spec" in done.stderr
+    parquet_sink(tmp_path / "rows")
+    done = invoke("compact", tmp_path / "rows")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        f"{tmp_path / 'rows'}: the sink has written no batch there yet\n",
+    )

@@ -155,13 +155,19 @@ def test_what_a_restart_makes_void_is_withdrawn(make: Make) -> None:
 def test_a_query_that_begins_anew_needs_an_empty_table(make: Make) -> None:
     make().apply(told(1, 1, (5, 0, 1.0, "early"), reset=True), 0)
     make().apply(told(1, 2, (7, 1, 1.0, "early")), 1)
-    with pytest.raises(ss.SinkError, match=r"batch 0: the table has version \d+, .* begun anew"):
+    with pytest.raises(ss.SinkError, match=r"batch 0: the table has version \d+ already, .* anew"):
         make().apply(told(1, 1, (1, 0, 1.0, "early"), reset=True), 0)
     assert kept(make()) == [(5, 1.0, "early"), (7, 1.0, "early")]
+    # Asked before the first batch of a new checkpoint, also where its versions would be above.
+    make().check_first_batch(0, is_new=False)
+    with pytest.raises(ss.SinkError, match=r"batch 0: the table has version \d+ already, .* anew"):
+        make().check_first_batch(0, is_new=True)
 
 
 def test_before_the_first_row_there_is_no_table(make: Make) -> None:
+    make().check_first_batch(0, is_new=True)
     make().apply(told(1, 1, reset=True), 0)
+    make().check_first_batch(0, is_new=True)
     assert ss.sinks.latest(make()).equals(pa.table({}))
     make().apply(told(1, 2, (5, 0, 1.0, "early")), 1)
     assert kept(make()) == [(5, 1.0, "early")]

@@ -250,6 +250,11 @@ def test_what_does_not_fit_the_table_is_said(server: Server, table: str) -> None
     sink(pa.table({"name": ["a"]}), 3)
     with pytest.raises(ss.SinkError, match="has batch 3 of app_id='specstream' already"):
         sink(pa.table({"name": ["a"]}), 0)
+    sink.check_first_batch(3, is_new=False)
+    for batch_id, is_new in ((0, False), (3, True)):
+        with pytest.raises(ss.SinkError, match=f"batch {batch_id}: .* batch 3 .* Spark's check"):
+            sink.check_first_batch(batch_id, is_new=is_new)
+    postgres_sink(server.uri, table, app_id="other").check_first_batch(0, is_new=True)
     assert server.rows(f"SELECT name FROM {table}") == [("a",), ("a",)]
 
 

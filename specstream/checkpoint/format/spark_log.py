@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from specstream.checkpoint.format.store import Store, store_of
+from specstream.declarations.options import place
 from specstream.errors import ConfigurationError
 from specstream.files.untrusted import Malformed, json_of, object_of
 
@@ -77,7 +78,7 @@ class SparkLog:
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        self.directory = os.fspath(directory).rstrip("/")
+        self.directory = place("checkpointLocation", directory).rstrip("/")
         self._offsets = self._store("offsets")
         self._commits = self._store("commits")
         try:

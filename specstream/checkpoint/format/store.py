@@ -26,7 +26,7 @@ from pyarrow import fs
 
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.format.lease import SECONDS, Lease
-from specstream.declarations.options import path
+from specstream.declarations.options import place
 from specstream.errors import ConfigurationError
 from specstream.files.tree import filesystem_of, shown_uri, sync_directory
 from specstream.files.untrusted import Buffer
@@ -99,11 +99,11 @@ def store_of(checkpoint: str | os.PathLike[str]) -> Store:
     >>> store_of("top").key.endswith("/top")
     True
     """
-    text = path("checkpoint", checkpoint, "a path or a URI of a directory, beside Spark's own")
-    filesystem, place = filesystem_of("checkpoint", text)
+    text = place("checkpoint", checkpoint, "a path or a URI of a directory, beside Spark's own")
+    filesystem, there = filesystem_of("checkpoint", text)
     if isinstance(filesystem, fs.LocalFileSystem):
-        return LocalStore(place)
-    return RemoteStore(filesystem, place, text)
+        return LocalStore(there)
+    return RemoteStore(filesystem, there, text)
 
 
 class LocalStore:

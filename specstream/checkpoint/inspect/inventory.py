@@ -6,6 +6,7 @@ on, and what it deletes meanwhile is left out.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,6 +68,9 @@ class Inventory:
         missing: batches without a file that later ones build on.
         gaps: other batches between the first and the last that have none.
         prefetched: ids of batches whose rows were fetched ahead and that have not run.
+        replayable: ids of batches whose rows were kept for a replay.
+        unrecorded: what is known of those of them that are not recorded: what they have raised;
+            None: nothing, they are under way or their process has ended.
     """
 
     files: list[Listed] = field(default_factory=list)
@@ -75,6 +79,8 @@ class Inventory:
     missing: list[int] = field(default_factory=list)
     gaps: list[int] = field(default_factory=list)
     prefetched: list[int] = field(default_factory=list)
+    replayable: list[int] = field(default_factory=list)
+    unrecorded: dict[int, str | None] = field(default_factory=dict)
 
     @property
     def usable(self) -> list[int]:
@@ -128,13 +134,15 @@ def ranges_of(batches: Sequence[int]) -> str:
     return ", ".join(shown) or "none"
 
 
-def inventory(store: Store, *, thorough: bool = False) -> Inventory:
+def inventory(store: Store, *, thorough: bool = False, inputs: bool = False) -> Inventory:
     """Reads a checkpoint.
 
     Args:
         store: where it is.
         thorough: whether what is not needed for a restart is read as well, and each state that a
             full file leads to is looked through.
+        inputs: whether batches that can be replayed are looked at; then they will do without a
+            checkpoint file, as where the first batch has failed.
 
     Raises:
         ConfigurationError: there is no such directory, or no checkpoint file in it.
@@ -147,12 +155,13 @@ def inventory(store: Store, *, thorough: bool = False) -> Inventory:
             f"checkpoint={store!r} cannot be read: {error}; expected the directory that "
             "foreach_batch(checkpoint=...) or specstream run --checkpoint got"
         ) from None
-    if not names:
+    replayable = input_batches(store) if inputs else []
+    if not names and not replayable:
         raise ConfigurationError(
             f"checkpoint={store!r} has no checkpoint files; expected the directory that "
             "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in it"
         )
-    found = Inventory(prefetched=kept_rows(store))
+    found = Inventory(prefetched=kept_rows(store), replayable=replayable)
     chain: Chain | None = None
     for at, name in enumerate(names):
         try:
@@ -174,6 +183,11 @@ def inventory(store: Store, *, thorough: bool = False) -> Inventory:
         found.files.append(_listed(name, size, written, file, chain, trouble))
     if thorough:
         _read_others(store, found)
+    last = names[-1].batch_id if names else -1
+    for batch_id in (one for one in replayable if one > last):
+        with contextlib.suppress(FileNotFoundError, SpecstreamError):  # verify tells of damage
+            raised = read_input(store, batch_id).origin.raised
+            found.unrecorded[batch_id] = None if raised is None else str(raised)
     return found
 
 

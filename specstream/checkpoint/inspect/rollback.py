@@ -26,7 +26,8 @@ from specstream.checkpoint.run.batch import OF_SOURCES
 from specstream.checkpoint.run.inputs import input_batches
 from specstream.checkpoint.run.prefetch import kept_rows
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.files.part_files import batches_of, parts_of
+from specstream.files.part_files import batches_of, check_written, parts_of
+from specstream.files.places import not_local
 from specstream.files.tree import LocalTree
 
 __all__ = ["Rollback", "roll_back"]
@@ -188,8 +189,11 @@ def _later(
     """The files of later batches in the directories of Parquet sinks; and those that have rows of
     earlier ones as well, with the number of these."""
     later, mixed = [], {}
-    for place in outputs:
-        tree = LocalTree(place)
+    for output in outputs:
+        if (trouble := not_local(os.fspath(output))) is not None:
+            raise ConfigurationError(f"outputs: {os.fspath(output)!r}: {trouble}")
+        tree = LocalTree(output)
+        check_written("outputs", tree, alone=False)
         for part in parts_of(tree.files()):
             path = str(tree.path / part.name)
             if part.first > batch_id:

@@ -102,7 +102,13 @@ class BatchRunner:
         options = options.of(engine.operator)
         self.engine = engine
         self.options = options
-        self.sinks = Sinks(options.to, options.late_to, options.rejected_rows_to, options.errors_to)
+        self.sinks = Sinks(
+            options.to,
+            options.late_to,
+            options.rejected_rows_to,
+            options.errors_to,
+            options.early_to,
+        )
         self.stats = FeedStats()
         self._log = BatchLog(engine.name)
         self._last = _last_of(engine)
@@ -164,6 +170,10 @@ class BatchRunner:
             Exception: what the operator, the checkpoint or a sink raised. State and waiting events
                 are as before the batch, or, where it is recorded, as after it.
         """
+        if batch.batch_id == 0:
+            # Before anything is recorded: the query can be started again with other sinks.
+            is_new = self.checkpoint is not None and self.checkpoint.recorded is None
+            self.sinks.check_first_batch(0, is_new=is_new)
         if self.inputs is not None and self.checkpoint is not None:
             ends = batch.rows is None
             rows = self._nothing() if batch.rows is None else batch.rows

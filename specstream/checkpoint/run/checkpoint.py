@@ -221,7 +221,7 @@ class Checkpoint:
                     f"{self._what} is empty and the engine is new, but the query goes on with "
                     f"batch {batch_id}: expected batch 0. Give the checkpoint= that this query has "
                     f"used, or an engine with restore= the state after batch {batch_id - 1}, or "
-                    "start the query with a new checkpointLocation"
+                    "begin anew, with a new checkpointLocation and with empty sinks"
                 )
             return None
         if query is not None and recorded.query is not None and query != recorded.query:
@@ -466,8 +466,8 @@ class Checkpoint:
                 raise SnapshotError(
                     f"{self._what} has {found.files} checkpoint file(s), none of which can be "
                     f"used: {'; '.join(self._damaged) or 'there is no full one'}. Put a copy of "
-                    "the directory back, or begin again without its files, in Spark with a new "
-                    "checkpointLocation as well"
+                    "the directory back, or begin anew: without its files, in Spark with a new "
+                    "checkpointLocation as well, and with empty sinks (guide: Spark in production)"
                 )
             return
         self._check(found.chain.last.about, found.full)
@@ -492,11 +492,11 @@ class Checkpoint:
                 self._settings,
                 what,
                 "start the run as before; or, to have the whole stream run in the new way, with a "
-                "new checkpoint=, from the first row on"
+                "new checkpoint= and empty sinks, from the first row on"
                 if about.query == OF_SOURCES
                 else "start the query as before; or, to have the whole stream run in the new way, "
-                "with a new checkpoint= and a new checkpointLocation, from the first row on "
-                "(guide: Spark in production)",
+                "with a new checkpoint=, a new checkpointLocation and empty sinks, from the "
+                "first row on (guide: Spark in production)",
             )
         with refused(what):
             expected = self._engine.operator.emits.arrow()

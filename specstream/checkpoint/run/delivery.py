@@ -189,12 +189,32 @@ class Sinks:
         late_to: gets late rows.
         rejected_rows_to: gets rows that cannot be events.
         errors_to: gets failed events.
+        early_to: gets early results, behind the delivery.
     """
 
     to: To
     late_to: Sink | None = None
     rejected_rows_to: Sink | None = None
     errors_to: Sink | None = None
+    early_to: object = None
+
+    def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
+        """Asks each sink of specstream's whether another run has left rows there.
+
+        All are asked before the first one gets rows, also those that have none for this batch.
+
+        Args:
+            batch_id: the first batch of a stream.
+            is_new: whether it has a checkpoint, and nothing is recorded there.
+
+        Raises:
+            SinkError: there are some.
+        """
+        several = self.to, self.late_to, self.rejected_rows_to, self.errors_to, self.early_to
+        for one in several:
+            for sink in one.values() if isinstance(one, Mapping) else (one,):
+                if callable(check := getattr(sink, "check_first_batch", None)):
+                    check(batch_id, is_new=is_new)
 
     def portions(self, result: Result, what: str) -> list[Portion]:
         """What a batch has for each sink.

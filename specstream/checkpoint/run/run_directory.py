@@ -25,6 +25,7 @@ from specstream.checkpoint.format.checkpoint_files import names_of
 from specstream.checkpoint.format.settings import check_settings
 from specstream.checkpoint.format.store import SPARKS, LocalStore, Store, store_of
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.places import is_uri
 from specstream.files.untrusted import Malformed, made_of, object_of
 
 __all__ = ["RECORD", "RunDirectory", "RunRecord", "recorded_store", "run_directory_of"]
@@ -206,7 +207,7 @@ def run_directory_of(checkpoint: str | os.PathLike[str]) -> RunDirectory | None:
     >>> run_directory_of("nowhere") is None
     True
     """
-    if "://" in (text := os.fspath(checkpoint)):
+    if is_uri(text := os.fspath(checkpoint)):
         return None
     found = RunDirectory(text)
     # Without its record it is one all the same, if no checkpoint file is in the directory itself.
