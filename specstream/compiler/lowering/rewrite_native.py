@@ -281,10 +281,17 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         statements = self.assign(ast.Name(name, ast.Store()), taken, node)
         for at, target in enumerate(targets):
             part: ast.expr = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
-            if at == star:
+            if at == star and self.is_read(target):
                 part = self.core(listed, self.run(), part, at=node)
             statements += self.assign(target, ast.copy_location(part, node), node)
         return statements
+
+    def is_read(self, target: ast.expr) -> bool:
+        """Whether somebody may read what a target is given: ``*_`` is given what nobody wants."""
+        return not isinstance(target, ast.Name) or any(
+            isinstance(one, ast.Name) and one.id == target.id and isinstance(one.ctx, ast.Load)
+            for one in ast.walk(self.source.tree)
+        )
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index as an expression that may be an argument: slices as calls of slice()."""
