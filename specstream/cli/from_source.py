@@ -21,7 +21,7 @@ __all__ = ["check_from", "feed_of", "from_options", "run_events", "source_of", "
 
 FROM = (
     "nats://HOST:PORT/STREAM[/SUBJECT], kafka://HOST:PORT/TOPIC[,TOPIC], tcp://HOST:PORT, or a "
-    "directory or file"
+    "directory or file of Parquet"
 )
 # What may stand behind the question mark of a URL.
 _TEXTS = {
@@ -29,6 +29,12 @@ _TEXTS = {
     "kafka": ("start", "gone", "group"),
     "tcp": ("format", "listen"),
 }
+# What to do with files that the command does not read.
+_OTHER_FILES = (
+    "The files of --from are Parquet. Convert others, a CSV as with pyarrow.parquet.write_table("
+    'pyarrow.csv.read_csv("in.csv"), "in.parquet"); or read them in Python: ss.sources.run(engine, '
+    'ss.sources.dataset("in.csv", format="csv"), to=...)'
+)
 
 
 def source_of(origin: str) -> ss.sources.Source:
@@ -36,15 +42,14 @@ def source_of(origin: str) -> ss.sources.Source:
 
     Raises:
         click.UsageError: it is none such.
+        ConfigurationError: an option of it cannot have its value, or its files cannot be read.
 
     >>> source_of("tcp://127.0.0.1:9999?format=arrow").name
     'tcp://127.0.0.1:9999'
     """
     scheme = origin.partition("://")[0] if "://" in origin else ""
     if not scheme:
-        if not Path(origin).exists():
-            raise click.UsageError(f"--from {origin}: there is no such file; expected {FROM}")
-        return ss.sources.dataset(origin)
+        return _files(origin)
     if scheme not in _MADE:
         raise click.UsageError(f"--from {origin}: expected {FROM}")
     url = urlsplit(origin)
@@ -60,6 +65,25 @@ def source_of(origin: str) -> ss.sources.Source:
         if isinstance(error, ss.SpecstreamError):
             raise
         raise click.UsageError(f"--from {origin}: expected {FROM}") from error
+
+
+def _files(origin: str) -> ss.sources.Source:
+    if not Path(origin).exists():
+        path, _, options = origin.partition("?")
+        if options and Path(path).exists():
+            name = options.partition("=")[0]
+            raise click.UsageError(
+                f"--from {origin}: {name}= is an option, and files have none: give --from {path}. "
+                f"{_OTHER_FILES}"
+            )
+        raise click.UsageError(f"--from {origin}: there is no such file; expected {FROM}")
+    try:
+        return ss.sources.dataset(origin)
+    except ss.ConfigurationError as error:
+        why = str(error.__cause__ or error)
+        raise ss.ConfigurationError(
+            f"--from {origin} cannot be read as Parquet ({why}). {_OTHER_FILES}"
+        ) from error
 
 
 def _nats(url: SplitResult, given: dict[str, str]) -> ss.sources.Source:

@@ -23,7 +23,7 @@ from specstream.columns.conversion import (
 from specstream.columns.derived import Texts, derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.misfits import alone, misfits_of
-from specstream.columns.rejected_rows import Policy, RowError
+from specstream.columns.rejected_rows import REASON, Policy, RowError, check_no_reason
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.columns.unentered import ColumnTexts, numbers_of
@@ -206,9 +206,11 @@ def read_events(
     need not be.
 
     Raises:
-        InputError: a column is missing, has another type, has nulls or values that do not fit, or
-            cannot be ordered by.
+        InputError: a column is missing, has another type, has nulls or values that do not fit,
+            cannot be ordered by, or has the name of one that is put beside rejected rows.
     """
+    if rejected_rows == "side":
+        check_no_reason(table.column_names, what)
     table, misfits = misfits_of(table)
     given = table
     positions = np.arange(table.num_rows)
@@ -319,7 +321,7 @@ def _rejected(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table
     """The rows that have a reason, with it."""
     column = pa.array(reasons, pa.string())
     wrong = column.is_valid().to_numpy(zero_copy_only=False)
-    return some_rows(given.append_column("reason", column), wrong, what)
+    return some_rows(given.append_column(REASON, column), wrong, what)
 
 
 def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Table:

@@ -1,7 +1,8 @@
 """Values that a user gives for the fields of a state, as what the state holds.
 
 They come from ``initial=``, and from the function of ``migrate=``. Nothing is guessed: a value that
-its field could hold only rounded, cut or turned into another type is refused.
+its field could hold only rounded, cut or turned into another type is refused. Floats alone are
+rounded to their field's type, as they are where an operator stores them.
 """
 
 from __future__ import annotations
@@ -185,9 +186,24 @@ class FieldValues:
             )
         if field.kind == "float":
             self._check_integers(value, given, elements.dtype.type, field)
-        elements[...] = given
+        with np.errstate(over="ignore"):
+            elements[...] = given
         if field.kind == "float":
+            self._check_range(given, elements, field)
             elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+    def _check_range(self, given: npt.NDArray[Any], stored: npt.NDArray[Any], field: Field) -> None:
+        """Refuses finite floats of which the field's type makes an infinity."""
+        beyond = np.isinf(stored) & np.isfinite(given)
+        if beyond.any():
+            place = tuple(int(one[0]) for one in np.nonzero(np.atleast_1d(beyond)))
+            at = f" at {list(place)}" if field.shape else ""
+            most = np.finfo(stored.dtype).max
+            raise self._wrong(
+                f"{np.atleast_1d(given)[place]!s}{at} for field {field.name!r}, which is beyond "
+                f"the range of its type, {field.storage.name}: declare the field as a float, or "
+                f"give a number within +-{most!s}"
+            )
 
     def _check_no_bools(self, value: list[Any], field: Field) -> None:
         """Refuses bools, of which NumPy makes numbers where they stand beside some."""

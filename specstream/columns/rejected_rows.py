@@ -7,7 +7,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
@@ -15,14 +15,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.declarations.options import one_of
-from specstream.errors import InputError
+from specstream.errors import InputError, SpecstreamError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_tables
 
-__all__ = ["Policy", "RejectedRows", "RowError", "checked_policy", "take_together"]
+__all__ = [
+    "REASON",
+    "Policy",
+    "RejectedRows",
+    "RowError",
+    "check_no_reason",
+    "checked_policy",
+    "take_together",
+]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
+REASON = "reason"
+"""The column that says what is wrong with a rejected row."""
 
 
 def checked_policy(policy: Policy) -> Policy:
@@ -33,6 +43,23 @@ def checked_policy(policy: Policy) -> Policy:
     """
     one_of("rejected_rows", policy, _POLICIES)
     return policy
+
+
+def check_no_reason(
+    names: Iterable[str], what: str, error: type[SpecstreamError] = InputError
+) -> None:
+    """Whether the columns of rows leave room for the one that says why one is rejected: no file
+    with two columns of one name can be read again.
+
+    Raises:
+        error: one has its name.
+    """
+    if REASON in names:
+        raise error(
+            f'{what}: rejected_rows="side" sets rows aside with a column {REASON!r} beside their '
+            "own, and they have one of that name: rename it in the input, and in the operator if "
+            "it is declared there, or leave it out"
+        )
 
 
 class RowError(InputError):
@@ -103,7 +130,7 @@ class RejectedRows:
         """
         tables = read_tables(content, "rejected rows")
         for table in tables:
-            reasons = [field.type for field in table.schema if field.name == "reason"]
+            reasons = [field.type for field in table.schema if field.name == REASON]
             if not reasons or reasons[-1] != pa.string():
                 raise Malformed(
                     f"rejected rows have the columns {', '.join(map(ascii, table.column_names))}; "

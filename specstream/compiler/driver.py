@@ -45,6 +45,7 @@ from specstream.compiler.frontend.desugar_calls import respell
 from specstream.compiler.frontend.error_texts import tells_text
 from specstream.compiler.frontend.inputs import Events, flatten
 from specstream.compiler.frontend.named_attributes import write_out
+from specstream.compiler.frontend.nesting import too_deep
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.program import CompiledOperation, LookUp, Program, Written
 from specstream.compiler.frontend.scopes import bound_names, is_named_lambda, named_lambda, separate
@@ -152,11 +153,11 @@ def _program(
     by Python, is known on the way."""
     made = analysis()
     try:
-        return made.program(function), made
+        return made.checked_program(function), made
     except _Catching:
         made = analysis()
         made.catches = True
-        return made.program(function), made
+        return made.checked_program(function), made
 
 
 def checked_functions(
@@ -306,6 +307,18 @@ class _Analysis(Analysis):
         self.look_ups: tuple[LookUp, ...] = ()
         self.stages = place.stages
         self.events: Events | None = None
+        self.met: list[types.FunctionType] = []
+
+    def checked_program(self, function: types.FunctionType) -> Program:
+        """The same as :meth:`program`; refuses what is nested deeper than it can go."""
+        try:
+            return self.program(function)
+        except RecursionError as error:
+            met = [
+                (one.__code__.co_filename, self.definition_of(one)[0])
+                for one in dict.fromkeys([function, *self.met])
+            ]
+            raise too_deep(error, self.operator, met) from None
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
@@ -469,6 +482,13 @@ class _Analysis(Analysis):
         self, original: types.FunctionType
     ) -> tuple[ast.FunctionDef, str, dict[str, Any]]:
         """A function's syntax tree, its text, and the names that are no longer in the tree."""
+        definition, text = self.definition_of(original)
+        self.met.append(original)
+        look, refuse = partial(look_up, original), partial(self.refuse_at, original)
+        return definition, text, write_out(definition, _names_of(definition), look, refuse)
+
+    def definition_of(self, original: types.FunctionType) -> tuple[ast.FunctionDef, str]:
+        """A function's syntax tree, with the lines of its file, and its text."""
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)
@@ -533,8 +553,7 @@ class _Analysis(Analysis):
         text = "".join(lines[found[0].lineno - 1 :])
         definition = found[0]
         ast.increment_lineno(definition, first - 1)
-        look, refuse = partial(look_up, original), partial(self.refuse_at, original)
-        return definition, text, write_out(definition, _names_of(definition), look, refuse)
+        return definition, text
 
     def read(self, original: types.FunctionType) -> FunctionSource:
         tree, text, named = self.written_as(original)

@@ -39,6 +39,7 @@ from specstream.compiler.backend.numba_types import (
     Variant,
 )
 from specstream.compiler.backend.symbols import register
+from specstream.compiler.frontend.nesting import too_deep
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.refusals import refuse
 from specstream.compiler.library import (
@@ -273,6 +274,8 @@ def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
     except (CompileError, MemoryError):
         raise
     except Exception as error:
+        if "maximum recursion depth exceeded" in str(error):  # Numba puts it into its own words
+            raise too_deep(error, program.operator, program.trees()) from None
         # Numba refuses by errors of its own, and now and then stumbles over what it has not met.
         is_numba = type(error).__module__.partition(".")[0] == "numba"
         is_clear = is_numba and not config.DEVELOPER_MODE

@@ -9,7 +9,7 @@ from typing import Literal
 from specstream._native import lib
 from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import Errors, check_names, checked_errors
-from specstream.columns.rejected_rows import Policy, checked_policy
+from specstream.columns.rejected_rows import Policy, check_no_reason, checked_policy
 from specstream.compiler.backend.numba_types import PROFILED, Variant
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, integer, one_of
@@ -140,8 +140,11 @@ class Options:
                 f"keys=True adds the column {clash[0]!r}, which operator {self.operator.name!r} "
                 "emits itself: rename that column"
             )
+        what, columns = f"operator {self.operator.name!r}", self.operator.event.names
+        if self.rejected_rows == "side":
+            check_no_reason(columns, what, ConfigurationError)
         if self.errors == "side":
-            check_names(f"operator {self.operator.name!r}", self.operator.event.names)
+            check_names(what, columns)
             if not self.is_ordered:
                 raise ConfigurationError(
                     f'errors="side" and execution={self.execution!r}, which undoes nothing: an '

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from specstream.columns.conversion import order_distance
 from specstream.columns.events import CheckTimes, Events, check_int64, read_events
-from specstream.columns.rejected_rows import RejectedRows, RowError
+from specstream.columns.rejected_rows import REASON, RejectedRows, RowError
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 from specstream.engine.event_columns import EventColumns
@@ -287,7 +287,7 @@ class PendingEvents:
             if self.rejected.policy == "error":
                 raise
             row = self.columns.as_table(timestamp, source, values, times.type)
-            self.rejected.keep(row.append_column("reason", pa.array([error.reason])))
+            self.rejected.keep(row.append_column(REASON, pa.array([error.reason])))
             return []
         known_before = len(self.sources)
         known = self.sources.get(source)

@@ -120,7 +120,10 @@ class EarlyDatabaseSink:
 
     def _is_there(self, cursor: Any) -> bool:
         """Whether the table is, asked in a way that no transaction fails of."""
-        found = "SELECT name FROM sqlite_master WHERE name = ?", self.table.rpartition(".")[2]
+        schema, name = self._parts
+        listed = f"{schema}.sqlite_master" if schema else "sqlite_master"
+        # SQLite takes names of either case for the same.
+        found = f"SELECT name FROM {listed} WHERE name = ? COLLATE NOCASE", name
         if self._placeholder == "%s":
             found = "SELECT to_regclass(%s)", self._name
         question, name = found
@@ -134,14 +137,22 @@ class EarlyDatabaseSink:
         newest: int | None = cursor.fetchone()[0]
         return newest
 
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The schema, as statements have it, or nothing; and the table's own name."""
+        schema, _, name = self.table.rpartition(".")
+        return ".".join(map(_quoted, schema.split("."))) if schema else "", name
+
     def _make(self, cursor: Any, schema: pa.Schema) -> None:
         columns = [f"{_quoted(field.name)} {self._type(field)}" for field in schema]
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, KEY))})")
         cursor.execute(f"CREATE TABLE IF NOT EXISTS {self._name} ({', '.join(columns)})")
-        index = _quoted(f"{self.table.rpartition('.')[2]}_change")
-        cursor.execute(
-            f'CREATE INDEX IF NOT EXISTS {index} ON {self._name} ("change", "timestamp")'
-        )
+        schema, name = self._parts
+        index, on = _quoted(f"{name}_change"), self._name
+        if self._placeholder == "?" and schema:
+            # SQLite wants the schema before the index, and PostgreSQL before the table.
+            index, on = f"{schema}.{index}", _quoted(name)
+        cursor.execute(f'CREATE INDEX IF NOT EXISTS {index} ON {on} ("change", "timestamp")')
 
     def _type(self, field: pa.Field) -> str:
         of, types = field.type, pa.types

@@ -58,7 +58,8 @@ class DatasetSource(Source):
                 self._dataset = pds.dataset(where, format=format)
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise ConfigurationError(
-                    f"of={os.fspath(of)!r} cannot be read as {format}: {error}"
+                    f"of={os.fspath(of)!r} cannot be read as {format}: {error}; expected files "
+                    'whose format= is "parquet", "ipc", "csv", "json" or "orc"'
                 ) from error
             self.name = f"the dataset {where!r}"
         else:

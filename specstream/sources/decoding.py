@@ -25,7 +25,7 @@ from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.sources.source import Wanted
 from specstream.sources.values import Misfit, column_of, expected
 
-__all__ = ["Decode", "Decoder"]
+__all__ = ["ERROR", "Decode", "Decoder"]
 
 # A message's bytes as the fields of an event.
 Decode = Callable[[bytes], Mapping[str, Any]]
@@ -44,9 +44,11 @@ class Decoder:
         columns: types of fields that the operator does not declare and an option names; they come
             before a message's own.
         decode: makes the fields of a message's bytes; None: they are a JSON object.
+        adds: names of the columns that say what is wrong with a rejected row.
 
     Raises:
-        ConfigurationError: an option names a column of which nobody says what it is.
+        ConfigurationError: an option names a column of which nobody says what it is; or rows are
+            set aside, and a field has the name of a column that is put beside them.
         DeclarationError: all fields may be null, and a rejected row could not be told from an
             event.
     """
@@ -57,6 +59,7 @@ class Decoder:
         own: Sequence[str] = (),
         columns: Mapping[str, Any] | None = None,
         decode: Decode | None = None,
+        adds: Sequence[str] = (RAW, ERROR),
     ) -> None:
         self._wanted = wanted
         declared = _declared(columns)
@@ -74,6 +77,13 @@ class Decoder:
                     f"declare: give the source its type, columns={{{name!r}: int}}, or "
                     "datetime.datetime for times"
                 )
+        clash = [name for name in adds if name in self._columns]
+        if wanted.sets_aside and clash:
+            raise ConfigurationError(
+                f'{wanted.what}: rejected_rows="side" sets messages aside with a column '
+                f"{clash[0]!r} beside their fields, and they have a field of that name: rename it "
+                "in the operator and in what is sent"
+            )
         needed = [column for column in self._columns.values() if not column.nullable]
         if wanted.sets_aside and self._columns and not needed:
             raise DeclarationError(
@@ -156,7 +166,7 @@ class Decoder:
                 ) from None
             kept = [{} if error else row for row, error in zip(rows, errors, strict=True)]
             made = {name: self._column(name, kept, or_null=True) for name in self._columns}
-        if self._wanted.sets_aside and ERROR not in made:
+        if self._wanted.sets_aside:
             made[ERROR] = pa.array(errors, pa.string())
         return made
 

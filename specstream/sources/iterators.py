@@ -14,7 +14,7 @@ import pyarrow as pa
 from specstream.declarations.options import refused, refuses_unknown, shown
 from specstream.errors import InputError
 from specstream.sources.buffer import Buffer
-from specstream.sources.decoding import Decoder
+from specstream.sources.decoding import ERROR, Decoder
 from specstream.sources.loop import LoopThread
 from specstream.sources.source import Position, Rows, Source, Wanted
 
@@ -48,7 +48,7 @@ class IteratorSource(Source):
 
     def open(self, wanted: Wanted, position: Position | None) -> None:
         self._wanted = wanted
-        self._decoder = Decoder(wanted, columns=self._columns)
+        self._decoder = Decoder(wanted, columns=self._columns, adds=(ERROR,))
         self._buffer = Buffer(wanted.rows)
         if not isinstance(self._items, AsyncIterable):
             # A daemon: an iterator may never come back from waiting for its next item.

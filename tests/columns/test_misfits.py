@@ -137,3 +137,34 @@ def test_a_column_of_a_wrong_type_remains_an_error() -> None:
             assert engine.process(values).num_rows == 0
         assert engine.process([{**GOOD, "x": "a"}]).num_rows == 0
         assert engine.stats.rejected_rows == 5
+
+
+def test_a_column_that_is_called_as_that_of_the_reason_is_refused() -> None:
+    """Whether a row is rejected or not: a file with two columns of a name cannot be read."""
+    told = "beside their own, and they have one of that name: rename it"
+    given = {**{name: [GOOD[name]] for name in GOOD}, "reason": ["a"]}
+    with ss.Engine(echo, rejected_rows="side", sources=["a"]) as engine:
+        for feed in (
+            lambda: engine.process(given),
+            lambda: engine.process([{**GOOD, "reason": None}]),
+            lambda: engine.submit(given, order_by="x", source="a"),
+        ):
+            with pytest.raises(ss.InputError, match=told):
+                feed()
+        assert engine.rejected_rows() is None
+    with pytest.raises(ss.InputError, match="'reason'"):
+        echo.run_sequential(given, rejected_rows="side")
+    with ss.Engine(echo) as engine:
+        assert engine.process(given).num_rows == 1
+
+
+@ss.operator(event={"x": int, "reason": str}, emits={"x": int})
+def of_reasons(event, emit):
+    emit(event.x)
+
+
+def test_a_declared_column_of_that_name_is_refused_when_the_engine_is_made() -> None:
+    with pytest.raises(ss.ConfigurationError, match=r"'of_reasons': rejected_rows=.*'reason'"):
+        ss.Engine(of_reasons, rejected_rows="side")
+    with ss.Engine(of_reasons, errors="side") as engine:
+        assert engine.process({"x": [1], "reason": ["a"]}).num_rows == 1

@@ -223,6 +223,54 @@ def test_a_snapshot_of_another_type_is_refused_by_name() -> None:
             ss.Engine(counter(other), restore=snapshot)
 
 
+class WideFloats(ss.State):
+    x = ss.scalar(float)
+    row = ss.array(float, (2, 2))
+
+
+class NarrowFloats(ss.State):
+    x = ss.scalar(np.float32)
+    row = ss.array(np.float32, (2, 2))
+
+
+def keeper(state: type[ss.State]) -> ss.Operator:
+    @ss.operator(name="keep", state=state, event={"v": float}, emits={})
+    def keep(state, event, emit):
+        state.x = event.v
+
+    return keep
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"x": 1e300}, r"1e\+300 for field 'x', which is beyond the range of its type, float32"),
+        ({"x": -3.5e38}, r"-3.5e\+38 for field 'x'.*within \+-3.40"),
+        ({"row": [[0.1, 2.0], [-1e39, 0.0]]}, r"-1e\+39 at \[1, 0\] for field 'row'"),
+        ({"row": np.array([[0.1, 1e300], [0.0, 1e301]])}, r"1e\+300 at \[0, 1\] for field 'row'"),
+    ],
+)
+def test_a_float_beyond_the_range_of_its_field_is_refused_by_name(
+    values: Any, message: str
+) -> None:
+    with pytest.raises(ss.ConfigurationError, match=f"initial= has {message}"):
+        ss.Engine(keeper(NarrowFloats), initial=values)
+    with ss.Engine(keeper(WideFloats), initial=values) as engine:
+        snapshot = engine.snapshot()
+    with pytest.raises(ss.SnapshotError, match=f"migrate= returned {message}"):
+        ss.Engine(keeper(NarrowFloats), restore=snapshot, migrate=dict)
+
+
+def test_a_float_that_is_given_is_rounded_as_one_that_is_stored() -> None:
+    """What rounds to the largest, and what is infinite already, is within the range."""
+    for value in (0.1, 3.4028235e38, float("inf"), float("-inf"), float("nan"), 1e-60):
+        with ss.Engine(keeper(NarrowFloats)) as engine:
+            engine.process({"v": [value]})
+            stored = engine.state.x
+        with ss.Engine(keeper(NarrowFloats), initial={"x": value}) as engine:
+            np.testing.assert_array_equal(engine.state.x, stored)
+
+
 @pytest.mark.parametrize(
     ("field", "message"),
     [

@@ -119,6 +119,29 @@ def test_the_table_is_what_is_applied_through_restarts_and_repetitions(
     assert of_places.slice(1).equals(stands.slice(stands.num_rows - 1))
 
 
+@pytest.mark.parametrize("table", ["main.early", "desk.early", "DESK.Early"])
+def test_a_table_of_sqlite_may_be_named_with_its_schema(table: str, tmp_path: Path) -> None:
+    """Of an attached database as well, whose tables and indexes are not those of the main one."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(tmp_path / "main")
+        connection.execute("ATTACH ? AS desk", [str(tmp_path / "desk")])
+        return connection
+
+    other = ss.sinks.early_database_sink(connect, "early")
+    sink = ss.sinks.early_database_sink(connect, table)
+    sink.apply(told(0, 0), 0)
+    assert sink.read() is None
+    sink.apply(told(0, 1, (5, 0, 2.5, "early"), (7, 1, 3.5, "early")), 1)
+    sink.apply(told(0, 2, (5, 0, 2.0, "final"), (7, 1, 3.5, "withdrawn")), 2)
+    assert kept(sink) == [(5, 2.0, "final"), (7, 3.5, "withdrawn")]
+    schema = table.partition(".")[0].lower()
+    with sqlite3.connect(tmp_path / schema) as connection:
+        (index,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index'")
+    assert index == (2,)  # of the key, and ours
+    assert (other.read() is None) == (schema != "main")
+
+
 def test_a_withdrawn_row_stays_withdrawn(make: Make) -> None:
     sink = make()
     first = told(1, 1, (5, 0, 1.0, "early"), (7, 1, 2.0, "early"), (9, 2, 3.0, "early"))

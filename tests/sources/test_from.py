@@ -184,6 +184,23 @@ def test_what_cannot_be_is_told(options: list[str], told: str, tmp_path: Path) -
     assert told in " ".join(done.output.split())
 
 
+def test_files_that_are_no_parquet_are_told_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("time,x\n1,2\n")
+
+    def told(origin: object, status: int) -> str:
+        done = invoke("run", TARGET, "--from", origin, "--output", tmp_path / "out")
+        assert done.exit_code == status, done.output
+        assert 'ss.sources.dataset("in.csv", format="csv")' in " ".join(done.output.split())
+        return " ".join(done.output.split())
+
+    assert "in.csv cannot be read as Parquet (" in told(path, 1)
+    assert "cannot be read as Parquet (" in told(tmp_path, 1)  # a directory of such
+    assert f"format= is an option, and files have none: give --from {path}." in told(
+        f"{path}?format=csv", 2
+    )
+
+
 def test_a_value_that_an_option_cannot_have_is_told() -> None:
     with pytest.raises(ss.ConfigurationError, match="start='now'; expected one of earliest"):
         source_of("nats://127.0.0.1:4222/ORDERS?start=now")

@@ -252,3 +252,17 @@ def test_times_of_several_kinds_and_none_are_one_column(wrong: Any) -> None:
         with pytest.raises(ss.InputError, match="column 'at' is"):
             ss.sources.run(engine, ss.sources.iterate([[*right, {"at": wrong}]]), to=sink)
     assert pa.concat_tables(tables)["seen"].to_pylist() == [0, 1, 2, 3]
+
+
+@ss.operator(event={"x": int, "raw": str, "error": str}, emits={"x": int})
+def with_errors(event, emit):  # type: ignore[no-untyped-def]
+    emit(event.x)
+
+
+def test_a_field_with_the_name_of_what_is_put_beside_rejected_rows_is_refused() -> None:
+    rows = [{"x": 1, "raw": "r", "error": "e"}]
+    with (
+        ss.Engine(with_errors, rejected_rows="side") as engine,
+        pytest.raises(ss.ConfigurationError, match="aside with a column 'error' beside their"),
+    ):
+        ss.sources.run(engine, ss.sources.iterate(iter(rows)), to=lambda table, _: None)

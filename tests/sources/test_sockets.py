@@ -203,6 +203,34 @@ def test_numbers_out_of_range_are_rejected_with_their_bytes(op: Any, server: soc
         assert said in row["error"]
 
 
+@ss.operator(event={"x": int, "raw": str}, emits={"x": int})
+def raw(event: Any, emit: Any) -> None:
+    emit(event.x)
+
+
+@ss.operator(event={"x": int, "error": ss.nullable(str)}, emits={"x": int})
+def error(event: Any, emit: Any) -> None:
+    emit(event.x)
+
+
+@pytest.mark.parametrize("op", [raw, error], ids=["raw", "error"])
+def test_a_field_with_the_name_of_what_is_put_beside_rejected_lines_is_refused(
+    op: Any, server: socket.socket
+) -> None:
+    """It would take the place of the line's bytes, or of what is wrong with it."""
+    name = op.name
+    port = server.getsockname()[1]
+    send(server, lines([{"x": 1, name: "a"}]))
+    with (
+        ss.Engine(op, rejected_rows="side") as engine,
+        pytest.raises(ss.ConfigurationError, match=f"aside with a column '{name}' beside their"),
+    ):
+        ss.sources.run(engine, ss.sources.tcp("127.0.0.1", port), to=lambda table, _: None)
+    with ss.Engine(op) as engine:
+        source = ss.sources.tcp("127.0.0.1", port)
+        assert ss.sources.run(engine, source, to=lambda table, _: None).events == 1
+
+
 def test_nobody_there_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -159,3 +159,11 @@ class Program:
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""
         return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
+
+    def trees(self) -> list[tuple[str, ast.AST]]:
+        """Of each function the file, and the tree of its text with the lines of the file."""
+        found: list[tuple[str, ast.AST]] = []
+        for one in self.written.values():
+            tree = ast.parse(textwrap.dedent(one.text))
+            found.append((one.filename, ast.increment_lineno(tree, one.line - 1)))
+        return found
