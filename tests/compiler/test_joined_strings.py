@@ -40,6 +40,10 @@ def written(state, event, emit):
     emit("%d of %s" % (state.n, event.k))
     emit("%5.2f%%|%-6d|%+d|%s" % (state.y, state.n, state.n, state.up))
     emit("%05d" % state.n + " " + "%8s<" % state.last)
+    emit("%x %o %X %u %E %G %F" % (state.n, state.n, state.n, state.n, state.y, state.y, state.y))
+    emit("{0} {1:.2f} {0:>5}".format(state.n, state.y))
+    emit("{b}/{a}/{b!r}".format(a=state.last, b=state.n))
+    emit("%d" % int(state.y))
     emit("{}: {:.3f}".format(event.k, state.y))
     emit("{0}/{1!s:>6}/{name}".format(state.n, state.up, name=state.last))
     emit(s="{{{}}}".format(state.last))
@@ -158,16 +162,16 @@ WIDTHS = st.sampled_from(["", "1", "7"])
     flags=FLAGS,
     width=WIDTHS,
     digits=st.sampled_from(["", ".0", ".3"]),
-    kind=st.sampled_from("sdifgexXr"),
+    kind=st.sampled_from("sdiufgexXroEFG"),
     value=st.one_of(st.integers(-(2**40), 2**40), st.floats(allow_nan=False), st.text("ab")),
 )
 def test_a_percent_format_is_the_same_as_a_formatted_string(
     flags: str, width: str, digits: str, kind: str, value: object
 ) -> None:
     text = f"<%{flags}{width}{digits}{kind}>"
-    if kind in "dixX" and (digits or not isinstance(value, int)):
+    if kind in "diuoxX" and (digits or not isinstance(value, int)):
         return  # of these Python's two ways differ, and one of them is refused
-    if kind in "feg" and isinstance(value, str):
+    if kind in "fegEFG" and isinstance(value, str):
         return
     node = ast.parse(f"{text!r} % value", mode="eval").body
     made = as_joined(node, lambda callee: False, lambda part: False)
@@ -178,7 +182,15 @@ def test_a_percent_format_is_the_same_as_a_formatted_string(
 
 @pytest.mark.parametrize(
     "text",
-    ["'%(a)s' % d", "'%d %d' % n", "'%c' % n", "'%*d' % (n, n)", "'{1} {0}'.format(a, b)"],
+    [
+        "'%(a)s' % d",
+        "'%d %d' % n",
+        "'%c' % n",
+        "'%*d' % (n, n)",
+        "'{1} {0}'.format(f(a), b)",
+        "'{0} {0}'.format(a.pop())",
+        "'{1}'.format(a)",
+    ],
 )
 def test_what_is_written_in_other_ways_is_left_alone(text: str) -> None:
     node = ast.parse(text, mode="eval").body
@@ -230,3 +242,22 @@ def test_a_text_between_stars_of_unknown_lengths_is_refused() -> None:
 
     with pytest.raises(ss.CompileError, match=r"text of the state between two stars.*x\[0\]"):
         ss.operator(state=S, event={"x": int}, emits={"s": str, "t": str, "u": str})(unknown)
+
+
+@pytest.mark.parametrize("way", ["percent", "f-string"])
+def test_an_int_s_format_of_a_float_is_refused_as_it_is_written(way):
+    def percent(state, event, emit):
+        state.y += event.x
+        emit("%d" % state.y)
+
+    def joined(state, event, emit):
+        state.y += event.x
+        emit(f"{state.y:d}")
+
+    function = percent if way == "percent" else joined
+    operator = ss.operator(state=S, event={"x": int}, emits={"s": str})(function)
+    with pytest.raises(ss.CompileError, match=r"int\(x\), which cuts off") as refused:
+        ss.Engine(operator).close()
+    told = "%d' % state.y that is emitted: %d of a float, which is for ints here"
+    assert (told in str(refused.value)) == (way == "percent")
+    assert ("Unknown format code" in str(refused.value)) == (way != "percent")

@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 import string
 from collections.abc import Callable
 
-__all__ = ["as_joined"]
+__all__ = ["as_joined", "as_written"]
 
 Test = Callable[[ast.expr], bool]
 
-_PERCENT = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d*)(?P<digits>\.\d+)?(?P<of>[sdifgexXr%])")
+_PERCENT = re.compile(
+    r"%(?P<flags>[-+ 0]*)(?P<width>\d*)(?P<digits>\.\d+)?(?P<of>[sdiuoxXeEfFgGr%])"
+)
 
 
 def as_joined(node: ast.expr, is_str: Test, is_text: Test) -> ast.JoinedStr | None:
@@ -28,7 +31,14 @@ def as_joined(node: ast.expr, is_str: Test, is_text: Test) -> ast.JoinedStr | No
     values = _Parts(is_str, is_text).of(node)
     if values is None or not any(isinstance(one, ast.FormattedValue) for one in values):
         return None
-    return ast.fix_missing_locations(ast.copy_location(ast.JoinedStr(values), node))
+    made = ast.fix_missing_locations(ast.copy_location(ast.JoinedStr(values), node))
+    made.written = ast.unparse(node)  # type: ignore[attr-defined]
+    return made
+
+
+def as_written(node: ast.JoinedStr) -> str:
+    """A formatted string as the user has it, which may be another expression."""
+    return getattr(node, "written", None) or ast.unparse(node)
 
 
 class _Parts:
@@ -88,7 +98,7 @@ def _of_percent(node: ast.BinOp) -> list[ast.expr] | None:
         side = "<" if "-" in flags else ">" if is_text and found["width"] else ""
         sign = "" if is_text else "+" if "+" in flags else " " if " " in flags else ""
         zeros = "0" if "0" in flags and "-" not in flags and not is_text else ""
-        kind = "" if is_text else {"i": "d"}.get(of, of)
+        kind = "" if is_text else {"i": "d", "u": "d"}.get(of, of)
         spec = side + sign + zeros + found["width"] + (found["digits"] or "") + kind
         conversion = ord(of) if is_text else -1
         parts.append(ast.FormattedValue(values.pop(), conversion, _spec(spec)))
@@ -98,7 +108,8 @@ def _of_percent(node: ast.BinOp) -> list[ast.expr] | None:
 
 
 def _of_format(node: ast.Call) -> list[ast.expr] | None:
-    """Of ``"...".format(a, b)``, where each value is used once, in the order of the call."""
+    """Of ``"...".format(a, b)``, where each value is used once, in the order of the call, or where
+    it makes no difference how often and when they are read."""
     callee = node.func
     if (
         not isinstance(callee, ast.Attribute)
@@ -110,7 +121,7 @@ def _of_format(node: ast.Call) -> list[ast.expr] | None:
     names: list[str | int | None] = [*range(len(node.args)), *(one.arg for one in node.keywords)]
     values = [*node.args, *(one.value for one in node.keywords)]
     parts: list[ast.expr] = []
-    used = 0
+    used: list[int] = []
     try:
         fields = list(string.Formatter().parse(callee.value.value))
     except ValueError:
@@ -119,9 +130,23 @@ def _of_format(node: ast.Call) -> list[ast.expr] | None:
         parts.append(ast.Constant(text))
         if name is None:
             continue
-        if used == len(values) or name not in ("", str(names[used])) or "{" in (spec or ""):
+        at = (
+            len(used)
+            if name == ""
+            else next((place for place, one in enumerate(names) if name == str(one)), len(values))
+        )
+        if at >= len(values) or "{" in (spec or ""):
             return None
         shown = ord(conversion) if conversion else -1
-        parts.append(ast.FormattedValue(values[used], shown, _spec(spec or "")))
-        used += 1
-    return parts if used == len(values) else None
+        # A node for each place: what is made of one is not that of another.
+        value = copy.deepcopy(values[at]) if at in used else values[at]
+        parts.append(ast.FormattedValue(value, shown, _spec(spec or "")))
+        used.append(at)
+    in_order = used == list(range(len(values)))
+    return parts if in_order or all(map(_is_plain, values)) else None
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression only reads names and attributes, whose order nobody sees."""
+    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.expr_context)
+    return all(isinstance(one, kinds) for one in ast.walk(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from llvmlite import ir
@@ -187,9 +188,20 @@ def _check_forms(schema: Schema, forms: Forms, given: Any) -> None:
         try:
             form.check(tuple(_part_kind(given[at]) for at in places))
         except (ValueError, TypeError) as error:
-            raise refuse(
-                f"{form.text} that is emitted: {error}; write a format that fits"
-            ) from None
+            raise refuse(_told(form.text, str(error))) from None
+
+
+def _told(text: str, error: str) -> str:
+    """What is wrong with a formatted string; Python has other errors where it is no f-string."""
+    found = re.match("Unknown format code '(.)' for object of type 'float'", error)
+    if found is None:
+        return f"{text} that is emitted: {error}; write a format that fits"
+    if not text.startswith("f"):
+        error = f"%{found[1]} of a float, which is for ints here"
+    return (
+        f"{text} that is emitted: {error}; write a format that fits, or int(x), which cuts off "
+        "what is behind the point"
+    )
 
 
 def _store_forms(

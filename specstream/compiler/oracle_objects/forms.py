@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from specstream.compiler.frontend.error_texts import ErrorTexts
+from specstream.compiler.frontend.joined_strings import as_written
 from specstream.compiler.language.numbers import Uint64
 from specstream.compiler.language.text import Text
 from specstream.compiler.oracle_objects.elements import STORE
@@ -100,7 +101,7 @@ def form_of(
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     body = ast.copy_location(ast.Lambda(arguments, made), node)
     function = ast.fix_missing_locations(ast.Expression(body))
-    text = ast.unparse(node)
+    text = as_written(node)
     compiled = eval(compile(function, filename, "eval"), {})
     # Of the parts as they were written more is known than of copies.
     written = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
