@@ -246,9 +246,14 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     >>> meant("totl", ["total", "price"])
     " (did you mean 'total'?)"
     """
+    near = _nearest(wanted, names)
+    return f" (did you mean {near!r}?)" if near is not None else ""
+
+
+def _nearest(wanted: str, names: Iterable[str]) -> str | None:
     lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lower, 1)
-    return f" (did you mean {lower[near[0]]!r}?)" if near else ""
+    return lower[near[0]] if near else None
 
 
 def not_called(value: object) -> str | None:
@@ -269,10 +274,10 @@ def unknown_option(called: str, option: str, known: Iterable[str]) -> OptionName
     threads, horizon
     """
     names = list(known)
-    near = difflib.get_close_matches(option.lower(), names, 1)
-    meant = f": did you mean {near[0]}=? It" if near else "; it"
+    near = _nearest(option, names)
+    told = "; it" if near is None else f": did you mean {near}=? It"
     return OptionNameError(
-        f"{called} has no option {option}={meant} has {', '.join(names) or 'none'}"
+        f"{called} has no option {option}={told} has {', '.join(names) or 'none'}"
     )
 
 
