@@ -16,9 +16,16 @@ __all__ = ["OrderedFrozenSet", "OrderedSet"]
 
 
 class _InOrder:
-    """What both have: new sets are ordered, too."""
+    """What both have: they go through ``_order``, and new sets are ordered, too."""
 
     __slots__ = ()
+    _order: dict[Any, None]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __reduce__(self) -> Any:
+        return type(self), (list(self),)
 
     def union(self: Any, *others: Iterable[Any]) -> Any:
         return _like(self, itertools.chain(self, *others))
@@ -76,7 +83,6 @@ class OrderedFrozenSet(_InOrder, frozenset[Any]):
     """
 
     __slots__ = ("_order",)
-    _order: dict[Any, None]
 
     def __new__(cls, elements: Iterable[Any] = ()) -> OrderedFrozenSet:
         order = dict.fromkeys(elements)
@@ -84,14 +90,8 @@ class OrderedFrozenSet(_InOrder, frozenset[Any]):
         made._order = order
         return made
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._order)
-
     def __repr__(self) -> str:
         return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
-
-    def __reduce__(self) -> Any:
-        return OrderedFrozenSet, (list(self),)
 
     def copy(self) -> OrderedFrozenSet:
         return self
@@ -115,14 +115,8 @@ class OrderedSet(_InOrder, set[Any]):
         self._order = dict.fromkeys(elements)
         super().__init__(self._order)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._order)
-
     def __repr__(self) -> str:
         return f"{{{', '.join(map(repr, self))}}}" if self else "set()"
-
-    def __reduce__(self) -> Any:
-        return OrderedSet, (list(self),)
 
     def copy(self) -> OrderedSet:
         return OrderedSet(self)
