@@ -34,6 +34,7 @@ from typing import Any
 
 from specstream.compiler.facts.name_bindings import MISSING, look_up
 from specstream.compiler.frontend.program import Written
+from specstream.compiler.frontend.signatures import leave_out_computed
 from specstream.compiler.language.frozen import Frozen
 from specstream.declarations.pure import marked, pure_mark
 
@@ -223,11 +224,7 @@ def _made(function: Packed) -> types.FunctionType:
         definition.returns = None
     else:  # name = lambda ...
         name, definition = definition.targets[0].id, definition.value
-    arguments = definition.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        argument.annotation = None
-    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
-    arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
+    leave_out_computed(definition.args)
     ast.fix_missing_locations(definition)
     namespace: dict[str, Any] = {"__name__": function.module}
     exec(compile(tree, filename, "exec"), namespace)

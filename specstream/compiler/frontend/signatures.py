@@ -15,9 +15,32 @@ from typing import Any, NoReturn
 
 from specstream.compiler.frontend.scopes import own_name
 
-__all__ = ["Parameters", "bind", "defaults_of", "parameters_of", "parameters_of_function"]
+__all__ = [
+    "Parameters",
+    "bind",
+    "defaults_of",
+    "leave_out_computed",
+    "parameters_of",
+    "parameters_of_function",
+]
 
 Refuse = Callable[[ast.AST, str, str], NoReturn]
+
+
+def leave_out_computed(arguments: ast.arguments) -> None:
+    """Takes out of a function's parameters what its definition computes: annotations, and defaults,
+    of which it has the values. None stands in their place.
+
+    >>> tree = ast.parse("def f(x: X, *, y: Y = z()): pass").body[0]
+    >>> leave_out_computed(tree.args)
+    >>> ast.unparse(tree).splitlines()[0]
+    'def f(x, *, y=None):'
+    """
+    for one in ast.walk(arguments):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
 
 
 @dataclass(frozen=True)

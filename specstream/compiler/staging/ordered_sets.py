@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import dis
 import inspect
 import textwrap
@@ -21,6 +20,7 @@ from typing import Any
 
 from specstream.compiler.facts.binding_time_calls import is_of_a_library
 from specstream.compiler.facts.name_bindings import look_up
+from specstream.compiler.frontend.signatures import leave_out_computed
 from specstream.declarations.ordered_set import OrderedFrozenSet, OrderedSet
 
 __all__ = ["MAKERS", "in_order", "with_ordered_sets"]
@@ -266,12 +266,6 @@ def _tree_of(function: FunctionType) -> ast.FunctionDef | None:
     if not isinstance(tree, ast.FunctionDef) or tree.name != function.__code__.co_name:
         return None
     ast.increment_lineno(tree, first - 1)
-    tree = copy.copy(tree)
     tree.decorator_list, tree.returns = [], None
-    nothing = ast.Constant(None)
-    tree.args.defaults = [nothing for _ in tree.args.defaults]
-    tree.args.kw_defaults = [one and nothing for one in tree.args.kw_defaults]
-    for one in ast.walk(tree.args):
-        if isinstance(one, ast.arg):
-            one.annotation = None
+    leave_out_computed(tree.args)
     return tree
