@@ -78,7 +78,7 @@ def hint(column: Column, of: pa.DataType) -> str:
         return "compare it, so that it becomes a bool"
     try:
         pa.nulls(0, of).cast(column.arrow)
-    except pa.ArrowNotImplementedError:
+    except pa.ArrowNotImplementedError:  # Arrow has no such cast, so nobody is told to use it
         return f"make a column of {column.arrow} from it"
     return f"cast it to {column.arrow}"
 

@@ -80,8 +80,8 @@ class EmittedRows:
 
     def gather_early(self) -> Any:
         """With the turn: takes what early results have to report; ``struct ss_early_told``."""
-        pending = self._committed.pending
-        return self._early.gather(pending.sources, pending.times.type or pa.int64())
+        times, _ = self._committed.event_types
+        return self._early.gather(self._committed.pending.sources, times)
 
     @property
     def array(self) -> npt.NDArray[np.int64]:
