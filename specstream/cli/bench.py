@@ -13,7 +13,7 @@ from specstream.cli.errors import reported_errors
 from specstream.cli.measuring import about_stream, most_threads_option, progress, seconds_option
 from specstream.cli.options import check_plot, stream_options
 from specstream.cli.target import load_operator, parse_arguments
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["bench"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 from specstream.pipelines.pipeline import Pipeline
 
 __all__ = ["OPERATOR", "PIPELINE", "expression", "load_operator", "parse_arguments"]

@@ -42,7 +42,7 @@ def take_over(error: BaseException | None) -> None:
         print(f"{PACKAGE}, version {version_of(PACKAGE)}")
         raise SystemExit(0)
     if error is not None:
-        error.add_note("`specstream doctor` says what is missing on this machine")
+        beginning.name_the_doctor(error)
 
 
 def printable(streams: Iterable[TextIO | None]) -> None:

@@ -28,6 +28,7 @@ from specstream.declarations.options import (
     unknown_option,
 )
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator, check_order
 from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
 from specstream.engine.committed_state import Committed, Savepoint
@@ -53,7 +54,6 @@ from specstream.engine.string_sweep import StringSweep
 from specstream.engine.submitting import Submitter
 from specstream.engine.turn import Turn
 from specstream.errors import ConfigurationError, InputError, SnapshotError
-from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, conflicts_by_vertex, profile_of

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from specstream._native import ffi, lib
 from specstream.columns.python_values import event_values, row_tuples
 from specstream.declarations.options import function
+from specstream.definition.operator import Operator
 from specstream.engine.committed_state import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.native import ABORT_REASONS, Native
-from specstream.operator.operator import Operator
 
 if TYPE_CHECKING:
     from specstream._native import CData, ss_occasion_p

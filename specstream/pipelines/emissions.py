@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.frontend.program import Program
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["emits_at_most_once"]
 

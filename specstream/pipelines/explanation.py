@@ -9,8 +9,8 @@ from typing import Any
 
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
-from specstream.operator.accesses import Access
-from specstream.operator.explanation import (
+from specstream.definition.accesses import Access
+from specstream.definition.explanation import (
     Explanation,
     FieldUse,
     PossibleConflict,

@@ -18,9 +18,9 @@ from specstream.compiler.phases.waiting import MOST_VERTICES
 from specstream.declarations.options import one_of, refused, refuses_unknown, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
+from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError, InputError
 from specstream.files.writing import writing
-from specstream.operator.operator import Operator
 from specstream.pipelines.arrangement import arranged
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot

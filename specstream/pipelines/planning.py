@@ -29,8 +29,8 @@ from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.declarations.state_layout import Field, Layout, scalar
+from specstream.definition.operator import Operator
 from specstream.errors import CompileError
-from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Vertex
 

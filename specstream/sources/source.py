@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.run.stream_options import listing
 from specstream.declarations.schema import Column
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["IDLE", "Position", "Rows", "Source", "Wanted", "made_like"]
 

@@ -15,11 +15,11 @@ from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import check_names
 from specstream.declarations.options import flag, instance, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator, SequentialRun
 from specstream.early import latest
 from specstream.engine.engine import Engine
 from specstream.engine.options import no_early_results
 from specstream.errors import ConfigurationError, DeclarationError
-from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks
 
 __all__ = ["Setting", "check", "settings"]

@@ -15,9 +15,9 @@ from specstream.compiler.oracle.oracle import Oracle
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state_content import StateContent
 from specstream.declarations.state_layout import Field, Layout
+from specstream.definition.operator import Operator, sequential
 from specstream.engine.engine import Engine
 from specstream.interpreted.sequential import Sequential
-from specstream.operator.operator import Operator, sequential
 from specstream.pipelines.pipeline import Pipeline
 from specstream.tuning.contest import (
     UNORDERED,

@@ -14,9 +14,9 @@ import pyarrow.dataset
 
 from specstream.columns import compute as pc
 from specstream.columns.tables import one_array
+from specstream.definition.operator import Operator
 from specstream.errors import InputError
 from specstream.files.joined_schema import joined_tables
-from specstream.operator.operator import Operator
 
 __all__ = ["Stream", "read_stream"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict, not_too_many
 

@@ -10,7 +10,7 @@ from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import State, scalar
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
     IN_ORDER,

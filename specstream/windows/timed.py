@@ -10,8 +10,8 @@ from typing import Any
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State, scalar
+from specstream.definition.operator import Operator, operator
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import (
     EARLY,

@@ -15,7 +15,7 @@ from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import Record
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state_layout import State, scalar
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
     LATE,

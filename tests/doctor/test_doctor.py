@@ -157,7 +157,7 @@ def test_it_runs_where_the_package_or_the_command_line_does_not(
 def test_a_failed_import_names_the_doctor(tmp_path: Path) -> None:
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')\n")
     done = subprocess.run(
-        [sys.executable, "-c", "import specstream"],
+        [sys.executable, "-c", "from specstream import operator"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -32,8 +32,8 @@ import pyarrow as pa
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.run.batch import Result
 from specstream.declarations.options import refused, shown
+from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, SpecstreamError
-from specstream.operator.operator import Operator
 from specstream.pipelines.tables import by_sink
 
 __all__ = [

@@ -32,11 +32,11 @@ from specstream.declarations.options import (
     refused,
     shown,
 )
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator
 
 __all__ = ["StreamOptions", "listing"]
 

@@ -55,11 +55,11 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state_layout import Layout, State
 from specstream.declarations.state_view import StateView
+from specstream.definition.explanation import Explanation, explained
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.interpreted.program import interpreted_program
 from specstream.interpreted.sequential import Sequential
-from specstream.operator.explanation import Explanation, explained
 
 __all__ = [
     *("Operator", "SequentialRun", "VertexCounts", "check_order", "operator", "sequential"),
