@@ -64,6 +64,8 @@ if typing.TYPE_CHECKING:
     from specstream.predictors.throughput_driven import ThroughputDriven
     from specstream.profiling import Profile
     from specstream.structures import heap
+    from specstream.tuning.profile import profile
+    from specstream.tuning.tune import tune
 
 __all__ = [
     "Abort",
@@ -112,6 +114,7 @@ __all__ = [
     "operators",
     "per_worker",
     "priority_queue",
+    "profile",
     "pure",
     "scalar",
     "scratch",
@@ -123,6 +126,7 @@ __all__ = [
     "testing",
     "timers",
     "timestamp",
+    "tune",
     "when",
     "windows",
 ]
@@ -173,12 +177,14 @@ _MODULE_OF = {
     "operator": "specstream.definition.operator",
     "per_worker": "specstream.interpreted.per_worker",
     "priority_queue": "specstream.declarations.container_fields",
+    "profile": "specstream.tuning.profile",
     "pure": "specstream.declarations.pure",
     "scalar": "specstream.declarations.state_layout",
     "scratch": "specstream.declarations.state_layout",
     "set": "specstream.declarations.container_fields",
     "timers": "specstream.declarations.container_fields",
     "timestamp": "specstream.declarations.schema",
+    "tune": "specstream.tuning.tune",
     "when": "specstream.columns.instants",
 }
 _MODULES = {

@@ -10,7 +10,7 @@ import click
 
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
-from specstream.cli.measuring import about_stream, most_threads_option, progress, seconds_option
+from specstream.cli.measuring import most_threads_option, seconds_option
 from specstream.cli.options import check_plot, stream_options
 from specstream.cli.target import load_operator, parse_arguments
 from specstream.definition.operator import Operator
@@ -50,9 +50,10 @@ def bench(
     """
     with reported_errors():
         from specstream.tuning import machine
+        from specstream.tuning.progress import progress
         from specstream.tuning.rivals import BASELINE, compare
         from specstream.tuning.stream import read_stream
-        from specstream.tuning.table import measurements_table, print_table
+        from specstream.tuning.table import measurements_table, print_report
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
@@ -66,10 +67,7 @@ def bench(
             capacity = machine.capacity(most) if most > 1 else 1.0
         about = machine.describe()
         rows = list(found.measured.items())
-        title = (
-            f"{operator.name}: {about_stream(stream.count, stream.left_out)}; "
-            f"{found.nanoseconds:,.0f} ns/event plain"
-        )
+        title = f"{operator.name}: {stream.about}; {found.nanoseconds:,.0f} ns/event plain"
         if plot is not None:
             from specstream.tuning.picture import save_measurements
 
@@ -93,7 +91,7 @@ def bench(
             }
             click.echo(json.dumps(summary))
             return
-        print_table(measurements_table(title, rows, BASELINE, with_answer=True))
+        print_report([measurements_table(title, rows, BASELINE, with_answer=True)])
         click.echo("Speed is relative to plain in the same round.")
         if most > 1 and found.settings:
             click.echo(
