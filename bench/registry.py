@@ -56,6 +56,13 @@ _ALL = [
         writes="docs/speed/threads.png",
     ),
     Benchmark(
+        "ledger",
+        "bench.ledger",
+        "the README's ledger on one core, with locks, speculating: time, and same answer or not",
+        "a minute",
+        writes="docs/speed/ledger.png",
+    ),
+    Benchmark(
         "containers",
         "bench.containers",
         "a dict of the state beside tables by hand and typed dicts; ten million keys; skew",
