@@ -48,8 +48,8 @@ def join(
         right_window: that of the right window, likewise.
         suffix: what is put behind the names of right columns that the left ones have as well.
         limit: events that a window by time may have, 1 to 2**31; one more raises OverflowError.
-        time_unit: of windows by time, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it.
+        time_unit: of windows by time, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: deques ``lefts`` and ``rights`` of records, and ``left_times`` and ``right_times``, their
     timestamps where the windows go by time.

@@ -40,8 +40,8 @@ def inventory(hold: int, item: type = str, time_unit: str | None = None) -> ss.O
         hold: units of ``event.timestamp``, 1 to 2**62: 15 minutes of timestamps in microseconds are
             ``900_000_000``.
         item: type of the column, ``int`` or ``str``.
-        time_unit: of ``hold``, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it.
+        time_unit: of ``hold``, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``available``, a dict by item; ``held``, a dict from reservations to (item, quantity);
     and ``timers`` by reservation. Events of different items do not conflict. Timers fire one after

@@ -49,8 +49,8 @@ def token_bucket(
             a second are ``refill=100, per=1_000_000``. All together, ``capacity * per + refill`` is
             less than 2**62.
         key: type of the column, ``int`` or ``str``; with another name for it ``{"user": str}``.
-        time_unit: of ``per``, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it.
+        time_unit: of ``per``, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``buckets``, a dict from keys to records: ``level`` in units of 1 / ``per`` token, and
     ``at``, the time for which it holds. Events of different keys do not conflict. A bucket goes

@@ -55,8 +55,8 @@ def top_routes(
             the grid, those of the challenge: cells of 500 m around New York.
         height, width: of a cell in degrees of latitude and longitude, above 0.
         spare: places that are kept in order behind the list, 0 to 10000.
-        time_unit: of the window, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it. With the default window it is "us".
+        time_unit: of the window, as of :func:`specstream.operator`: an order column of times
+            is cast to it. By default us, if the window is.
 
     State: ``trips``, a deque of (time, route), where a route is one number of its four
     coordinates; ``counts``, a dict by route with the number of its ``trips`` and the number of the

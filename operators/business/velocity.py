@@ -47,8 +47,8 @@ def velocity(
         most_amount: sum of their amounts that raises no alarm yet; None: any sum.
         card: type of the column, ``int`` or ``str``; with another name for it ``{"account": str}``.
         digits: of an amount after the point, 0 to 18.
-        time_unit: of the window, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it.
+        time_unit: of the window, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``payments``, a dict from (card, number) to (time, amount), and ``cards``, a dict of
     records: the number of the ``first`` payment within the window, the number that is ``next``, the

@@ -34,8 +34,8 @@ def exponential_average(
 
     Args:
         half_life: the age at which a value has half of its weight, more than 0: in events of the
-            key, or in units of ``event.timestamp``, which the type of the column given as
-            ``order_by=`` settles: 3_600_000_000 is an hour of ``timestamp[us]``.
+            key, or in units of ``event.timestamp``: 3_600_000_000 is an hour with
+            ``time_unit="us"``.
         by: what the age of a value is, ``"event"``, the number of later events of its key, or
             ``"time"``, the time since. By time an event that is older than those before it gets the
             lower weight of its age: the mean is the same in whichever order the events come, up
@@ -44,8 +44,8 @@ def exponential_average(
             ``{"user": str}``.
         limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
         value: name of the column ``value``.
-        time_unit: of the half-life by time, as of :func:`specstream.operator`: "s", "ms", "us", "ns" or "day". An
-            order column of times is cast to it.
+        time_unit: of the half-life by time, as of :func:`specstream.operator`: an order column of
+            times is cast to it.
 
     State: ``averages``, a dict by key of ``mean``, ``weight``, the sum of all weights, and
     ``newest``, the time of age 0. Events of different keys never conflict; those of one key always

@@ -240,9 +240,10 @@ def in_time_unit(times: pa.Array, unit: str | None) -> tuple[pa.Array, Mask | No
     wanted = time_type(times.type, unit)
     if wanted == times.type:
         return times, None
-    read = of_order(times)
-    given, own = tick_of(times.type), tick_of(wanted)
-    assert read is not None and given is not None and own is not None
+    read, given, own = of_order(times), tick_of(times.type), tick_of(wanted)
+    assert read is not None
+    assert given is not None
+    assert own is not None
     numbers, _ = read
     if given >= own:
         factor = given // own

@@ -717,11 +717,12 @@ def _in_unit(array: pa.Array, name: str, unit: str | None, what: str) -> pa.Arra
     given = array.type
     array, wrong = in_time_unit(array, unit)
     if wrong is not None:
+        rounded = UNIT_NAMES[str(unit)][:-1]
         raise RowError(
             lambda row: (
                 f"{what}: order column {name!r} of type {given} does not fit {array.type} ({row}), "
                 f"and the operator counts in time_unit={unit!r}: round the column, "
-                f"pyarrow.compute.floor_temporal(x, unit={UNIT_NAMES[str(unit)][:-1]!r}), declare a finer "
+                f"pyarrow.compute.floor_temporal(x, unit={rounded!r}), declare a finer "
                 'time_unit=, or use rejected_rows="side"'
             ),
             wrong,

@@ -55,10 +55,13 @@ def counts_times(program: Program, layout: Layout) -> str:
             )
     if not program.reads_timestamp:
         return ""
-    written = list(program.written.values())
+    written, entries = list(program.written.values()), [len(program.written) - 1]
     if program.on_timer is not None:
         written += program.on_timer.written.values()
-    return _Times(written, None if layout.timers is None else layout.timers.name).counted()
+        entries.append(len(written) - 1)
+    entries = [at for at in dict.fromkeys(entries) if at >= 0]
+    timers = None if layout.timers is None else layout.timers.name
+    return _Times(written, entries, timers).counted()
 
 
 class _Times:
@@ -66,10 +69,12 @@ class _Times:
 
     Args:
         written: the functions.
+        entries: which of them are the operator's own, and that of its timers.
         timers: the field of the timers; None: there is none.
     """
 
-    def __init__(self, written: list[Written], timers: str | None) -> None:
+    def __init__(self, written: list[Written], entries: list[int], timers: str | None) -> None:
+        self._entries = entries
         self._trees = [(one, one.tree()) for one in written]
         self._names: dict[str, Any] = {}
         for one in written:
@@ -86,8 +91,9 @@ class _Times:
         """The first place that counts."""
         while self._spread():
             pass
+        called = self._called()
         for written, tree in self._trees:
-            for node in self._live(tree):
+            for node in self._live(tree) if tree in called else ():
                 found = self._counts(node)
                 if found:
                     line = written.line + getattr(node, "lineno", 1) - 1
@@ -141,7 +147,7 @@ class _Times:
                 yield _name(called.value), self._kind(one)
         elif isinstance(called, ast.Name):
             names = self._parameters.get(called.id, [])
-            of = self._names.get(called.id)
+            of: Any = self._names.get(called.id)
             if is_record(of):
                 names = [one.name for one in record_fields(of)]
             for name, one in zip(names, call.args, strict=False):
@@ -172,6 +178,8 @@ class _Times:
                 left, right = self._kind(node.left), self._kind(node.right)
                 if left == right == "time" and isinstance(node.op, ast.Sub):
                     return "span"
+                if not isinstance(node.op, ast.Add | ast.Sub):
+                    return None  # a ratio, a number of the hour: it counts where it stands
                 return "time" if "time" in (left, right) else left or right
             case ast.Call(func=ast.Attribute() as called) if called.attr in _TAKES:
                 is_timer = _name(called.value) == self._timers and self._timers is not None
@@ -184,6 +192,19 @@ class _Times:
 
     def _first(self, nodes: list[ast.expr]) -> Kind | None:
         return next(filter(None, map(self._kind, nodes)), None)
+
+    def _called(self) -> set[ast.AST]:
+        """The functions that are called, from the operator's own on, where no constant rules it
+        out."""
+        named = {tree.name: tree for _, tree in self._trees if isinstance(tree, ast.FunctionDef)}
+        waiting, found = [self._trees[at][1] for at in self._entries], set[ast.AST]()
+        while waiting:
+            tree = waiting.pop()
+            if tree not in found:
+                found.add(tree)
+                names = [one.id for one in self._live(tree) if isinstance(one, ast.Name)]
+                waiting += [named[name] for name in names if name in named]
+        return found
 
     def _live(self, tree: ast.AST) -> Iterator[ast.AST]:
         """The nodes of a tree, without branches that a constant rules out."""

@@ -735,7 +735,7 @@ def operator(
     on_timer: Callable[..., None] | None = None,
     interpreted: bool = False,
     speculate: bool = True,
-    time_unit: Literal["s", "ms", "us", "ns", "day"] | None = None,
+    time_unit: str | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
     function ``process(event, emit)``.

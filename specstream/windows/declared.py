@@ -311,10 +311,8 @@ def counted_in(made: Operator, clock: Clock, option: str, length: Any) -> Operat
         length: as it was given.
     """
     if not clock.is_declared:
-        made.event = replace(
-            made.event, counts_times=f"its {option}={shown(length)} is a number ({option}= may be a "
-            'duration, like "5 seconds", or unit= say what it counts)'
-        )
+        counts_times = f"its {option}={shown(length)} is a number"
+        made.event = replace(made.event, counts_times=counts_times)
     return made
 
 
