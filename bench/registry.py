@@ -42,7 +42,7 @@ _ALL = [
     Benchmark(
         "operators",
         "bench.operators",
-        "ready operators: speculation beside plain, locks and pure Python",
+        "ready operators: speculation beside plain, locks and the sequential check",
     ),
     Benchmark(
         "compile-time", "bench.compile_time", "the compile time of an operator of a hundred lines"

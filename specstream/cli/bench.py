@@ -1,4 +1,4 @@
-"""``specstream bench``: an operator beside locks, its plain run, and pure Python."""
+"""``specstream bench``: an operator beside locks, its plain run, and a loop by hand."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ def bench(
     threads: int | None,
     seconds: float,
 ) -> None:
-    """Compare an operator with locks, its plain run, and pure Python.
+    """Compare an operator with locks, its plain run, and a loop in Python.
 
     All run the same events in interleaved rounds: plain on one thread, specstream with Auto, one
-    global lock around the operator, the version of --locked if there is one, and pure Python. A run
+    global lock around the operator, the version of --locked if there is one, a loop by hand over
+    Python's lists and dicts, and the sequential check, which is what run_sequential does. A run
     under locks has no fixed order, so what it emits differs from run to run. A pipeline is not
-    compared with a global lock.
+    compared with a global lock or a loop.
     """
     with reported_errors():
         from specstream.tuning import machine
@@ -83,6 +84,7 @@ def bench(
                 "events": stream.count,
                 "batch": found.batch,
                 "baseline": BASELINE,
+                "no_loop_by_hand": found.no_loop or None,
                 "contestants": [
                     {"name": name, "chunk": found.settings.get(name), **asdict(measured)}
                     for name, measured in rows
@@ -93,6 +95,8 @@ def bench(
             return
         print_report([measurements_table(title, rows, BASELINE, with_answer=True)])
         click.echo("Speed is relative to plain in the same round.")
+        if found.no_loop:
+            click.echo(f"There is no loop by hand: {found.no_loop}.")
         if most > 1 and found.settings:
             click.echo(
                 "A run under locks has no fixed order, so what it emits differs from run to run."

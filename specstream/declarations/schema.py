@@ -301,6 +301,10 @@ class Schema:
             :mod:`specstream.columns.phases`). Empty: it has each event by itself.
         unentered: columns of strings of which an operator asks no more than which of these literals
             they are (see :mod:`specstream.columns.unentered`).
+        time_unit: of the times of events, as the operator counts them: "s", "ms", "us", "ns" or
+            "day"; None: that of the order column, whatever it is.
+        counts_times: where the operator goes by the numbers of times, without saying their unit:
+            "'deadline', line 7, adds to a time"; empty: nowhere.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -313,6 +317,8 @@ class Schema:
     one_of: OneOf | None = None
     phases: tuple[str, ...] = ()
     unentered: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    time_unit: str | None = None
+    counts_times: str = ""
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:

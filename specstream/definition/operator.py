@@ -41,6 +41,7 @@ from specstream.compiler.frontend.program import Program
 from specstream.compiler.oracle.oracle import Oracle
 from specstream.compiler.pickling import pack, unpack
 from specstream.declarations.deprecated import renamed, takes_old_name
+from specstream.declarations.durations import UNIT_TICKS
 from specstream.declarations.options import (
     flag,
     function,
@@ -55,6 +56,7 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state_layout import Layout, State
 from specstream.declarations.state_view import StateView
+from specstream.definition.counted_times import counts_times
 from specstream.definition.explanation import Explanation, explained
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
@@ -180,6 +182,7 @@ class Operator:
         inputs: Mapping[str, Record] | None = None,
         interpreted: bool = False,
         speculate: bool = True,
+        time_unit: str | None = None,
     ) -> None:
         if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -196,11 +199,14 @@ class Operator:
         of_inputs = {} if inputs is None else _inputs(inputs)
         self.is_interpreted = flag("interpreted", interpreted)
         self.speculates = flag("speculate", speculate)
+        if time_unit is not None:
+            time_unit = one_of("time_unit", time_unit, UNIT_TICKS, DeclarationError)
+        columns = flattened(of_inputs) if event is None else Schema.of(event, "event")
         self._declare(
             function,
             name,
             Layout(name, ()) if state is None else state.layout(),
-            flattened(of_inputs) if event is None else Schema.of(event, "event"),
+            replace(columns, time_unit=time_unit),
             Schema.of(emits, "emits"),
             on_timer,
             of_inputs,
@@ -241,7 +247,12 @@ class Operator:
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
         self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
-        self.event = replace(event, derived=self.program.derived, unentered=self.program.unentered)
+        self.event = replace(
+            event,
+            derived=self.program.derived,
+            unentered=self.program.unentered,
+            counts_times=event.counts_times or counts_times(self.program, self.layout),
+        )
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
@@ -724,6 +735,7 @@ def operator(
     on_timer: Callable[..., None] | None = None,
     interpreted: bool = False,
     speculate: bool = True,
+    time_unit: str | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
     function ``process(event, emit)``.
@@ -752,6 +764,10 @@ def operator(
         speculate: False: events run one after the other, as for an operator whose native code would
             not bear values that never existed together, or whose effects outside must not be
             repeated.
+        time_unit: that the numbers of times in the function count: "s", "ms", "us", "ns" or "day".
+            An order column of times in another unit is cast to it; values that are not whole in it
+            are refused. An order column of integers stays as it is. An operator that adds a number
+            to ``event.timestamp``, or sets timers, needs it for order columns of times.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
@@ -759,5 +775,5 @@ def operator(
     """
     declared = {} if emits is None else emits
     return lambda function: Operator(
-        function, state, event, declared, name, on_timer, inputs, interpreted, speculate
+        function, state, event, declared, name, on_timer, inputs, interpreted, speculate, time_unit
     )

@@ -15,6 +15,7 @@ from specstream.display.sheet import Sheet
 from specstream.display.values import duration, reasons_of, size
 from specstream.engine.early_statistics import EarlyCount, EarlyStatistics
 from specstream.engine.native import ABORT_REASONS
+from specstream.engine.one_core import why_one_core
 from specstream.engine.parts import Parts
 from specstream.engine.string_sweep import StringSweep
 from specstream.errors import EngineClosedError
@@ -91,6 +92,8 @@ class Statistics:
             refers to any more.
         string_sweep_seconds: that these have taken.
         longest_string_sweep: the longest of them, in seconds.
+        why_one_core: why events run on one core now, in a sentence with what was measured or set;
+            empty: they run ahead on several, or none was applied.
     """
 
     events: int
@@ -123,6 +126,7 @@ class Statistics:
     string_sweeps: int = 0
     string_sweep_seconds: float = 0.0
     longest_string_sweep: float = 0.0
+    why_one_core: str = ""
 
     @property
     def bad_rows(self) -> int:
@@ -197,6 +201,8 @@ class Statistics:
             facts.append(("order time", f"{self.reached}, lag {self.lag or 0.0:,.6g}"))
         if self.running:
             facts.append(("running", "a batch is in flight"))
+        if self.why_one_core:
+            facts.append(("one core", self.why_one_core))
         if self.decisions:
             facts.append(("latest decision", self.decisions[-1].reason))
         decisions = [
@@ -345,6 +351,12 @@ class Counted:
             string_sweeps=self._sweep.count,
             string_sweep_seconds=self._sweep.seconds,
             longest_string_sweep=self._sweep.longest,
+            why_one_core=why_one_core(
+                parts.options,
+                parts.predictor,
+                int(counted.events),
+                int(counted.speculative_runs),
+            ),
         )
 
     def _progress(self, events: int) -> tuple[Any, float | None]:

@@ -70,6 +70,7 @@ class PlainLines:
         self._write = write
         self._operator = operator
         self._first = first
+        self._one_core: str | None = None  # why it does, at the last look
 
     def wait(self) -> None:
         """Says what takes the first seconds."""
@@ -95,6 +96,10 @@ class PlainLines:
             f"{progress['horizon']}, chunk {progress['chunk']}, wait queue "
             f"{progress['wait_queue']}, lag {_lag(progress)}{told}"
         )
+        why = progress["one_core"]
+        if why and not self._one_core:
+            self._write(f"{self._operator}: on one core: {why}")
+        self._one_core = why
 
     def close(self, failed: bool) -> None:
         """Nothing is left to write."""
@@ -181,4 +186,6 @@ def drawn(progress: Progress, width: int) -> RenderableType:
     if early is not None:
         below.add_row("lead", _lead(early))
     below.add_row("aborts", reasons_of(progress["aborts"]))
+    if progress["one_core"]:
+        below.add_row("one core", progress["one_core"])
     return Group(head, bar, grid, below)

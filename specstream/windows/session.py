@@ -18,6 +18,7 @@ from specstream.windows.declared import (
     NEVER,
     ON_TIME,
     Clock,
+    counted_in,
     declared,
     kept_in_dict,
     takes,
@@ -50,7 +51,7 @@ def by_session(
     result: Callable[..., Any] | None = None,
     emits: Any = None,
     early: int = 0,
-    unit: Any = "us",
+    unit: Any = None,
     limit: int = LIMIT,
     name: str = "by_session",
 ) -> Operator:
@@ -102,7 +103,8 @@ def by_session(
     ann 90 120 on time 1
     """
     what = "by_session"
-    clock = Clock.of(f"{what}: unit", unit)
+    clock = Clock.counting(f"{what}: unit", unit, gap)
+    given_gap = gap
     gap = ticks(f"{what}: gap", gap, clock)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")
@@ -136,6 +138,7 @@ def by_session(
         emits=of.emits,
         on_timer=ended,
         name=name,
+        time_unit=clock.time_unit,
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
@@ -163,4 +166,4 @@ def by_session(
         if early > 0 and session.count % early == 0:
             emit(*key, session.start, session.last + gap, EARLY, *values(state.windows[at]))
 
-    return process
+    return counted_in(process, clock, "gap", given_gap)

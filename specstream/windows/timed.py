@@ -22,6 +22,7 @@ from specstream.windows.declared import (
     ON_TIME,
     Clock,
     alike,
+    counted_in,
     declared,
     kept_in_dict,
     not_too_many,
@@ -53,7 +54,7 @@ def by_time(
     collect: bool = False,
     early: int = 0,
     origin: int = 0,
-    unit: Any = "us",
+    unit: Any = None,
     limit: int = LIMIT,
     name: str = "by_time",
 ) -> Operator:
@@ -92,9 +93,10 @@ def by_time(
         early: emit a row as well behind each so many events of a window; 0: none. Not with
             ``merge`` or ``collect``.
         origin: where a window begins.
-        unit: of the order column, if a duration is given: s, ms, us or ns; or the type of that
-            column, ``ss.timestamp("ms", "UTC")`` or ``datetime.date``: then ``start`` and ``end``
-            are of it too, and not ints.
+        unit: that lengths, ``start`` and ``end`` count, as ``time_unit=`` of an operator: s, ms, us
+            or ns; by default us if a duration is given. An order column of times is cast to it.
+            Or a type of columns, ``ss.timestamp("ms", "UTC")`` or ``datetime.date``: then ``start``
+            and ``end`` are of it too, and not ints.
         limit: windows, panes or rows that are kept at most, of all keys together; one more raises
             OverflowError.
         name: of the operator.
@@ -133,7 +135,7 @@ def by_time(
     A 30 40 on time 1 300
     """
     what = "by_time"
-    clock = Clock.of(f"{what}: unit", unit)
+    clock = Clock.counting(f"{what}: unit", unit, length)
     given = {"length": length, "step": step}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
@@ -195,6 +197,7 @@ def by_time(
         emits=of.emits,
         on_timer=ended,
         name=name,
+        time_unit=clock.time_unit,
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
@@ -202,7 +205,7 @@ def by_time(
         put(state, key, event.timestamp, event)
         counted(state, key, event.timestamp, emit)
 
-    return process
+    return counted_in(process, clock, "length", given["length"])
 
 
 def _is_past(state, key, pane):

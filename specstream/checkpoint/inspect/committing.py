@@ -98,6 +98,7 @@ def committing(
             lambda: pending.read(
                 rows, order_by, 0 if origin.source is None else None, origin.source
             ),
+            operator.event.time_unit,
         )
     if pending.times.type is not None:
         settle_unit(operator.layout, words, pending.times.type)
