@@ -19,7 +19,7 @@ from typing import Any, Literal
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
-from specstream.compiler.language.builtin_functions import READY
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema
@@ -30,8 +30,8 @@ __all__ = ["Access", "Action", "accesses_of"]
 
 Action = Literal["read", "written", "updated", "operated", "locked"]
 
-_LAZY = READY | {"iter"}
-_NO_READ = ("len", "range", "isinstance", "type")
+_LAZY = builtin_functions.READY | {"iter"}
+_NO_READ = builtin_functions.names_where(lambda one: one.reads_no_element)
 _WRITERS = ("fill", "sort")
 _READERS = names_where(lambda one: not one.changes) | {"dot"}
 # Of dicts, sets and timers, what is about one key; and functions of the library that change a list.

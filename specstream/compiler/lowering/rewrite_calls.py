@@ -30,8 +30,7 @@ from specstream.compiler.facts.refused_constructs import (
 from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, defaults_of, parameters_of_function
-from specstream.compiler.language import numbers, standard_library
-from specstream.compiler.language.builtin_functions import of_keywords
+from specstream.compiler.language import builtin_functions, numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
 from specstream.compiler.language.hints import is_of_a_library, of_library
 from specstream.compiler.language.methods import CHANGING, method_of
@@ -116,6 +115,14 @@ class _Spread(ast.expr):
         self.target = target
 
 
+_USE_UP = builtin_functions.names_where(
+    lambda one: (
+        one.reads_no_element or (one.goes_through and (one.consumes or one.returns == "list"))
+    )
+)
+"""What gives the same of a list as of a tuple, and keeps neither."""
+
+
 def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -142,8 +149,7 @@ def _may_get_lists(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
             if isinstance(node, ast.Name) and node.id == target.id:
                 reads.append(node)
             elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-                called = node.func.id if isinstance(node.func, ast.Name) else ""
-                is_used_up = called in ("list", "sum", "min", "max", "len", "sorted")
+                is_used_up = isinstance(node.func, ast.Name) and node.func.id in _USE_UP
                 allowed |= {id(node.args[0])} if is_used_up else set()
             elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
                 allowed.add(id(node.value))
@@ -597,7 +603,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             made = str(builtin_name(value))
             collected = self.collected(node, made)
             return self.made_of(made, node) if collected is None else collected
-        keywords = of_keywords(str(builtin_name(value)))
+        keywords = builtin_functions.of_keywords(str(builtin_name(value)))
         if keywords and node.keywords:
             node = self.by_position(node, keywords)
         if value is zip:
