@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.facts.kept_codes import is_kept, may_be_code
+from specstream.compiler.facts.lengths import argument_groups
 from specstream.compiler.facts.refused_constructs import (
     builtin_name,
     default_name,
@@ -248,9 +249,6 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         says, or the number of parameters that are left."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         called = self.check.resolved.get(name)
-        known: dict[ast.expr, int | None] = {
-            one: self.lengths.of(one.value) for one in node.args if isinstance(one, ast.Starred)
-        }
         takes: int | None = None
         is_emit = name in self.source.parameters and name in self.check.locals
         if is_emit:
@@ -262,7 +260,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         elif isinstance(called, types.FunctionType):
             names = parameters_of_function(called)
             takes = len(names.positional) - len(names.optional & set(names.positional))
-        if takes is None and None in known.values():
+        groups = argument_groups(node, self.lengths, takes)
+        if any(group.count is None for group in groups):
             self.check.refuse(
                 node,
                 f"a star in a call of {ast.unparse(node.func)}",
@@ -270,34 +269,24 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 if name == "zip"
                 else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
-        unknown = [at for at, one in enumerate(node.args) if one in known and known[one] is None]
-        if len(unknown) > 1:  # only how many they are together
-            first, end = unknown[0], unknown[-1] + 1
-            whole = ast.Starred(ast.Tuple(node.args[first:end], ast.Load()), ast.Load())
-            known = {one: count for one, count in known.items() if one not in node.args[first:end]}
-            known[whole] = None
-            node.args[first:end] = [ast.fix_missing_locations(ast.copy_location(whole, node))]
-        others = len(node.args) - len(known) + len(node.keywords)
         arguments: list[ast.expr] = []
-        for one in node.args:
+        for group in groups:
+            one, *others = group.arguments
             if not isinstance(one, ast.Starred):
                 arguments.append(one)
                 continue
-            count = known[one]
-            least, columns = count, ""
-            if count is None:
-                assert takes is not None
-                count = least = takes - others - sum(of or 0 for of in known.values())
-                if is_emit:
-                    schema = list(self.analysis.emits)[len(arguments) : len(arguments) + count]
-                    columns = ", ".join(name for name, _ in schema)
-                    if one is node.args[-1] and not node.keywords:
-                        while least > 0 and schema[least - 1][1].nullable:
-                            least -= 1
-            assert least is not None
+            assert group.count is not None
+            whole = ast.Tuple(group.arguments, ast.Load()) if others else one.value
+            least, columns = group.count, ""
+            if self.lengths.of(one.value) is None and is_emit:
+                schema = list(self.analysis.emits)[group.first : group.first + group.count]
+                columns = ", ".join(name for name, _ in schema)
+                if group is groups[-1] and not node.keywords:
+                    while least > 0 and schema[least - 1][1].nullable:
+                        least -= 1
             parts = self.new_name("parts")
-            spread = _Spread(one.value, count, ast.Name(parts, ast.Store()), least, columns)
-            for at in range(count):
+            spread = _Spread(whole, group.count, ast.Name(parts, ast.Store()), least, columns)
+            for at in range(group.count):
                 of = spread if at == 0 else ast.Name(parts, ast.Load())
                 item = ast.Subscript(of, ast.Constant(at), ast.Load())
                 arguments.append(ast.fix_missing_locations(ast.copy_location(item, node)))
