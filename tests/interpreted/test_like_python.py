@@ -208,10 +208,10 @@ def outcome(form: int, state: Any) -> str:
     try:
         value = eval(CODE[form], globals(), {"state": state})
     except Exception as error:
-        said = re.sub(r"'StateSet'", "'set'", str(error))
+        said = re.sub(r"'(StateSet|OrderedSet)'", "'set'", str(error))
         return f"{type(error).__name__}: {said}"
     kind = type(value).__name__
-    return f"{'set' if kind == 'Ordered' else kind} {value!r}"
+    return f"{'set' if kind == 'OrderedSet' else kind} {value!r}"
 
 
 @ss.operator(state=Held, event={"form": int}, emits={"outcome": str}, interpreted=True)
