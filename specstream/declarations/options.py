@@ -34,6 +34,7 @@ __all__ = [
     "integer",
     "items",
     "meant",
+    "nearest",
     "not_called",
     "number",
     "one_of",
@@ -246,11 +247,16 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     >>> meant("totl", ["total", "price"])
     " (did you mean 'total'?)"
     """
-    near = _nearest(wanted, names)
+    near = nearest(wanted, names)
     return f" (did you mean {near!r}?)" if near is not None else ""
 
 
-def _nearest(wanted: str, names: Iterable[str]) -> str | None:
+def nearest(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that is most like another, whatever its case; None: none is like it.
+
+    >>> nearest("Totl", ["total", "price"])
+    'total'
+    """
     lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lower, 1)
     return lower[near[0]] if near else None
@@ -274,7 +280,7 @@ def unknown_option(called: str, option: str, known: Iterable[str]) -> OptionName
     threads, horizon
     """
     names = list(known)
-    near = _nearest(option, names)
+    near = nearest(option, names)
     told = "; it" if near is None else f": did you mean {near}=? It"
     return OptionNameError(
         f"{called} has no option {option}={told} has {', '.join(names) or 'none'}"
