@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
+from specstream.compiler.backend.exception_status import STATUS, raise_known
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Value
-from specstream.compiler.backend.landing import STATUS, raise_known
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import may_be_none, missing, present, value_or_zero
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind

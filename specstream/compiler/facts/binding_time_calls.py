@@ -41,7 +41,7 @@ from specstream.compiler.facts.refused_constructs import (
 )
 from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps
-from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
+from specstream.compiler.facts.value_types import ANY, BOOL, Type
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.frozen import Frozen

@@ -34,8 +34,8 @@ from specstream.compiler.language import (
 )
 from specstream.compiler.language.hints import names_it_has, of_class, of_library, of_numpy
 from specstream.compiler.language.methods import CHANGING
-from specstream.compiler.language.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.language.standard_library import PREFIX
+from specstream.compiler.language.typing_refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.library import frozen_types
 from specstream.compiler.library.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.library.numpy_functions import NUMPY, OF_ARRAYS

@@ -27,8 +27,8 @@ class Method:
     """A method of one kind of value.
 
     Attributes:
-        of: the kind: one of ``CONTAINERS`` or ``NUMBERS``, or event, timer; of those that are refused
-            also a class of `collections` of the operator's own.
+        of: the kind: one of ``CONTAINERS`` or ``NUMBERS``, or event, timer; of those that are
+            refused also a class of `collections` of the operator's own.
         name: as Python calls it.
         takes: its parameters as the reference shows them, each named for what it is: those that may
             be left out in brackets, one that takes any number with a star.

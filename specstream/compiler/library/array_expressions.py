@@ -27,8 +27,8 @@ from specstream.compiler.backend.numba_types import Variant, ViewType
 from specstream.compiler.backend.overloads import Meaning, of_values
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, array_windows, conversions
 from specstream.compiler.library.array_views import View, make_view
 from specstream.compiler.library.array_windows import Window

@@ -49,8 +49,8 @@ from specstream.compiler.language.frozen import (
     to_constants,
 )
 from specstream.compiler.language.numbers import Uint64
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT, Text
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.arithmetic import eq, ne
 from specstream.compiler.library.array_views import make_view
 from specstream.compiler.library.local_tables import Table

@@ -21,7 +21,7 @@ from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import array_windows
 from specstream.compiler.library.array_views import View, index_types, index_values, remaining
 from specstream.compiler.library.array_windows import Window

@@ -54,7 +54,7 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.refusals import refuse, without_literals
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.array_views import View, index_types, index_values
 from specstream.compiler.library.item_assignment import SET_ITEM

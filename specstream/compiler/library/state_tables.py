@@ -36,8 +36,8 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Meaning, called
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_kinds import check_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.library.local_tables import (
     WRITERS,

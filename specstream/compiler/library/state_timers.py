@@ -32,8 +32,8 @@ from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import EventType, StateType, shape_type
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import check_kind, convert
-from specstream.compiler.language.refusals import TIMER_NAMES, refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import TIMER_NAMES, refuse
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item
 from specstream.compiler.library.local_table_methods import get_or_none, is_null

@@ -28,9 +28,9 @@ from specstream.compiler.facts.refused_constructs import (
     math_name,
     numpy_name,
 )
-from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, defaults_of, parameters_of_function
+from specstream.compiler.frontend.unclear_text_names import why_not_of_event
 from specstream.compiler.language import builtin_functions, numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
 from specstream.compiler.language.hints import is_of_a_library, of_library

@@ -25,8 +25,8 @@ from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.numbers import Int64, shown_as
-from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.text import Text, refuse
+from specstream.compiler.language.typing_refusals import unnamed_copy
 from specstream.compiler.oracle_objects.elements import LOAD, store_of
 from specstream.compiler.oracle_objects.local import Dict, List, Set
 from specstream.compiler.oracle_objects.lookup import ABSENT, FoundEntries, NoStamps

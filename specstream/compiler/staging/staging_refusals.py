@@ -153,7 +153,9 @@ class StagingRefusals(StagedValues):
                 self.refuse(
                     node,
                     f"module {module.__name__!r} has no {part.attr!r}",
-                    f"write {part.value.id}.{near}" if near is not None else "write a name that it has",
+                    f"write {part.value.id}.{near}"
+                    if near is not None
+                    else "write a name that it has",
                 )
 
 
