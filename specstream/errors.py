@@ -35,11 +35,11 @@ class SpecstreamError(Exception):
 
 
 class DeclarationError(SpecstreamError, TypeError):
-    """A state, an event schema or an emit schema is not declared as it must be."""
+    """The declaration of a state, an event schema or an emit schema is wrong."""
 
 
 class CompileError(SpecstreamError):
-    """The operator's function has something that cannot be compiled to the oracle's arithmetic.
+    """The operator's function contains something that cannot be compiled.
 
     Attributes:
         operator: name of the operator.
@@ -84,7 +84,7 @@ class CompileError(SpecstreamError):
 
 
 class ConfigurationError(SpecstreamError, ValueError):
-    """An option of an engine or of a command has a value that it cannot have."""
+    """An option of an engine or of a command has a value that is not allowed."""
 
 
 class OptionNameError(ConfigurationError, TypeError):
@@ -130,7 +130,7 @@ class SinkError(SpecstreamError, RuntimeError):
 
 
 class SourceError(SpecstreamError, RuntimeError):
-    """A source of events cannot be reached, or has not got any more what is to be read."""
+    """A source of events cannot be reached, or no longer has what is to be read."""
 
 
 class EngineClosedError(SpecstreamError, RuntimeError):

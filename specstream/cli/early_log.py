@@ -140,7 +140,7 @@ class _Changes:
 
     @property
     def place(self) -> str:
-        """The same for two sinks that write to one directory."""
+        """Equal for two sinks that write to one directory."""
         place: str = self._sink.place
         return place
 

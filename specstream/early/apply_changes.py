@@ -272,26 +272,26 @@ def apply_changes(
 ) -> None:
     """Feeds the early results of one engine to the next, as tentative events of a source.
 
-    A row that is told early is an event that is submitted or revised; a withdrawn one is retracted,
-    a final one confirmed. In the end, final rows and state of the next engine are those of one that
-    is fed with the final rows alone; before, what its ``poll_early`` tells is the sequential run
-    over the rows that stand. Not from two threads at once.
+    An early row is submitted or revised as an event; a withdrawn one is retracted, a final one
+    confirmed. In the end, final rows and state of the next engine are those of one that is fed with
+    the final rows alone; until then, its ``poll_early`` gives the sequential run over the rows that
+    stand. Do not call it from two threads at once.
 
     Args:
         answer: what :meth:`specstream.Engine.poll_early` of the first engine gave with
-            ``changes="upsert"``: each one, in their order. One that comes again changes nothing.
-            Its table will do as well; but only the answer says how far all is final, and after a
-            restart that nothing stands of what was told before.
+            ``changes="upsert"``: every answer, in order. One that comes again changes nothing. Its
+            table will do as well; but only the answer says how far all is final and, after a
+            restart, that nothing reported before stands.
         engine: the next one, made with ``early=True``. It reads columns of the rows by their names.
         source: of the events, and of no others.
         order_by: column of the events' times: "timestamp", the time of the event that has emitted
-            the row, or a column of the rows. By the former the source's frontier follows what is
-            final; by another it is for you to advance, no further than to rows that are not final.
+            the row, or a column of the rows. With "timestamp" the source's frontier follows what is
+            final; with a column you advance it, no further than to rows that are not final.
 
     Raises:
         InputError: these are no such changes, do not fit the operator, or do not follow those
-            before: the first engine was made anew, or has gone back behind what it told as final;
-            or the next one was restored or rolled back.
+            before: the first engine was made anew, or has gone back behind what it reported as
+            final; or the next one was restored or rolled back.
         ConfigurationError: another argument is not what it must be.
 
     >>> import specstream as ss

@@ -25,19 +25,20 @@ def latest(
     *,
     by: str | Sequence[str] | None = None,
 ) -> pa.Table:
-    """The rows that stand, by a log of changes.
+    """The rows that stand according to a log of changes.
 
     Args:
         changes: what :meth:`specstream.Engine.poll_early` gave with ``changes="upsert"``: one table
             or several, complete and in any order; one that comes twice changes nothing. Of an
             engine that is restored or rolled back give the answers themselves: one with ``reset``
             may have no rows that would say so.
-        by: columns of the operator's output that name what a row is about, like an account: of the
-            rows of one only the last in the order of events is kept. None: all rows.
+        by: columns of the operator's output that identify what a row is about, like an account:
+            only the last row about it, in the order of events, is kept. None: all rows.
 
     Returns:
         The newest version of each row that is not withdrawn, in the order of events, with the
-        columns of ``changes``. What was told early before a restart, and not again since, is void.
+        columns of ``changes``. What was reported early before a restart, and not again since, is
+        void.
 
     Raises:
         InputError: ``changes`` is no such table, or has no column of ``by``, or ``by`` is no name.

@@ -31,7 +31,7 @@ class Abort(Exception):
 
 @dataclass(frozen=True)
 class Notification:
-    """What a hook is told.
+    """What a hook is called with.
 
     Attributes:
         timestamp, source, sequence: the event's order key; the source as it was given.

@@ -50,7 +50,7 @@ class Pipeline(Operator):
     ``event.known("input")``. After Zimmerman and Chandy, *A Parallel Algorithm for Correlating
     Event Streams*.
 
-    Everything that takes an operator takes a pipeline. With the first use its graph is settled.
+    Everything that takes an operator takes a pipeline. Its graph is fixed from the first use on.
 
     Args:
         name: used in messages, and in checkpoints.
@@ -313,18 +313,18 @@ class Pipeline(Operator):
             What ``print`` shows in words, and ``to_dict()`` gives as data.
 
         Raises:
-            DeclarationError: the graph is none that can be run.
+            DeclarationError: the graph cannot be run.
         """
         return described(self._graph)
 
     def explain(self) -> PipelineExplanation:
-        """The pipeline in words: the graph, each vertex as :meth:`Operator.explain` tells it, and
-        what could conflict between phases. Fields are called ``vertex.field``.
+        """The pipeline in words: the graph, each vertex as :meth:`Operator.explain` describes it,
+        and what could conflict between phases. Fields are called ``vertex.field``.
 
-        It is told from the syntax alone; nothing runs, nothing is compiled.
+        It is found from the syntax alone: nothing runs, nothing is compiled.
 
         Raises:
-            DeclarationError: the graph is none that can be run.
+            DeclarationError: the graph cannot be run.
         """
         return explained_pipeline(self._graph)
 
@@ -360,7 +360,7 @@ class Pipeline(Operator):
                 matplotlib knows (``.png``, ``.pdf``).
 
         Raises:
-            ImportError: it is one for matplotlib, which is not installed.
+            ImportError: the format is one for matplotlib, which is not installed.
             OSError: it cannot be written; the error names the file.
         """
         path = Path(path)
@@ -387,7 +387,7 @@ class Pipeline(Operator):
 
     @property
     def plan(self) -> Plan:
-        """What the graph comes to; from now on it is settled."""
+        """What runs the graph, which is fixed from now on."""
         if self._settled is None:
             self._settled = plan_of(self._graph)
         return self._settled

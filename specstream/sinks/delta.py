@@ -76,7 +76,7 @@ class DeltaSink:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The same for two sinks that the table's log cannot tell apart."""
+        """Equal for two sinks that the table's log cannot distinguish."""
         return place_of(self.path), self.app_id
 
     def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
