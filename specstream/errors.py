@@ -79,8 +79,8 @@ class CompileError(SpecstreamError):
     ) -> CompileError:
         """The same of an operator in its place, where there may be another way out."""
         problem, _, of_operator = self._told.partition("; ")
-        told = of_operator if hint is None else hint
-        return CompileError(operator, self.filename, self.line, problem, told, vertex, pipeline)
+        advice = of_operator if hint is None else hint
+        return CompileError(operator, self.filename, self.line, problem, advice, vertex, pipeline)
 
 
 class ConfigurationError(SpecstreamError, ValueError):

@@ -160,9 +160,9 @@ def early_rows(summary: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """The same for people: names and texts."""
     if summary is None:
         return []
-    told = ", ".join(f"{count:,} {change}" for change, count in summary["changes"].items())
+    counts = ", ".join(f"{count:,} {change}" for change, count in summary["changes"].items())
     return [
-        ("early changes", f"{told}  in {summary['output']}"),
+        ("early changes", f"{counts}  in {summary['output']}"),
         (
             "revocations",
             f"{summary['revocations']:,}; transactions: {summary['republished']:,} republished, "

@@ -70,7 +70,7 @@ class _Link:
         self._gone: list[int] = []  # numbers of events that are to be retracted
         self._following = 0
         self._version = 0
-        self._final: Key | None = None  # of the last row that was told as final
+        self._final: Key | None = None  # of the last row that was reported as final
         # The engine's incarnation when it had just this; None: that has to be looked at.
         self._seen: int | None = None
 
@@ -92,15 +92,15 @@ class _Link:
                 "into the engine that there is, or make the next one anew as well"
             )
         changes = changes.filter(pc.greater(changes["version"], self._version))
-        told = self._told(engine, changes)
+        reported = self._reported(engine, changes)
         (began, number), (began_before, before) = map(_parts, (version, self._version))
         is_reset = began > began_before
         if number == before:
             final_to = None  # an answer while things are taken back: what is final comes later
         # Until the end: an interruption may leave something of it.
         self._seen = None
-        self._change(engine, told, is_reset, changes.schema)
-        for key, row in told.items():
+        self._change(engine, reported, is_reset, changes.schema)
+        for key, row in reported.items():
             if row.change == "final":
                 self._rows[key].change, self._final = "final", max(key, self._final or key)
         self._version = version
@@ -140,7 +140,7 @@ class _Link:
                 "alone. Make the engine anew, and give it all changes"
             )
 
-    def _told(self, engine: Engine, changes: pa.Table) -> dict[Key, _Row]:
+    def _reported(self, engine: Engine, changes: pa.Table) -> dict[Key, _Row]:
         """The rows of changes by their keys, and in the order of these."""
         if not changes.num_rows:
             return {}
@@ -157,17 +157,17 @@ class _Link:
         keys = list(zip(times, of_event, *rest, strict=True))
         values = changes.select(names).to_pylist()
         rows = map(_Row, keys, at, values, changes["change"].to_pylist())
-        told = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
+        reported = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
         # A timer that was set for a time that has come fires behind events of that time.
         final = self._final
-        late = [key for key in told if final and key <= (final if key[1] else final[:1])]
+        late = [key for key in reported if final and key <= (final if key[1] else final[:1])]
         if late:
             raise InputError(
-                f"{_CALL}: a row of event {late[0][3]} of source {late[0][2]!r} is told as "
-                f"{told[late[0]].change!r} and lies before one that was final: the engine has gone "
-                "back behind what it told as final. Make the next one anew as well"
+                f"{_CALL}: a row of event {late[0][3]} of source {late[0][2]!r} is reported as "
+                f"{reported[late[0]].change!r} and lies before one that was final: the engine has "
+                "gone back behind what it reported as final. Make the next one anew as well"
             )
-        return told
+        return reported
 
     def _change(
         self, engine: Engine, told: dict[Key, _Row], is_reset: bool, schema: pa.Schema

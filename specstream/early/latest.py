@@ -1,4 +1,4 @@
-"""Early results, kept: a table of what is applied, from the changes that an engine tells."""
+"""Early results, kept: a table of what is applied, from the changes that an engine reports."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def latest(
     given = list(changes)
     tables = [one.changes if isinstance(one, EarlyAnswer) else one for one in given]
     # A reset may come without rows: then it is the answer that says so.
-    told = [one.version for one in given if isinstance(one, EarlyAnswer)]
+    versions = [one.version for one in given if isinstance(one, EarlyAnswer)]
     by = _names(by)
     for number, table in enumerate(tables):
         which = f"changes[{number}]" if len(tables) > 1 else "changes"
@@ -91,7 +91,7 @@ def latest(
     log = log.take(pc.sort_indices(named, sort_keys=order))
     log = _last_of_each(log, KEY)
     log = log.filter(pc.not_equal(log["change"], "withdrawn"))
-    newest = max([version >> ANSWER_BITS for version in told], default=0)
+    newest = max([version >> ANSWER_BITS for version in versions], default=0)
     if log.num_rows:
         newest = max(newest, pc.max(version).as_py() >> ANSWER_BITS)
     of_newest = pc.equal(pc.shift_right(log["version"], ANSWER_BITS), newest)
@@ -144,8 +144,7 @@ def check_changes(
             )
     if not pa.types.is_string(table["change"].type):
         raise InputError(
-            f'{call}: {which} was told with changes="retract", whose rows add up; '
-            'expected changes="upsert"'
+            f'{call}: {which} has changes="retract", whose rows add up; expected changes="upsert"'
         )
 
 

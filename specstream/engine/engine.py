@@ -1015,12 +1015,12 @@ def _parts(
         )
     if hooks and operator.has_timers:
         raise ConfigurationError(
-            f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
+            f"operator {name!r} has timers, and hooks get events only: leave on_abort, "
             "on_commit and on_post_commit out"
         )
     if hooks and operator.event.phases:
         raise ConfigurationError(
-            f"pipeline {name!r} has phases by time, and hooks are told of single events: leave "
+            f"pipeline {name!r} has phases by time, and hooks get single events: leave "
             "on_abort, on_commit and on_post_commit out"
         )
     config, _kept = configuration(

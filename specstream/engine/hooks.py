@@ -1,4 +1,4 @@
-"""Hooks: what happens to transactions, told to Python (Brito 2010, 4.2.4).
+"""Hooks: what happens to transactions, reported to Python (Brito 2010, 4.2.4).
 
 The C side calls ``ss_python_hook`` in a worker's thread, with the interpreter lock; it finds the
 engine's :class:`Hooks` through the handle that the engine gave it.

@@ -1,4 +1,4 @@
-"""What a snapshot holds, told without an engine."""
+"""What a snapshot holds, described without an engine."""
 
 from __future__ import annotations
 

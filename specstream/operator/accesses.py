@@ -1,4 +1,4 @@
-"""What an operator's functions do with the state and the event, told from their syntax alone.
+"""What an operator's functions do with the state and the event, found from their syntax alone.
 
 Nothing is run. The functions are gone through as they were written, from the operator's own into
 those that it calls, with what their arguments are; names that stand for a row or a slice of a field

@@ -208,12 +208,14 @@ class Pipeline(Operator):
             missing = [one for one in operator.inputs if one not in streams]
             extra = [one for one in streams if one not in operator.inputs]
             if stream or missing or extra:
-                told = [f"nothing for input {missing[0]!r}"] if missing else []
-                told += [f"a stream for {extra[0]!r}, which is none of its inputs"] if extra else []
-                told += ["a stream without the name of an input"] if stream else []
+                problems = [f"nothing for input {missing[0]!r}"] if missing else []
+                problems += (
+                    [f"a stream for {extra[0]!r}, which is none of its inputs"] if extra else []
+                )
+                problems += ["a stream without the name of an input"] if stream else []
                 ways = ", ".join(f"{one}=stream" for one in operator.inputs)
                 self._graph.refuse(
-                    f"{what} gets {' and '.join(told)}", f"write p.add({operator.name}, {ways})"
+                    f"{what} gets {' and '.join(problems)}", f"write p.add({operator.name}, {ways})"
                 )
             given = {one: (streams[one], of) for one, of in operator.inputs.items()}
         inputs = tuple(

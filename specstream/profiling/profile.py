@@ -116,8 +116,8 @@ class Profile:
             f"aborts: {reasons}",
         ]
         if self.by_vertex:
-            told = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
-            rows.append(f"conflicts by vertex: {told}")
+            shares = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
+            rows.append(f"conflicts by vertex: {shares}")
         for word in self.words[:most]:
             aborts = "1 abort" if word.aborts == 1 else f"{word.aborts:,} aborts"
             rows.append(f"{word.share:7.1%}  {word.name}  ({aborts})")

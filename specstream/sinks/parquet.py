@@ -103,8 +103,8 @@ class ParquetSink:
             parts = parts_of(self._tree.files())
         last = max(parts, key=lambda part: part.last, default=None)
         if last is not None and (is_new or last.last > batch_id):
-            told = of_another_run(f"there is {last.name!r}", "a directory without such files")
-            raise SinkError(f"{self!s}, batch {batch_id}: {told}")
+            problem = of_another_run(f"there is {last.name!r}", "a directory without such files")
+            raise SinkError(f"{self!s}, batch {batch_id}: {problem}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of earlier files of the same batch."""

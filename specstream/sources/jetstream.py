@@ -165,11 +165,11 @@ class NatsSource(Source):
         loop.close()
 
     def _failed(self, error: BaseException) -> SourceError:
-        told = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         if isinstance(error, TimeoutError | OSError | self._nats.errors.NoServersError):
-            told += ": no answer; start the server, or see that it can be reached at this address"
+            reason += ": no answer; start the server, or see that it can be reached at this address"
         return SourceError(
-            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: {told}"
+            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: {reason}"
         )
 
     # ---- in the event loop ----
@@ -325,8 +325,8 @@ class NatsSource(Source):
                 self._broken.set()
             return
         # With the name of a domain and of an account in front, or without.
-        told = tokens[5:8] if len(tokens) == 9 else tokens[7:10]
-        sequence, number, nanoseconds = map(int, told)
+        parts = tokens[5:8] if len(tokens) == 9 else tokens[7:10]
+        sequence, number, nanoseconds = map(int, parts)
         if number != self._number + 1:
             self._broken.set()
             return

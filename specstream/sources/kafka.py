@@ -106,10 +106,10 @@ class KafkaSource(Source):
         recorded = {} if position is None else position
         found = {}
         for topic in self._topics:
-            told = self._consumer.list_topics(topic, SECONDS).topics[topic]
-            if told.error is not None:
-                raise self._failed(told.error)
-            for partition in sorted(told.partitions):
+            metadata = self._consumer.list_topics(topic, SECONDS).topics[topic]
+            if metadata.error is not None:
+                raise self._failed(metadata.error)
+            for partition in sorted(metadata.partitions):
                 of = topic, partition
                 low, high = self._consumer.get_watermark_offsets(
                     self._kafka.TopicPartition(*of), SECONDS

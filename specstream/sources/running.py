@@ -142,9 +142,9 @@ class SourceFeed:
                 if not isinstance(error, RowError) or rows.row is None:
                     error.add_note(note)
                     raise
-                told = error.at(rows.row(int(error.wrong.argmax())))
-                told.add_note(note)
-                raise told from None
+                located = error.at(rows.row(int(error.wrong.argmax())))
+                located.add_note(note)
+                raise located from None
             source.commit(rows.position)
 
     def close(self) -> None:

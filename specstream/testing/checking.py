@@ -403,7 +403,7 @@ def _compare_changes(
     early = rows.filter(pa.compute.not_equal(rows["change"], "final")).num_rows
     if difference is not None or early:
         raise AssertionError(
-            f"operator {operator.name!r}, {setting}: the changes that poll_early has told add up "
+            f"operator {operator.name!r}, {setting}: the changes of poll_early add up "
             f"to other rows than poll gave: {difference or f'{early} rows were never final'}"
         )
 

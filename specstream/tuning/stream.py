@@ -110,7 +110,7 @@ def read_stream(
     given: Any
     if isinstance(paths, Path):
         given, rows = _first(paths, (*operator.event.names, *beside), most)
-        told = str(paths)
+        where = str(paths)
     else:
         found = {
             name: _first(path, (*operator.sources[name], *beside), most)
@@ -118,10 +118,10 @@ def read_stream(
         }
         given = {name: table for name, (table, _) in found.items()}
         rows = sum(count for _, count in found.values())
-        told = ", ".join(map(str, paths.values()))
+        where = ", ".join(map(str, paths.values()))
     table = operator.events_table(given, f"operator {operator.name!r}", (order_by, source))
     if table.num_rows == 0:
-        raise InputError(f"--input {told}: its Parquet files have no rows: give some events")
+        raise InputError(f"--input {where}: its Parquet files have no rows: give some events")
     if order_by is not None:
         names = (order_by, operator.source_column(source))
         keys = [(name, "ascending") for name in names if name is not None]

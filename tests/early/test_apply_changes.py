@@ -403,7 +403,7 @@ def test_what_does_not_follow_is_refused(pair: tuple[ss.Engine, ss.Engine]) -> N
     fed(*pair)
     first.rollback(before)
     first.submit_event(15, "a", x=3)
-    with pytest.raises(ss.InputError, match=r"event 0 of source 'a' is told as 'early' and lies"):
+    with pytest.raises(ss.InputError, match=r"event 0 of source 'a' is reported as 'early'"):
         fed(*pair)
 
 

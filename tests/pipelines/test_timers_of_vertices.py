@@ -494,7 +494,7 @@ def test_a_table_without_times_and_hooks_are_refused() -> None:
         pytest.raises(ss.InputError, match=r"operator 'site' has timers.*order_by="),
     ):
         engine.process(table_of((0, "ann", 1)))
-    with pytest.raises(ss.ConfigurationError, match="'site' has timers, and hooks are told"):
+    with pytest.raises(ss.ConfigurationError, match="'site' has timers, and hooks get events"):
         ss.Engine(pipeline(), on_commit=print)
 
 

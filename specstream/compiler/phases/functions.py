@@ -62,9 +62,9 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
             if called.return_type != types.none:
                 raise refuse("the operator returns a value: emit(...) it instead")
         except NumbaError as error:
-            told = translate(error, program)
+            message = translate(error, program)
             of = planned.operator, planned.name, plan.pipeline
-            raise told.in_vertex(*of) from None
+            raise message.in_vertex(*of) from None
         return Code(process, given)
 
     def compiled(typing_context: Any, planned: Planned, run: Any, event: EventType) -> Compiled:
