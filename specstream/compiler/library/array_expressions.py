@@ -101,7 +101,7 @@ def new_window(run: Run, of: ViewType, shape: list[Value]) -> Window:
     none = builder.icmp_signed("==", count, I64(0))
     room = builder.select(none, I64(1), count)
     _, words = new_list(run, kinds_of(NUMBA_KINDS[of.kind]), room)
-    first = run.place_of(words)
+    first = run.word_number(words)
     return Window(run, of, first, shape, strides)
 
 

@@ -366,7 +366,7 @@ def _constant_view(context: Any, builder: Any, of: ViewType, value: FrozenValue)
     # Of the run that the thread is in: words outside of the state are counted from it.
     code = Instructions(context, builder)
     run = code.call("ss_arena_run", POINTER, cgutils.get_null_value(POINTER))
-    first = Run(context, builder, run).place_of(_address(builder, value))
+    first = Run(context, builder, run).word_number(_address(builder, value))
     strides = [1]
     for length in reversed(value.shape[1:]):
         strides.insert(0, strides[0] * length)

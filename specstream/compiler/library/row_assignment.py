@@ -111,4 +111,4 @@ def _row_of_tuple(run: Run, view: ViewType, of: types.Type, value: Value) -> tup
 
 def _row(run: Run, view: ViewType, number: str, words: Value, count: Value) -> Window:
     of = ViewType(storage_of(_WIDE[number], "an element"), 1, "range", view.variant)
-    return Window(run, of, run.place_of(words), [count], [I64(1)])
+    return Window(run, of, run.word_number(words), [count], [I64(1)])
