@@ -65,8 +65,8 @@ def lengths(state, event, emit):
 def columns_of_rows(state, event, emit):
     rows = [[event.a + state.n, event.b], [event.b, state.n]]
     emit(
-        sum([1 for column in zip(*rows) if any(column)]),
-        sum([1 for column in zip(*rows) if all(column)]),
+        sum([1 for column in zip(*rows) if any(column)]),  # noqa: B905
+        sum([1 for column in zip(*rows) if all(column)]),  # noqa: B905
     )
 
 
