@@ -121,7 +121,7 @@ def _no_table(call: str, which: str, value: object) -> str:
 def check_changes(
     call: str, table: object, which: str, columns: Sequence[str], option: str = "by"
 ) -> None:
-    """Whether a table has changes, told with ``changes="upsert"``.
+    """Whether a table has changes, polled with ``changes="upsert"``.
 
     Args:
         call: whose argument it is.
@@ -144,7 +144,8 @@ def check_changes(
             )
     if not pa.types.is_string(table["change"].type):
         raise InputError(
-            f'{call}: {which} has changes="retract", whose rows add up; expected changes="upsert"'
+            f'{call}: {which} was polled with changes="retract", whose rows add up; expected '
+            'changes="upsert"'
         )
 
 
