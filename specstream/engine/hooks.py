@@ -1,4 +1,4 @@
-"""Hooks: what happens to transactions, told to Python (Brito 2010, 4.2.4).
+"""Hooks: what happens to transactions, reported to Python (Brito 2010, 4.2.4).
 
 The C side calls ``ss_python_hook`` in a worker's thread, with the interpreter lock; it finds the
 engine's :class:`Hooks` through the handle that the engine gave it.
@@ -31,7 +31,7 @@ class Abort(Exception):
 
 @dataclass(frozen=True)
 class Notification:
-    """What a hook is told.
+    """What a hook is called with.
 
     Attributes:
         timestamp, source, sequence: the event's order key; the source as it was given.

@@ -56,8 +56,8 @@ class JsonLines:
 
     def show(self, progress: Progress) -> None:
         """Writes them."""
-        told = {name: value for name, value in progress.items() if name != "lag_is_time"}
-        self._write(json.dumps(told))
+        values = {name: value for name, value in progress.items() if name != "lag_is_time"}
+        self._write(json.dumps(values))
 
     def close(self, failed: bool) -> None:
         """Nothing is left to write."""
@@ -83,7 +83,7 @@ class PlainLines:
         """Writes them."""
         early = progress["early"]
         failed = f", {progress['failed']:,} failed" if progress["failed"] else ""
-        told = (
+        rejected = (
             f", {early['transactions']:,} not final, {early['revocations']:,} revocations, "
             f"{early['republished']:,} republished, {early['rerun']:,} rerun, lead {_lead(early)}"
             if early is not None
@@ -94,7 +94,7 @@ class PlainLines:
             f"pending{failed}, {progress['events_per_second']:,.0f}/s, commit rate "
             f"{_share(progress['commit_rate'])}, aborts {reasons_of(progress['aborts'])}, horizon "
             f"{progress['horizon']}, chunk {progress['chunk']}, wait queue "
-            f"{progress['wait_queue']}, lag {_lag(progress)}{told}"
+            f"{progress['wait_queue']}, lag {_lag(progress)}{rejected}"
         )
         why = progress["one_core"]
         if why and not self._one_core:

@@ -1,4 +1,4 @@
-"""How many rows an operator may emit for one event, told from its syntax: at most one, or more.
+"""How many rows an operator may emit for one event, found from its syntax: at most one, or more.
 
 A stream that carries at most one row in a phase costs registers; one that may carry more, memory.
 """

@@ -128,7 +128,7 @@ def explained_pipeline(graph: Graph) -> PipelineExplanation:
     """A pipeline in words, from its graph and the syntax of its operators alone.
 
     Raises:
-        DeclarationError: the graph is none that can be run.
+        DeclarationError: the graph cannot be run.
     """
     description = described(graph)
     vertices = {

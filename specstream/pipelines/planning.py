@@ -47,7 +47,7 @@ def plan_of(graph: Graph) -> Plan:
     """Looks at a graph, and plans what is made of it.
 
     Raises:
-        DeclarationError: the graph is none that can be run.
+        DeclarationError: the graph cannot be run.
         CompileError: a vertex needs what only Python can compute, and its events are another
             vertex's rows.
     """

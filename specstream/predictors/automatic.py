@@ -114,20 +114,20 @@ class Auto(Predictor):
       at most 0.5 % of the time (``REGRET``). So a close rival is tried often and a hopeless one
       rarely; but never less often than every 200 ms (``LONGEST_PAUSE``), as a rival that has become
       better need not show in the figures of the setting in use.
-    - A trial is short, and goes on only if it is close: there starting it anew weighs, a wrong
-      verdict lasts, and going on costs little.
+    - A trial is short, and goes on only while the result is close: then a wrong verdict would last
+      long, and going on costs less than a new trial.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    All of these durations are for events of microseconds. To stop and to start again costs one of
-    the longest transactions, as one thread ends the last one while the others wait: where that is
-    more than ``RESTART``, stretches, trials and pauses are longer by as much.
+    All of these durations are for events of microseconds. Stopping and starting again costs one of
+    the longest transactions, because one thread ends the last one while the others wait. Where that
+    is more than ``RESTART``, stretches, trials and pauses are longer by as much.
 
-    Speculation starts with chunks of 20 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
-    for so long a thread can be away, because it was asleep or its processor was, before the others
-    have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
-    there is, then with single events; when it loses without them, with twice the chunk. Where all
-    events meet in one word, one transaction ahead of the head is often the only reach that pays,
-    and what lies between is no way there.
+    Speculation starts with chunks of 20 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``): a
+    thread can be away for that long, asleep or without a processor, before the others have to wait
+    for it. When it loses because of aborts, it is tried next with the shortest reach there is, then
+    with single events; when it loses without them, with twice the chunk. Where all events meet in
+    one word, one transaction ahead of the head is often the only reach that pays, and no gradual
+    descent would find it.
 
     Where transactions take more than 20 µs, the horizon is only the one to start with: while
     threads starve, as they do where durations vary, the runtime doubles it up to 64 transactions

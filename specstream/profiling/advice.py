@@ -108,7 +108,7 @@ def _about_records(profile: Profile) -> Iterator[str]:
             yield (
                 f"{words[0].name} and {words[1].name} lie under one ownership record, which caused "
                 f"{share:.0%} of the conflicts: declare the field with a smaller share=, or use "
-                'protocol="value", which tells elements apart.'
+                'protocol="value", which distinguishes elements.'
             )
             return
 

@@ -78,5 +78,7 @@ def check_begun_here(sink: object, batch_id: int, answer: EarlyAnswer, newest: i
 
 def table_of_another_run(sink: object, batch_id: int, newest: int) -> SinkError:
     """What a sink of early results says of a table that has a version of another query."""
-    told = of_another_run(f"the table has version {newest}", "an empty table of this query's own")
-    return SinkError(f"{sink!s}, batch {batch_id}: {told}")
+    problem = of_another_run(
+        f"the table has version {newest}", "an empty table of this query's own"
+    )
+    return SinkError(f"{sink!s}, batch {batch_id}: {problem}")

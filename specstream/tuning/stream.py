@@ -116,7 +116,7 @@ def read_stream(
     given: Any
     if isinstance(paths, Path):
         given, rows = _first(paths, (*operator.event.names, *beside), most)
-        told = str(paths)
+        where = str(paths)
     else:
         found = {
             name: _first(path, (*operator.sources[name], *beside), most)
@@ -124,9 +124,9 @@ def read_stream(
         }
         given = {name: table for name, (table, _) in found.items()}
         rows = sum(count for _, count in found.values())
-        told = ", ".join(map(str, paths.values()))
+        where = ", ".join(map(str, paths.values()))
     if rows == 0:
-        raise InputError(f"--input {told}: its Parquet files have no rows: give some events")
+        raise InputError(f"--input {where}: its Parquet files have no rows: give some events")
     stream = as_stream(given, operator, order_by, source)
     table = stream.table.slice(0, most)
     return replace(stream, table=table, left_out=rows - table.num_rows)

@@ -353,16 +353,16 @@ def not_too_many(
     Raises:
         ConfigurationError: names the options, and how many windows or panes there would be.
     """
-    told = f"{what}: length={shown(given['length'])} and step={shown(given['step'])}"
+    call = f"{what}: length={shown(given['length'])} and step={shown(given['step'])}"
     bound = f"at most {MOST_OF_AN_EVENT:,}"
     if length > MOST_OF_AN_EVENT * step:
         raise ConfigurationError(
-            f"{told} put each event into {-(-length // step):,} windows; expected {bound}: give a "
+            f"{call} put each event into {-(-length // step):,} windows; expected {bound}: give a "
             "longer step= or a shorter length="
         )
     if pane is not None and length > MOST_OF_AN_EVENT * pane:
         raise ConfigurationError(
-            f"{told} cut each window into {length // pane:,} panes, as they are multiples of "
+            f"{call} cut each window into {length // pane:,} panes, as they are multiples of "
             f"nothing longer than {pane}; expected {bound}: round them, so that both are multiples "
             "of something longer"
         )

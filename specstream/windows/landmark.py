@@ -65,8 +65,8 @@ def by_landmark(
         key: see there.
         result: see there.
         emits: see there.
-        early: emit a row as well behind each so many events of a window, whose ``end`` is the time
-            of the last one; 0: none.
+        early: emit a row also after every so many events of a window, whose ``end`` is the time of
+            the last one; 0: none.
         limit: see there.
         name: see there.
 

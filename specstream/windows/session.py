@@ -55,10 +55,10 @@ def by_session(
     limit: int = LIMIT,
     name: str = "by_session",
 ) -> Operator:
-    """Sessions: events of a key of which each comes less than ``gap`` after the one before.
+    """Sessions: events of a key, each less than ``gap`` after the one before.
 
-    A session's row has the ``start``, which is the time of its first event, and the ``end``, which
-    is that of its last one and the gap: then it is emitted.
+    A session's row has ``start``, the time of its first event, and ``end``, the time of its last
+    one plus ``gap``, at which it is emitted.
 
     Args:
         record: as of :func:`by_time`, as are ``add``, ``event``, ``key``, ``result``, ``emits``,
@@ -69,7 +69,7 @@ def by_session(
         key: see there.
         result: see there.
         emits: see there.
-        early: emit a row as well behind each so many events of a session, whose ``end`` is the one
+        early: emit a row also after every so many events of a session, whose ``end`` is the one
             that it has so far; 0: none.
         unit: see there.
         limit: see there.
@@ -80,10 +80,10 @@ def by_session(
     An event may be older than one before it, as in a later table. Within the open session of its
     key it is one more, which ``add`` gets behind the others; less than ``gap`` before its start, it
     is the new start. The operator raises ValueError for an event that might belong to a session
-    that has been emitted, as it comes before the end of the last one of any key, and not within an
-    open one of its own; and for one that comes ``gap`` or more before the start of that. So the
-    sessions are those of all other events in the order of their times. With ``submit``, or
-    ``watermark=`` in Spark, there are no such events.
+    that has been emitted: its time is before the end of the last one of any key, and not within an
+    open one of its own key. It also raises for one whose time is ``gap`` or more before the start
+    of the open one. So the sessions are those of all other events in the order of their times. With
+    ``submit``, or ``watermark=`` in Spark, there are no such events.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.

@@ -61,13 +61,12 @@ def by_time(
     """Windows of a length of time, one every ``step``, of each key.
 
     Windows begin at the multiples of ``step`` (from ``origin`` on). A window has the events whose
-    time is not before its start, and before its end. When it ends, which is when the time has come
-    there, by an event of any key or by the frontier, and if it has an event, a row is emitted:
+    time is not before its start, and before its end. It ends when an event of any key, or the
+    frontier, reaches its end. Then, if it has an event, a row is emitted:
 
     - the columns of the key; ``start`` and ``end``, ints in the unit of the order column (see
       ``unit``);
-    - ``kind``, which is ``"on time"``, or ``"early"`` for what a window that has not ended comes to
-      so far;
+    - ``kind``, which is ``"on time"``, or ``"early"`` for a window that has not ended;
     - the fields of the record, or what ``result`` gives.
 
     Args:
@@ -78,7 +77,7 @@ def by_time(
         step: from the start of one to the start of the next; by default ``length``. If it is
             shorter an event is in several windows, at most 100,000, if it is longer in one or none.
             Both are numbers, or both durations. With ``merge`` a window has at most 100,000 times
-            the largest length that both are multiples of.
+            the greatest common divisor of both.
         event: columns of the events.
         key: column, or columns, of ints or strings; without, all events are in one.
         result: ``result(window)`` gives the columns ``emits``, as a tuple.
@@ -90,8 +89,8 @@ def by_time(
             cannot be taken back (a maximum), or loses digits (a sum of floats).
         collect: ``add(event)`` gives the record that is kept of an event, and ``result(rows)`` gets
             a list of those in a window: any function, whose cost grows with the window.
-        early: emit a row as well behind each so many events of a window; 0: none. Not with
-            ``merge`` or ``collect``.
+        early: emit a row also after every so many events of a window; 0: none. Not with ``merge``
+            or ``collect``.
         origin: where a window begins.
         unit: that lengths, ``start`` and ``end`` count, as ``time_unit=`` of an operator: s, ms, us
             or ns; by default us if a duration is given. An order column of times is cast to it.
@@ -108,8 +107,8 @@ def by_time(
 
     An event may be older than one before it, as in a later table: ``add`` gets it behind the
     others, and ``collect`` keeps it there. The operator raises ValueError for one that has come too
-    late for one of its windows: a window, of any key, has ended that ends no earlier. So the
-    windows are those of all other events in the order of their times. With ``submit``, or
+    late for one of its windows: a window with the same end or a later one, of any key, has ended.
+    So the windows are those of all other events in the order of their times. With ``submit``, or
     ``watermark=`` in Spark, there are no such events.
 
     Raises:

@@ -105,6 +105,7 @@ def test_a_time_that_would_lose_digits_is_refused_or_set_aside() -> None:
     with ss.Engine(IN_MICROSECONDS, rejected_rows="side") as engine:
         engine.process(odd, order_by="time")
         rejected = engine.rejected_rows()
+    assert rejected is not None
     assert rejected["user"].to_pylist() == ["bob"]
     far = pa.table({"time": pa.array([2**60], pa.timestamp("s")), "user": ["ann"]})
     with pytest.raises(ss.InputError, match=r"does not fit timestamp\[us\]"):
@@ -168,7 +169,7 @@ class Notes(ss.State):
 
 
 def counted(function: Any, state: Any = Plain, **options: Any) -> str:
-    timed = {"on_timer": ends_quietly} if state is Plain else {}
+    timed: dict[str, Any] = {"on_timer": ends_quietly} if state is Plain else {}
     made = ss.operator(state=state, event={"user": str}, emits={"n": int}, **timed, **options)
     return made(function).event.counts_times
 

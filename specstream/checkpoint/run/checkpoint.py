@@ -507,8 +507,8 @@ class Checkpoint:
                 for section in (last.named(name),)
             )
             early = None if early is None else in_zones(early, expected)
-        told = last.named("position")
-        position = None if told is None else bytes(told)
+        recorded = last.named("position")
+        position = None if recorded is None else bytes(recorded)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)

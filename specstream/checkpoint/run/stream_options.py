@@ -277,10 +277,10 @@ def listing(
     >>> listing(feed, StreamOptions)("engine", to=print, order_by="time")
     ['order_by', 'to']
     """
-    told = inspect.signature(function)
-    own = [one for one in told.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     taken = inspect.signature(options).parameters.values()
-    listed = told.replace(parameters=[*own, *taken])
+    listed = signature.replace(parameters=[*own, *taken])
     check = options_check(function.__name__, listed)
 
     @functools.wraps(function)
