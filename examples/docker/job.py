@@ -2,7 +2,8 @@
 
 Rows go to ``/data/rows``, events whose function raises to ``/data/failed``, rows that cannot be
 events to ``/data/rejected``; both checkpoints are in ``/data``. Prometheus reads port 9000.
-``DATA`` names another directory, ``ONCE=1`` ends the job when it has read what is there.
+In the environment, ``DATA`` names another directory and ``PORT`` another port; ``ONCE=1`` ends the
+job when it has read what is there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main() -> None:
         keep_batches=10,
     )
     ss.metrics.watch(feed)
-    prometheus_client.start_http_server(9000)
+    prometheus_client.start_http_server(int(os.environ.get("PORT", "9000")))
     rows = (
         session.readStream.schema("time timestamp, item long")
         .option("maxFilesPerTrigger", 10)
