@@ -43,7 +43,9 @@ def quoted() -> Iterator[str]:
     """The terms of the page by symptom, and the messages of the run book."""
     page = (DOCS / "troubleshooting.md").read_text()
     terms = re.findall(r"^(`.*)\n: ", page, re.MULTILINE)
-    messages = re.findall(r"^- (`.*)$", (DOCS / "runbook.md").read_text(), re.MULTILINE)
+    messages = re.findall(
+        r"^- (`[^`]+`)(?: \(.*\))?$", (DOCS / "runbook.md").read_text(), re.MULTILINE
+    )
     for text in terms + messages:
         yield from (one for one in re.findall(r"`([^`]+)`", text) if " " in one)
 
