@@ -409,8 +409,8 @@ def test_a_lost_checkpoint_is_begun_anew(top: Top) -> None:
 
 
 @pytest.fixture
-def driver(top: Top) -> Iterator[subprocess.Popen[str]]:
-    """A driver that runs, until it is ended: its source has nothing to send."""
+def driver(top: Top) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
+    """A driver that runs until it is ended, as its source has nothing to send; and the source."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         top.options(f"--from tcp://127.0.0.1:{port} --at-most-once --order-by item")
@@ -430,26 +430,28 @@ def driver(top: Top) -> Iterator[subprocess.Popen[str]]:
             assert process.poll() is None, process.communicate()[1]
             assert time.monotonic() < deadline
             time.sleep(0.05)  # looks again
-        top.server = server  # type: ignore[attr-defined]
-        yield process
+        yield process, server
         connection.close()
         process.kill()
         process.wait()
 
 
-def test_a_driver_that_still_runs_is_ended(top: Top, driver: subprocess.Popen[str]) -> None:
+def test_a_driver_that_still_runs_is_ended(
+    top: Top, driver: tuple[subprocess.Popen[str], socket.socket]
+) -> None:
+    process, source = driver
     section = "The checkpoint is in use"
     text = top.fails(quoted(section)[0])
-    assert f"process {driver.pid}" in text
+    assert f"process {process.pid}" in text
     (block,) = commands(section)
     # A standby, meanwhile, waits until it can take over.
     (loop,) = commands("Failover to another host")
     standby = top.start(loop)
-    look, end = (line.replace("849", str(driver.pid)) for line in block.splitlines())
+    look, end = (line.replace("849", str(process.pid)) for line in block.splitlines())
     assert "job.py" in top.succeeds(look)
     top.succeeds(end)
-    assert driver.wait(LIFE_SECONDS) == 128 + signal.SIGTERM
-    connection, _ = top.server.accept()  # type: ignore[attr-defined]
+    assert process.wait(LIFE_SECONDS) == 128 + signal.SIGTERM
+    connection, _ = source.accept()
     connection.close()  # its source ends
     _, err = standby.communicate(timeout=LIFE_SECONDS)
     assert standby.returncode == 0, err

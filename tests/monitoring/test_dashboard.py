@@ -152,7 +152,7 @@ def working(registry: Any, tmp_path: Path, stack: ExitStack) -> Callable[[int], 
     stack.callback(fed.close)
     two = stack.enter_context(ss.Engine(two_vertices(), threads=2, horizon=8, chunk=1))
     early = stack.enter_context(ss.Engine(share, sources=["a", "b"], early=True))
-    ss.metrics.watch(fed, registry=registry)  # type: ignore[arg-type]
+    ss.metrics.watch(fed, registry=registry)
     ss.metrics.watch(two, registry=registry)
     ss.metrics.watch(early, name="early", registry=registry)
 
