@@ -95,6 +95,7 @@ def test_each_alert_leads_into_the_run_book_and_has_a_test() -> None:
     tests = (FILES / "alerts_test.yml").read_text()
     found = alerts()
     assert len(found) > 10
+    assert set(re.findall(r"Specstream\w+", RUN_BOOK.read_text())) <= found.keys()
     for name, text in found.items():
         (anchor,) = re.findall(r'runbook: "runbook\.md#([\w-]+)"', text)
         assert anchor in anchors, name
