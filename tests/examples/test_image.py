@@ -22,7 +22,7 @@ FOLDER = ROOT / "examples" / "docker"
 
 def test_the_dockerfile_names_files_and_extras_that_there_are() -> None:
     text = (FOLDER / "Dockerfile").read_text()
-    copied = re.findall(r"^COPY (?:--chown=\S+ )?(\S+) ", text, re.MULTILINE)
+    copied = re.findall(r"^COPY (?!--from)(?:--chown=\S+ )?(\S+) ", text, re.MULTILINE)
     assert [path for path in copied if not (ROOT / path).exists()] == []
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = re.findall(r"\[([\w,]+)\]\"", text)
