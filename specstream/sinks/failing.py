@@ -55,8 +55,8 @@ checkpoint= and Spark's checkpointLocation"
         f"{found} already, which this query has not written. It was begun anew: then all that it "
         f"writes has to be new or empty, here {anew}, and likewise its other sinks, checkpoint= "
         "and Spark's checkpointLocation. Or it was taken back to an earlier batch: then take the "
-        "later ones out of its sinks first, as specstream checkpoint rollback says (guide: Spark "
-        "in production, Begun anew)"
+        "later ones out of its sinks first, as specstream checkpoint rollback says (guide: Run "
+        "book, Begun anew)"
     )
 
 
