@@ -64,6 +64,7 @@ if typing.TYPE_CHECKING:
     from specstream.predictors.throughput_driven import ThroughputDriven
     from specstream.profiling import Profile
     from specstream.structures import heap
+    from specstream.tuning.bench import bench
     from specstream.tuning.profile import profile
     from specstream.tuning.tune import tune
 
@@ -99,6 +100,7 @@ __all__ = [
     "Statistics",
     "ThroughputDriven",
     "array",
+    "bench",
     "checkpoint_state",
     "decimal",
     "deque",
@@ -165,6 +167,7 @@ _MODULE_OF = {
     "Statistics": "specstream.engine.statistics",
     "ThroughputDriven": "specstream.predictors.throughput_driven",
     "array": "specstream.declarations.state_layout",
+    "bench": "specstream.tuning.bench",
     "checkpoint_state": "specstream.checkpoint.inspect.recorded_state",
     "decimal": "specstream.declarations.schema",
     "deque": "specstream.declarations.container_fields",

@@ -12,9 +12,9 @@ from specstream.tuning.contest import Measurement
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["HEAD", "as_text", "cells", "measurements_table", "print_report"]
+__all__ = ["as_text", "cells", "head", "measurements_table", "print_report"]
 
-HEAD = ("", "speed", "quartiles", "ns/event", "aborts", "rounds")
+_HEAD = ("", "speed", "quartiles", "ns/event", "aborts", "rounds")
 
 
 def measurements_table(
@@ -31,17 +31,20 @@ def measurements_table(
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
-    for column in HEAD:
-        table.add_column(column, justify="right" if column else "left")
-    if with_answer:
-        table.add_column("rows")
+    for column in head(with_answer):
+        table.add_column(column, justify="left" if column in ("", "rows") else "right")
     for name, measured in rows:
         table.add_row(*cells(name, measured, with_answer), style="bold" if name == marked else None)
     return table
 
 
+def head(with_answer: bool = False) -> tuple[str, ...]:
+    """Names of the columns."""
+    return (*_HEAD, "rows") if with_answer else _HEAD
+
+
 def cells(name: str, measured: Measurement, with_answer: bool = False) -> list[str]:
-    """The texts of one row, as of :data:`HEAD`."""
+    """The texts of one row, as of :func:`head`."""
     found = [
         name,
         f"{measured.speed:.3g}",

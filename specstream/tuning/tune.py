@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,20 +11,19 @@ from specstream.declarations.options import (
     instance,
     integer,
     items,
-    number,
     one_of,
     refuses_unknown,
 )
 from specstream.definition.operator import Operator
-from specstream.display.sheet import Sheet
 from specstream.tuning import machine
 from specstream.tuning.contest import Measurement
 from specstream.tuning.forecast.forecast import Forecast, forecast_cores
 from specstream.tuning.forecast.report import forecast_table, forecast_text, forecast_to_dict
+from specstream.tuning.measuring import MOST_THREADS, checked_seconds, checked_threads
 from specstream.tuning.progress import progress
+from specstream.tuning.report import Report
 from specstream.tuning.search import Finding, search
 from specstream.tuning.stream import Stream, as_stream
-from specstream.tuning.table import HEAD, as_text, cells, measurements_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,25 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["PROTOCOLS", "Tuned", "tune", "tune_on"]
 
 PROTOCOLS = ("value", "eager")
-MOST_THREADS = 256
-SHORTEST = 0.1  # seconds
 
 
 @dataclass(frozen=True, repr=False)
-class Tuned:
+class Tuned(Report):
     """What :func:`specstream.tune` has found.
 
-    A notebook shows it as a table and, with matplotlib, a picture; ``print`` as text.
-
     Attributes:
-        name: of the operator.
-        expression: how Python code names it.
-        stream: the events.
+        expression: how Python code names the operator.
         finding: the settings that were tried, and the best.
         forecast: for more cores, if it was asked for.
-        threads: most that were tried.
-        capacity: what so many threads that share nothing ran at, relative to one.
-        machine: description of it.
     """
 
     name: str
@@ -70,14 +58,16 @@ class Tuned:
         return self.finding.best.options()
 
     @property
-    def title(self) -> str:
-        """What was measured."""
-        return f"{self.name}: {self.stream.about}; {self.finding.nanoseconds:,.0f} ns/event plain"
+    def nanoseconds(self) -> float:
+        return self.finding.nanoseconds
 
     @property
     def rows(self) -> list[tuple[str, Measurement]]:
-        """Each setting and its measurement, the fastest first."""
         return [(str(one.candidate), one.measured) for one in self.finding.tried]
+
+    @property
+    def marked(self) -> str:
+        return str(self.finding.best)
 
     @property
     def answer(self) -> str:
@@ -92,21 +82,29 @@ class Tuned:
         return self.finding.best.line(self.expression)
 
     def notes(self) -> list[str]:
-        """How the table is to be read, in sentences."""
         finding = self.finding
         found = [
             "Speed is relative to plain in the same round; the conversion from and to Arrow takes "
-            f"{finding.around:,.0f} ns/event more, whatever the setting."
+            f"{finding.around:,.0f} ns/event more, whatever the setting.",
+            *self._about_threads(),
         ]
-        if self.threads > 1:
-            found.append(
-                f"{self.threads} threads that share nothing ran at {self.capacity:.2f} of one."
-            )
         if finding.short:
             found.append(
                 "The input is short: a batch takes less than 2 ms, and that includes starting it."
             )
-        return found
+        return [*found, self.answer, self.line]
+
+    def report(self) -> list[Table | str]:
+        *about, answer, line = self.notes()
+        table = super().report()[0]
+        parts: list[Table | str] = [table, "\n".join(about), f"\n{answer}\n\n    {line}\n"]
+        if self.forecast is not None:
+            capacity = self.capacity if self.threads > 1 else None
+            parts += [
+                forecast_table(f"{self.name}: more cores, a forecast", self.forecast),
+                forecast_text(self.forecast, capacity),
+            ]
+        return parts
 
     def plot(self, path: str | Path) -> None:
         """Draws the settings as bars into a file, and a forecast into one beside it.
@@ -118,21 +116,19 @@ class Tuned:
         Raises:
             ImportError: matplotlib is not installed.
         """
-        from specstream.tuning.picture import save_forecast, save_measurements
-
-        path = Path(path)
-        save_measurements(path, *self._drawn())
+        super().plot(path)
         if self.forecast is not None:
+            from specstream.tuning.picture import save_forecast
+
+            path = Path(path)
             save_forecast(
                 path.with_stem(f"{path.stem}-cores"),
                 f"{self.name}: forecast for more cores",
                 self.forecast,
             )
 
-    def _drawn(self) -> tuple[str, str, list[tuple[str, Measurement]], str]:
-        about = f"{self.machine['processor']}, {self.machine['cores']} cores"
-        axis = "speed relative to plain"
-        return f"{self.title}\n{about}", axis, self.rows, str(self.finding.best)
+    def _answer_mark(self) -> str:
+        return self.marked
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -157,35 +153,8 @@ class Tuned:
             "model": None if self.forecast is None else forecast_to_dict(self.forecast),
         }
 
-    def report(self) -> list[Table | str]:
-        """For people: tables, and paragraphs between them."""
-        table = measurements_table(self.title, self.rows, str(self.finding.best))
-        notes = "\n".join(self.notes())
-        parts: list[Table | str] = [table, f"{notes}\n\n{self.answer}\n\n    {self.line}\n"]
-        if self.forecast is not None:
-            capacity = self.capacity if self.threads > 1 else None
-            parts += [
-                forecast_table(f"{self.name}: more cores, a forecast", self.forecast),
-                forecast_text(self.forecast, capacity),
-            ]
-        return parts
-
-    def __str__(self) -> str:
-        return as_text(self.report())
-
     def __repr__(self) -> str:
         return f"{self.title}\n{self.answer}\n    {self.line}"
-
-    def _repr_html_(self) -> str:
-        rows = [cells(name, measured) for name, measured in self.rows]
-        notes = [self.answer, self.line, *self.notes()]
-        shown = Sheet(self.title, rows, HEAD, notes).html()
-        if importlib.util.find_spec("matplotlib") is None:
-            return shown
-        from specstream.figures.style import notebook_image
-        from specstream.tuning.picture import draw_measurements
-
-        return shown + notebook_image(draw_measurements(*self._drawn()))
 
 
 @refuses_unknown
@@ -237,14 +206,11 @@ def tune(
     [1, 3]
     """
     instance("operator", operator, Operator, "an operator or a pipeline")
-    most = machine.cores()
-    if threads is not None:
-        most = integer("threads", threads, 1, MOST_THREADS, " or None")
+    most, seconds = checked_threads(threads), checked_seconds(seconds)
     expected = f"a list of {' and '.join(map(repr, PROTOCOLS))}"
     tried = tuple(
         one_of("protocols", one, PROTOCOLS) for one in items("protocols", protocols, expected)
     )
-    seconds = number("seconds", seconds, SHORTEST, math.inf, f"at least {SHORTEST}")
     if cores is not None:
         cores = integer("cores", cores, 2, MOST_THREADS, " or None")
     stream = as_stream(events, operator, order_by, source)

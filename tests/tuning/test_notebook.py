@@ -1,4 +1,4 @@
-"""`ss.tune` and `ss.profile`: what the commands do, on a table in a notebook."""
+"""`ss.tune`, `ss.bench` and `ss.profile`: what the commands do, on a table in a notebook."""
 
 import base64
 import json
@@ -49,6 +49,46 @@ def test_tune_gives_options_a_table_and_a_picture(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "found.svg").read_text()
 
 
+class LockedSeen(ss.State):
+    total = ss.array(int, 64)
+    locks = ss.locks(64)
+
+
+@ss.operator(state=LockedSeen, event={"x": int}, emits={"total": int})
+def locked_totals(state: Any, event: Any, emit: Any) -> None:
+    with state.locks[event.x % 64]:
+        state.total[event.x % 64] += event.x
+        emit(state.total[event.x % 64])
+
+
+@ss.operator(state=LockedSeen, event={"y": int}, emits={"total": int})
+def of_another_column(state: Any, event: Any, emit: Any) -> None:
+    with state.locks[0]:
+        emit(event.y)
+
+
+def test_bench_gives_rivals_a_table_and_a_picture(tmp_path: Path) -> None:
+    found = ss.bench(totals, TABLE, locked=locked_totals, order_by="t", threads=2, seconds=0.2)
+    measured = dict(found.rows)
+    assert {"plain, 1 thread", "own locks, 2 threads", "specstream Auto, 2 threads"} <= {*measured}
+    assert measured["specstream Auto, 2 threads"].same == 1.0
+    names = [one["name"] for one in json.loads(json.dumps(found.to_dict()))["contestants"]]
+    assert names == [*measured]
+    html = found._repr_html_()
+    assert "as in sequence" in html
+    assert "base64," in html
+    assert "as in sequence" in str(found)
+    assert repr(found).startswith("totals: 4,000 events")
+    found.plot(tmp_path / "found.svg")
+    assert "<svg" in (tmp_path / "found.svg").read_text()
+    with pytest.raises(
+        ss.ConfigurationError, match="locked= 'totals': its state declares no locks"
+    ):
+        ss.bench(totals, TABLE, locked=totals)
+    with pytest.raises(ss.ConfigurationError, match=r"reads other columns \(y\) than 'totals'"):
+        ss.bench(totals, TABLE, locked=of_another_column)
+
+
 def test_profile_gives_the_words_that_conflict() -> None:
     found = ss.profile(totals, TABLE, order_by="t", horizon=4, chunk=1)
     assert (found.events, found.horizon, found.chunk) == (4000, 4, 1)
@@ -59,10 +99,17 @@ def test_profile_gives_the_words_that_conflict() -> None:
     ("call", "options", "error", "text"),
     [
         ("tune", {"threads": 0}, ss.ConfigurationError, "threads=0; expected an integer from 1"),
-        ("tune", {"seconds": 0}, ss.ConfigurationError, "seconds=0; expected at least 0.1"),
+        (
+            "tune",
+            {"seconds": 0},
+            ss.ConfigurationError,
+            "seconds=0; expected a number of at least 0.1",
+        ),
         ("tune", {"protocols": ["lazy"]}, ss.ConfigurationError, "one of value, eager"),
         ("tune", {"cores": 1}, ss.ConfigurationError, "cores=1; expected an integer from 2"),
         ("tune", {"order_by": "T"}, ss.InputError, r"no column 'T'.*did you mean 't'"),
+        ("bench", {"threads": 0}, ss.ConfigurationError, "threads=0; expected an integer from 1"),
+        ("bench", {"locked": 1}, ss.ConfigurationError, "locked=1; expected an operator or None"),
         ("profile", {"source": "S"}, ss.InputError, r"no column 'S'.*did you mean 's'"),
         ("profile", {"thread": 2}, ss.ConfigurationError, "did you mean threads="),
         ("profile", {"horizon": -1}, ss.ConfigurationError, "horizon=-1; expected"),
