@@ -63,6 +63,7 @@ PROGRESS: dict[str, Any] = {
     "threads": 2,
     "horizon": 16,
     "chunk": 64,
+    "one_core": None,
     "wait_queue": 3,
     "reached": "2013-01-05 12:00:00",
     "lag": 90_000.0,
@@ -227,3 +228,12 @@ def test_without_a_terminal_there_is_a_line_for_each_look() -> None:
         "top_k: 1,234,567 events, 98,765,432 pending, 1,654,321/s, commit rate 98.8 %, aborts 967 "
         "(965 conflict, 2 runaway), horizon 16, chunk 64, wait queue 3, lag 1 day, 1:00:00"
     ]
+
+
+def test_why_it_runs_on_one_core_is_said_once_in_lines_and_stays_in_the_table() -> None:
+    lines: list[str] = []
+    shown = PlainLines(lines.append, "op", "starting")
+    progress = {**PROGRESS, "one_core": "horizon=0 was given"}
+    shown.show(progress)
+    shown.show(progress)
+    assert sum("on one core: horizon=0 was given" in line for line in lines) == 1
