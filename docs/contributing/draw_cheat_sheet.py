@@ -1,7 +1,8 @@
 """Draws cheat-sheet.pdf: the tables of cheat-sheet.md on one sheet of A4.
 
-`make cheat-sheet` runs it after a change of the page; a test compares the two. It needs no browser: the page is three
-columns of tables, whose lines are broken by the widths that the fonts of matplotlib have.
+`make cheat-sheet` runs it after a change of the page; a test compares the two. It needs no browser:
+the page is three columns of tables, whose lines are broken by the widths that the fonts of
+matplotlib have.
 """
 
 from __future__ import annotations
