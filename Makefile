@@ -35,7 +35,7 @@ STRESS_PIPELINES = $(SUPPORT).stress.pipelines --seconds $(SECONDS) $(if $(SEED)
 # What `make help` shows; `make help-all` shows all that has a line of `##` above it.
 HELP := demo quick test lint bench-NAME docs wheel clean help-all
 
-.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs wheel compat clean
+.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs cheat-sheet wheel compat clean
 .DELETE_ON_ERROR:
 
 ## the targets of every day
@@ -206,6 +206,10 @@ docs: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
 	@echo "the site is in build/site/index.html"
+
+## docs/cheat-sheet.pdf, of the tables of docs/cheat-sheet.md
+cheat-sheet: $(VENV)/installed-test
+	$(BIN)/python docs/contributing/draw_cheat_sheet.py
 
 # In an environment of its own: what builds and looks through a release is no part of the tests'.
 $(VENV)/release/bin/twine: | $(BIN)/python
