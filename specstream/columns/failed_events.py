@@ -49,7 +49,7 @@ _POLICIES = ("raise", "side")
 
 _TOLD = ("error", "message", "traceback")
 # Frames in them are the package's, and not of whoever wrote the function.
-_ROOMS = ("checkpoint", "columns", "compiler", "engine", "interpreted", "operator", "pipelines")
+_ROOMS = ("checkpoint", "columns", "compiler", "definition", "engine", "interpreted", "pipelines")
 _OURS = tuple(f"{Path(__file__).parents[1] / room}/" for room in _ROOMS)
 
 

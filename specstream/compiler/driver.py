@@ -52,6 +52,14 @@ from specstream.compiler.frontend.scopes import bound_names, is_named_lambda, na
 from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.frontend.try_and_raise import has_try, trees_reached
 from specstream.compiler.language.frozen import Frozen, digest_of
+
+# All rules of the library are there before anything is rewritten, which asks what has a rule.
+from specstream.compiler.library import (  # noqa: F401
+    state_heaps,
+    state_sequence_operators,
+    state_tables,
+    state_timers,
+)
 from specstream.compiler.lowering.rewrite_native import NativeRewriter
 from specstream.compiler.oracle.rewrite_oracle import OracleRewriter
 from specstream.compiler.staging.staging import Staging

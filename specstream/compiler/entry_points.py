@@ -42,11 +42,6 @@ from specstream.compiler.backend.symbols import register
 from specstream.compiler.frontend.nesting import too_deep
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.typing_refusals import refuse
-from specstream.compiler.library import (
-    state_heaps,  # noqa: F401  (adds containers)
-    state_sequence_operators,  # noqa: F401  (adds containers)
-    state_tables,  # noqa: F401  (adds containers)
-)
 from specstream.compiler.library.boosting import operation_entry
 from specstream.compiler.library.event import column_number
 from specstream.compiler.library.state_timers import TimerType

@@ -41,6 +41,13 @@ def test_each_name_imports_what_it_needs() -> None:
     assert not found & {"specstream.checkpoint", "specstream.pipelines", "specstream.engine"}
 
 
+def test_an_operator_has_all_rules_of_the_compiler_when_it_is_declared() -> None:
+    """What is rewritten asks which methods have a rule; a rule that came later would be missed."""
+    rules = Path(ss.__file__).parent / "compiler" / "library"
+    expected = {f"specstream.compiler.library.{path.stem}" for path in rules.glob("[!_]*.py")}
+    assert expected <= modules_after("import specstream; specstream.operator")
+
+
 def test_type_checkers_and_python_read_the_same_names() -> None:
     tree = ast.parse(Path(ss.__file__).read_text())
     checked = {
