@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 from support.pages import DOCS, ROOT, broken, words
@@ -42,3 +43,9 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n[a](#a-page) [b](#b) [c](c.md) [d](https://d.org) `[e](e.md)`\n")
     assert broken(page) == ["#b", "c.md", "e.md"]
+
+
+def test_old_addresses_lead_to_pages_and_hide_none() -> None:
+    moved = runpy.run_path(str(DOCS / "conf.py"))["MOVED"]
+    assert [new for new in moved.values() if not (DOCS / f"{new}.md").exists()] == []
+    assert [old for old in moved if (DOCS / f"{old}.md").exists()] == []

@@ -11,9 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"(`{3,})(.*)")
-_LINK = re.compile(
-    r"\]\(([^)\s]+)\)|^(?::img-top: |```\{(?:image|figure)\} )(\S+)$", re.MULTILINE
-)
+_LINK = re.compile(r"\]\(([^)\s]+)\)|^(?::img-top: |```\{(?:image|figure)\} )(\S+)$", re.MULTILINE)
 
 
 def words(text: str) -> int:
