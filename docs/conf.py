@@ -46,6 +46,9 @@ autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
+# Blocks without a language are what commands print.
+highlight_language = "text"
+
 html_theme = "furo"
 html_title = "specstream"
 html_static_path = ["_static"]
