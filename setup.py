@@ -10,8 +10,10 @@ import shlex
 import shutil
 import sys
 import sysconfig
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -32,6 +34,17 @@ def for_pypi(readme: str) -> str:
     readme = re.sub(rf"\[([^]]*)\]{there}", r"\1", readme)
     beside = "The pages and files named here are in the source distribution, under `docs/`."
     return f"{readme}\n{beside}\n"
+
+
+def side_by_side(compiled: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """The compiler's method for several sources, which takes one after the other, on all cores."""
+
+    def compiled_on_all_cores(sources: Sequence[str], **options: Any) -> list[str]:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.map(lambda source: compiled([source], **options), sources)
+            return [name for names in made for name in names]
+
+    return compiled_on_all_cores
 
 
 class BuildNative(build_ext):
@@ -56,8 +69,11 @@ class BuildNative(build_ext):
         if not self.inplace and "-g" not in shlex.split(os.environ.get("CFLAGS", "")):
             linker.append("-Wl,--strip-all")
         self.compiler.linker_so = linker
-        if "-fsanitize" in os.environ.get("CFLAGS", ""):
-            # The machine of the forecast is told of accesses by what is a sanitizer's as well.
+        self.compiler.compile = side_by_side(self.compiler.compile)
+        # The machine of the forecast is told of accesses by what is a sanitizer's as well. It is
+        # the runtime once more, which takes as long: who does not forecast may leave it out.
+        is_sanitized = "-fsanitize" in os.environ.get("CFLAGS", "")
+        if is_sanitized or os.environ.get("SPECSTREAM_FORECAST") == "0":
             self.extensions = [one for one in self.extensions if one.name != FORECAST]
         try:
             super().build_extensions()
@@ -72,19 +88,20 @@ class BuildNative(build_ext):
         """The forecast's runtime is compiled in a way of its own; see stm_native/build.py."""
         if extension.name == FORECAST:
             build = runpy.run_path("stm_native/build.py")
-
-            def compiled(source: Path) -> list[str]:
-                return self.compiler.compile(
-                    [str(source)],
+            # Flags differ by source; those with the same are compiled together.
+            by_flags: dict[tuple[str, ...], list[str]] = {}
+            for source in sorted(Path("stm_native/src").rglob("*.c")):
+                by_flags.setdefault(tuple(build["for_the_machine"](source)), []).append(str(source))
+            extension.extra_objects = [
+                name
+                for flags, sources in by_flags.items()
+                for name in self.compiler.compile(
+                    sources,
                     output_dir=str(Path(self.build_temp) / "machine"),
                     include_dirs=extension.include_dirs,
-                    extra_postargs=[*build["FORECAST_FLAGS"], *build["for_the_machine"](source)],
+                    extra_postargs=[*build["FORECAST_FLAGS"], *flags],
                 )
-
-            sources = sorted(Path("stm_native/src").rglob("*.c"))
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                objects = pool.map(compiled, sources)
-                extension.extra_objects = [name for made in objects for name in made]
+            ]
         super().build_extension(extension)
 
     def look_for_compiler(self) -> None:

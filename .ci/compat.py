@@ -80,7 +80,7 @@ QUICK_SPARK_TESTS = (
     "tests/spark/test_spark_stopping.py",
     "tests/spark/test_spark_time_zones.py",
 )
-# What the tests import beside specstream, with its extras `testing` and `cli`.
+# What the tests import beside specstream, with its extra `testing`.
 BESIDE = ("pandas>=2.2,<3", "polars>=1.0", "duckdb>=1.0", "pyte>=0.8.2")
 
 
@@ -194,7 +194,7 @@ def install(one: Combination, home: Path, wheel: Path, log: Path) -> Path | None
     asked = [f"{name}=={lowest(name)}" for name, end in ends.items() if end == OLDEST]
     # No compiler: a version without a wheel for this Python counts as not to be had.
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    extras = "testing,cli,spark,delta,metrics" if one.pyspark else "testing,cli"
+    extras = "testing,spark,delta,metrics" if one.pyspark else "testing"
     needed = [f"specstream[{extras}] @ {wheel.as_uri()}", *BESIDE, *asked]
     # PySpark comes as its sources, in Python.
     if run([*pip, "--only-binary=:all:", "--no-binary=pyspark", *needed], log):

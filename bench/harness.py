@@ -29,7 +29,7 @@ from specstream.tuning.contest import (
     time_per_event,
 )
 from specstream.tuning.machine import Probe
-from specstream.tuning.rivals import CHUNKS, PurePython
+from specstream.tuning.rivals import CHUNKS, SequentialCheck
 
 __all__ = [
     "BASELINE",
@@ -168,7 +168,7 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
         base = contestant(BASELINE, 1, (0, 1), "log_free")
         plain = contestant("plain", 1, (0, 1), "ordered")
         automatic = contestant("automatic, 2 threads", 2, ("auto", "auto"), "ordered")
-        python = PurePython(workload.operator, effort.seconds)
+        python = SequentialCheck(workload.operator, effort.seconds)
         locks = [(0, chunk) for chunk in CHUNKS]
         families = [
             [contestant(name, threads, setting, how, **more) for setting in settings]

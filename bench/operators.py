@@ -1,7 +1,7 @@
 """``python -m bench operators [--json FILE] [--quick] [--only NAME]``.
 
 The ready operators and the loads of the literature: speculation against the plain operator, locks
-and pure Python.
+and the sequential check.
 """
 
 from __future__ import annotations

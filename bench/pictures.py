@@ -23,6 +23,7 @@ from bench.early.plot import draw_early
 from bench.interpreted.plot import draw_interpreted
 from bench.late_event import late_event
 from bench.latency.plot import draw_latency
+from bench.ledger import draw_ledger
 from bench.pipelines.plot import draw_pipelines
 from bench.spark.plot import draw_rates
 from bench.speed.plot import draw_short, draw_table
@@ -78,6 +79,7 @@ def _forecast(data: dict[str, Any]) -> Figure:
 PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/threads": draw_table,
     "speed/threads-short": draw_short,
+    "speed/ledger": draw_ledger,
     "research/spark": draw_rates,
     "research/containers": draw_speed,
     "research/containers-skew": draw_skew,

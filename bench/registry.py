@@ -42,7 +42,7 @@ _ALL = [
     Benchmark(
         "operators",
         "bench.operators",
-        "ready operators: speculation beside plain, locks and pure Python",
+        "ready operators: speculation beside plain, locks and the sequential check",
     ),
     Benchmark(
         "compile-time", "bench.compile_time", "the compile time of an operator of a hundred lines"
@@ -54,6 +54,13 @@ _ALL = [
         "bench.speed",
         "the speed table: two threads against one, in C and compiled, and the automatic setting",
         writes="docs/speed/threads.png",
+    ),
+    Benchmark(
+        "ledger",
+        "bench.ledger",
+        "the README's ledger on one core, with locks, speculating: time, and same answer or not",
+        "a minute",
+        writes="docs/speed/ledger.png",
     ),
     Benchmark(
         "containers",

@@ -14,11 +14,12 @@
 """
 
 import importlib
-from typing import Any
+import typing
 
 if importlib.import_module("specstream.doctor.beginning").begin():
     importlib.import_module("specstream.doctor.alone").take_over(None)
-try:
+
+if typing.TYPE_CHECKING:
     from specstream.checkpoint.inspect.recorded_state import CheckpointState, checkpoint_state
     from specstream.columns.instants import when
     from specstream.declarations.container_fields import (
@@ -35,6 +36,7 @@ try:
     from specstream.declarations.records import Record
     from specstream.declarations.schema import decimal, nullable, timestamp
     from specstream.declarations.state_layout import State, array, scalar, scratch
+    from specstream.definition.operator import Operator, SequentialRun, operator
     from specstream.engine.engine import Engine
     from specstream.engine.hooks import Abort, Notification
     from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
@@ -55,7 +57,6 @@ try:
         SpecstreamError,
     )
     from specstream.interpreted.per_worker import per_worker
-    from specstream.operator.operator import Operator, SequentialRun, operator
     from specstream.pipelines.pipeline import Pipeline
     from specstream.predictors.abort_driven import AbortDriven
     from specstream.predictors.automatic import Auto
@@ -63,10 +64,8 @@ try:
     from specstream.predictors.throughput_driven import ThroughputDriven
     from specstream.profiling import Profile
     from specstream.structures import heap
-except Exception as broken:
-    # A package that is missing, or of a version with which nothing can be imported.
-    importlib.import_module("specstream.doctor.alone").take_over(broken)
-    raise
+    from specstream.tuning.profile import profile
+    from specstream.tuning.tune import tune
 
 __all__ = [
     "Abort",
@@ -115,6 +114,7 @@ __all__ = [
     "operators",
     "per_worker",
     "priority_queue",
+    "profile",
     "pure",
     "scalar",
     "scratch",
@@ -126,29 +126,100 @@ __all__ = [
     "testing",
     "timers",
     "timestamp",
+    "tune",
     "when",
     "windows",
 ]
 
-_LAZY = {
+# Imported when it is first asked for: `import specstream` is to cost next to nothing, also where a
+# program needs sinks only, or a State. A test compares this with what type checkers read above.
+_MODULE_OF = {
+    "Abort": "specstream.engine.hooks",
+    "AbortDriven": "specstream.predictors.abort_driven",
+    "Auto": "specstream.predictors.automatic",
+    "CheckpointState": "specstream.checkpoint.inspect.recorded_state",
+    "CompileError": "specstream.errors",
+    "ConfigurationError": "specstream.errors",
+    "DeclarationError": "specstream.errors",
+    "Engine": "specstream.engine.engine",
+    "EngineClosedError": "specstream.errors",
+    "FailedEventsError": "specstream.errors",
+    "Fixed": "specstream.predictors.fixed",
+    "InputError": "specstream.errors",
+    "Limits": "specstream.declarations.limits",
+    "LockError": "specstream.errors",
+    "Notification": "specstream.engine.hooks",
+    "Operator": "specstream.definition.operator",
+    "OperatorCrashError": "specstream.errors",
+    "Partial": "specstream.errors",
+    "Pipeline": "specstream.pipelines.pipeline",
+    "Profile": "specstream.profiling",
+    "Record": "specstream.declarations.records",
+    "SequentialRun": "specstream.definition.operator",
+    "SinkError": "specstream.errors",
+    "SnapshotDescription": "specstream.engine.snapshot_description",
+    "SnapshotError": "specstream.errors",
+    "SourceError": "specstream.errors",
+    "SpecstreamError": "specstream.errors",
+    "State": "specstream.declarations.state_layout",
+    "Statistics": "specstream.engine.statistics",
+    "ThroughputDriven": "specstream.predictors.throughput_driven",
+    "array": "specstream.declarations.state_layout",
+    "checkpoint_state": "specstream.checkpoint.inspect.recorded_state",
+    "decimal": "specstream.declarations.schema",
+    "deque": "specstream.declarations.container_fields",
+    "describe_snapshot": "specstream.engine.snapshot_description",
+    "dict": "specstream.declarations.container_fields",
+    "heap": "specstream.structures",
+    "list": "specstream.declarations.container_fields",
+    "locks": "specstream.declarations.locks",
+    "nullable": "specstream.declarations.schema",
+    "operator": "specstream.definition.operator",
+    "per_worker": "specstream.interpreted.per_worker",
+    "priority_queue": "specstream.declarations.container_fields",
+    "profile": "specstream.tuning.profile",
+    "pure": "specstream.declarations.pure",
+    "scalar": "specstream.declarations.state_layout",
+    "scratch": "specstream.declarations.state_layout",
+    "set": "specstream.declarations.container_fields",
+    "timers": "specstream.declarations.container_fields",
+    "timestamp": "specstream.declarations.schema",
+    "tune": "specstream.tuning.tune",
+    "when": "specstream.columns.instants",
+}
+_MODULES = {
     "early": "specstream.early",
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
     "sinks": "specstream.sinks",
     "sources": "specstream.sources",
     "spark": "specstream.spark",
+    "structures": "specstream.structures",
     "testing": "specstream.testing",
     "windows": "specstream.windows",
 }
 
 
-def __getattr__(name: str) -> Any:
-    # `import specstream` does not import PySpark or prometheus_client; these modules do.
-    if name in _LAZY:
-        return importlib.import_module(_LAZY[name])
+def __getattr__(name: str) -> typing.Any:
     if name == "__version__":
         return _version()
-    raise AttributeError(f"module 'specstream' has no attribute {name!r}")
+    if name not in _MODULE_OF and name not in _MODULES:
+        raise AttributeError(f"module 'specstream' has no attribute {name!r}")
+    try:
+        if name in _MODULES:
+            found = importlib.import_module(_MODULES[name])
+        else:
+            found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    except Exception as broken:
+        # A package that is missing, or of a version with which nothing can be imported.
+        importlib.import_module("specstream.doctor.beginning").name_the_doctor(broken)
+        raise
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> typing.Any:
+    return sorted({*globals(), *__all__})
 
 
 def _version() -> str:

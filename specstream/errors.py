@@ -35,11 +35,11 @@ class SpecstreamError(Exception):
 
 
 class DeclarationError(SpecstreamError, TypeError):
-    """A state, an event schema or an emit schema is not declared as it must be."""
+    """The declaration of a state, an event schema or an emit schema is wrong."""
 
 
 class CompileError(SpecstreamError):
-    """The operator's function has something that cannot be compiled to the oracle's arithmetic.
+    """The operator's function contains something that cannot be compiled.
 
     Attributes:
         operator: name of the operator.
@@ -79,12 +79,12 @@ class CompileError(SpecstreamError):
     ) -> CompileError:
         """The same of an operator in its place, where there may be another way out."""
         problem, _, of_operator = self._told.partition("; ")
-        told = of_operator if hint is None else hint
-        return CompileError(operator, self.filename, self.line, problem, told, vertex, pipeline)
+        advice = of_operator if hint is None else hint
+        return CompileError(operator, self.filename, self.line, problem, advice, vertex, pipeline)
 
 
 class ConfigurationError(SpecstreamError, ValueError):
-    """An option of an engine or of a command has a value that it cannot have."""
+    """An option of an engine or of a command has a value that is not allowed."""
 
 
 class OptionNameError(ConfigurationError, TypeError):
@@ -130,7 +130,7 @@ class SinkError(SpecstreamError, RuntimeError):
 
 
 class SourceError(SpecstreamError, RuntimeError):
-    """A source of events cannot be reached, or has not got any more what is to be read."""
+    """A source of events cannot be reached, or no longer has what is to be read."""
 
 
 class EngineClosedError(SpecstreamError, RuntimeError):

@@ -26,7 +26,7 @@ LOOKS = {
     "as scheduled ideally": KNOWN["plain"],
     "running": KNOWN["value"],
     "committing": KNOWN["eager"],
-    "waiting": KNOWN["pure Python"],
+    "waiting": KNOWN["sequential check"],
 }
 
 

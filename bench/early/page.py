@@ -157,7 +157,7 @@ def page(data: Mapping[str, Any]) -> str:
             "between; early ones it asks for after each event. Latency is from the arrival until "
             "the program has the row: milliseconds, median and 99th percentile. *The wait itself* "
             "is that of an infinitely fast operator for an event of the other source. Revised are "
-            "rows that were told early and changed or were withdrawn later."
+            "rows that were reported early and changed or were withdrawn later."
         ),
         table(RATES_HEAD, *rates_rows(rates)),
         "## What was expected",

@@ -20,7 +20,7 @@ from bench.pipelines.contestants import Chained, Timed
 from bench.pipelines.graphs import SINGLE, Graph, quiet_pipeline, single
 from specstream.tuning.contest import Arena, Contestant, EngineContestant, same_rows, time_per_event
 from specstream.tuning.machine import Probe
-from specstream.tuning.rivals import PurePython
+from specstream.tuning.rivals import SequentialCheck
 
 __all__ = ["FULL", "QUICK", "Amount", "asleep", "busy", "one_vertex", "quiet", "verify"]
 
@@ -142,7 +142,7 @@ def busy(graph: Graph, amount: Amount, say: Say) -> dict[str, Any]:
             pipeline,
             function,
             kept(Chained("engines, 1 thread", graph, warm_up, **ALONE)),
-            kept(PurePython(graph.pipeline(), effort.seconds, _order(graph))),
+            kept(SequentialCheck(graph.pipeline(), effort.seconds, _order(graph))),
             auto,
         ]
         families: list[list[Contestant]] = [[], [], []]

@@ -27,7 +27,7 @@ from specstream.tuning.rivals import warm_oracle
 __all__ = ["BYTEWAX", "PYTHON", "bytewax_seconds", "has_bytewax", "python_seconds"]
 
 BYTEWAX = "Bytewax"
-PYTHON = "pure Python"
+PYTHON = "sequential check"
 
 
 def has_bytewax() -> bool:

@@ -67,7 +67,7 @@ class Places(ss.State):
     last = ss.dict(str, Place)
 
 
-@ss.operator(state=Places, event=PAYMENT, emits={"kilometres": float})
+@ss.operator(state=Places, event=PAYMENT, emits={"kilometres": float}, time_unit="us")
 def travel(state, event, emit):
     """A payment so far from the card's last one that nobody can have come there meanwhile."""
     last = state.last.get(event.card)

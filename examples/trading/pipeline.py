@@ -101,7 +101,7 @@ class Paces(ss.State):
     by_symbol = ss.dict(str, Pace)
 
 
-@ss.operator(state=Paces, event=CLEAN, emits={"per_minute": float})
+@ss.operator(state=Paces, event=CLEAN, emits={"per_minute": float}, time_unit="us")
 def frequency(state, event, emit):
     """Trades a minute, in which a trade counts for less the longer it is ago."""
     pace = state.by_symbol.setdefault(event.key, Pace())

@@ -26,6 +26,7 @@ def join(
     right_window: int = 100,
     suffix: str = "_right",
     limit: int = 2**20,
+    time_unit: str | None = None,
 ) -> ss.Operator:
     """Every pair of a left and a right event that match, while both are in their windows.
 
@@ -47,6 +48,8 @@ def join(
         right_window: that of the right window, likewise.
         suffix: what is put behind the names of right columns that the left ones have as well.
         limit: events that a window by time may have, 1 to 2**31; one more raises OverflowError.
+        time_unit: of windows by time, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: deques ``lefts`` and ``rights`` of records, and ``left_times`` and ``right_times``, their
     timestamps where the windows go by time.
@@ -120,6 +123,7 @@ def join(
         inputs={"left": left, "right": right},
         emits=emits,
         name="join",
+        time_unit=time_unit,
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         if by_time:

@@ -19,7 +19,7 @@ _MOST = 2**63 - 1
 
 
 @refuses_unknown
-def inventory(hold: int, item: type = str) -> ss.Operator:
+def inventory(hold: int, item: type = str, time_unit: str | None = None) -> ss.Operator:
     """Stock by item, with reservations that are held for ``hold`` units of time.
 
     Events have the columns ``action``, ``item``, ``reservation`` and ``quantity``; they are ordered
@@ -40,6 +40,8 @@ def inventory(hold: int, item: type = str) -> ss.Operator:
         hold: units of ``event.timestamp``, 1 to 2**62: 15 minutes of timestamps in microseconds are
             ``900_000_000``.
         item: type of the column, ``int`` or ``str``.
+        time_unit: of ``hold``, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``available``, a dict by item; ``held``, a dict from reservations to (item, quantity);
     and ``timers`` by reservation. Events of different items do not conflict. Timers fire one after
@@ -116,6 +118,7 @@ def inventory(hold: int, item: type = str) -> ss.Operator:
         },
         on_timer=expire,
         name="inventory",
+        time_unit=time_unit,
     )
     def process(state, event, emit):
         if event.action not in ("receive", "reserve", "confirm", "cancel"):

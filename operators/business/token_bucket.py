@@ -31,6 +31,7 @@ def token_bucket(
     refill: int = 1,
     per: int = 1,
     key: type | Mapping[str, type] = str,
+    time_unit: str | None = None,
 ) -> ss.Operator:
     """Which requests of each key are within its rate: ``refill`` tokens ``per`` units of time.
 
@@ -48,6 +49,8 @@ def token_bucket(
             a second are ``refill=100, per=1_000_000``. All together, ``capacity * per + refill`` is
             less than 2**62.
         key: type of the column, ``int`` or ``str``; with another name for it ``{"user": str}``.
+        time_unit: of ``per``, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``buckets``, a dict from keys to records: ``level`` in units of 1 / ``per`` token, and
     ``at``, the time for which it holds. Events of different keys do not conflict. A bucket goes
@@ -99,6 +102,7 @@ def token_bucket(
         event={named: key, "cost": int},
         emits={named: key, "allowed": bool, "remaining": int, "wait": ss.nullable(int)},
         name="token_bucket",
+        time_unit=time_unit,
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         this = getattr(event, named)

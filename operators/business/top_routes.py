@@ -20,10 +20,12 @@ from specstream.declarations.options import integer, number, refuses_unknown
 
 __all__ = ["top_routes"]
 
+_HALF_AN_HOUR = 1_800_000_000  # microseconds
+
 
 @refuses_unknown
 def top_routes(
-    window: int = 1_800_000_000,
+    window: int = _HALF_AN_HOUR,
     routes: int = 10,
     cells: int = 300,
     north: float = 41.474937,
@@ -31,6 +33,7 @@ def top_routes(
     height: float = 0.004491556,
     width: float = 0.005986,
     spare: int = 90,
+    time_unit: str | None = None,
 ) -> ss.Operator:
     """The ``routes`` most frequent routes of the last ``window``, whenever the list changes.
 
@@ -52,6 +55,8 @@ def top_routes(
             the grid, those of the challenge: cells of 500 m around New York.
         height, width: of a cell in degrees of latitude and longitude, above 0.
         spare: places that are kept in order behind the list, 0 to 10000.
+        time_unit: of the window, as of :func:`specstream.operator`: an order column of times
+            is cast to it. By default us, if the window is.
 
     State: ``trips``, a deque of (time, route), where a route is one number of its four
     coordinates; ``counts``, a dict by route with the number of its ``trips`` and the number of the
@@ -87,6 +92,8 @@ def top_routes(
     """
     # One piece: state and operator are read together, and close over the same numbers.
     window = integer("top_routes: window", window, 1, 2**61)
+    if time_unit is None and window == _HALF_AN_HOUR:
+        time_unit = "us"
     routes = integer("top_routes: routes", routes, 1, 1000)
     cells = integer("top_routes: cells", cells, 1, 10_000)
     north = _degrees("north", north, -180.0, "a number from -180 to 180")
@@ -151,6 +158,7 @@ def top_routes(
         },
         emits={"rank": int, "start": str, "end": str, "trips": int},
         name="top_routes",
+        time_unit=time_unit,
     )
     def process(state, event, emit):
         start = cell(event.pickup_longitude, event.pickup_latitude)

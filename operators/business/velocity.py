@@ -30,6 +30,7 @@ def velocity(
     most_amount: Decimal | int | None = None,
     card: type | Mapping[str, type] = str,
     digits: int = 2,
+    time_unit: str | None = None,
 ) -> ss.Operator:
     """An alarm for each payment with which a card has more than its due within ``window``.
 
@@ -46,6 +47,8 @@ def velocity(
         most_amount: sum of their amounts that raises no alarm yet; None: any sum.
         card: type of the column, ``int`` or ``str``; with another name for it ``{"account": str}``.
         digits: of an amount after the point, 0 to 18.
+        time_unit: of the window, as of :func:`specstream.operator`: an order column of times
+            is cast to it.
 
     State: ``payments``, a dict from (card, number) to (time, amount), and ``cards``, a dict of
     records: the number of the ``first`` payment within the window, the number that is ``next``, the
@@ -103,6 +106,7 @@ def velocity(
         event={named: card, "amount": ss.decimal(digits)},
         emits={named: card, "events": int, "amount": ss.decimal(digits)},
         name="velocity",
+        time_unit=time_unit,
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         own = getattr(event, named)

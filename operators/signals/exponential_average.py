@@ -26,6 +26,7 @@ def exponential_average(
     key: type | Mapping[str, type] = str,
     limit: int = 2**20,
     value: str = "value",
+    time_unit: str | None = None,
 ) -> ss.Operator:
     """The exponentially weighted mean of each key, for each value that comes.
 
@@ -33,8 +34,8 @@ def exponential_average(
 
     Args:
         half_life: the age at which a value has half of its weight, more than 0: in events of the
-            key, or in units of ``event.timestamp``, which the type of the column given as
-            ``order_by=`` settles: 3_600_000_000 is an hour of ``timestamp[us]``.
+            key, or in units of ``event.timestamp``: 3_600_000_000 is an hour with
+            ``time_unit="us"``.
         by: what the age of a value is, ``"event"``, the number of later events of its key, or
             ``"time"``, the time since. By time an event that is older than those before it gets the
             lower weight of its age: the mean is the same in whichever order the events come, up
@@ -43,6 +44,8 @@ def exponential_average(
             ``{"user": str}``.
         limit: keys at most, 1 to 2**28. The operator raises OverflowError for one more.
         value: name of the column ``value``.
+        time_unit: of the half-life by time, as of :func:`specstream.operator`: an order column of
+            times is cast to it.
 
     State: ``averages``, a dict by key of ``mean``, ``weight``, the sum of all weights, and
     ``newest``, the time of age 0. Events of different keys never conflict; those of one key always
@@ -90,6 +93,7 @@ def exponential_average(
         event={keyed: key, value: float},
         emits={keyed: key, "mean": float},
         name="exponential_average",
+        time_unit=time_unit,
     )
     def process(state, event, emit):  # type: ignore[no-untyped-def]
         key, x = getattr(event, keyed), getattr(event, value)

@@ -8,31 +8,29 @@ from __future__ import annotations
 
 try:
     import click
-    import rich  # noqa: F401
-except ImportError as missing:
+
+    import specstream as ss
+    from specstream.cli import (
+        bench,
+        checkpoint,
+        compact,
+        demo,
+        doctor,
+        explain,
+        latest,
+        pipeline,
+        profile,
+        replay,
+        run,
+        state,
+        tune,
+    )
+except Exception as broken:
+    # A package that is missing, or of a version with which nothing can be imported.
     from specstream.doctor.alone import take_over
 
-    take_over(missing)
-    raise SystemExit(
-        f'specstream: the command line needs {missing.name}: pip install "specstream[cli]"'
-    ) from missing
-
-import specstream as ss
-from specstream.cli import (
-    bench,
-    checkpoint,
-    compact,
-    demo,
-    doctor,
-    explain,
-    latest,
-    pipeline,
-    profile,
-    replay,
-    run,
-    state,
-    tune,
-)
+    take_over(broken)
+    raise
 
 __all__ = ["main"]
 

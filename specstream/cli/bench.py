@@ -1,4 +1,4 @@
-"""``specstream bench``: an operator beside locks, its plain run, and pure Python."""
+"""``specstream bench``: an operator beside locks, its plain run, and a loop by hand."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
-from specstream.cli.measuring import about_stream, most_threads_option, progress, seconds_option
+from specstream.cli.measuring import most_threads_option, seconds_option
 from specstream.cli.options import check_plot, stream_options
 from specstream.cli.target import load_operator, parse_arguments
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["bench"]
 
@@ -41,18 +41,20 @@ def bench(
     threads: int | None,
     seconds: float,
 ) -> None:
-    """Compare an operator with locks, its plain run, and pure Python.
+    """Compare an operator with locks, its plain run, and a loop in Python.
 
     All run the same events in interleaved rounds: plain on one thread, specstream with Auto, one
-    global lock around the operator, the version of --locked if there is one, and pure Python. A run
+    global lock around the operator, the version of --locked if there is one, a loop by hand over
+    Python's lists and dicts, and the sequential check, which is what run_sequential does. A run
     under locks has no fixed order, so what it emits differs from run to run. A pipeline is not
-    compared with a global lock.
+    compared with a global lock or a loop.
     """
     with reported_errors():
         from specstream.tuning import machine
+        from specstream.tuning.progress import progress
         from specstream.tuning.rivals import BASELINE, compare
         from specstream.tuning.stream import read_stream
-        from specstream.tuning.table import measurements_table, print_table
+        from specstream.tuning.table import measurements_table, print_report
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
@@ -66,10 +68,7 @@ def bench(
             capacity = machine.capacity(most) if most > 1 else 1.0
         about = machine.describe()
         rows = list(found.measured.items())
-        title = (
-            f"{operator.name}: {about_stream(stream.count, stream.left_out)}; "
-            f"{found.nanoseconds:,.0f} ns/event plain"
-        )
+        title = f"{operator.name}: {stream.about}; {found.nanoseconds:,.0f} ns/event plain"
         if plot is not None:
             from specstream.tuning.picture import save_measurements
 
@@ -85,6 +84,7 @@ def bench(
                 "events": stream.count,
                 "batch": found.batch,
                 "baseline": BASELINE,
+                "no_loop_by_hand": found.no_loop or None,
                 "contestants": [
                     {"name": name, "chunk": found.settings.get(name), **asdict(measured)}
                     for name, measured in rows
@@ -93,8 +93,10 @@ def bench(
             }
             click.echo(json.dumps(summary))
             return
-        print_table(measurements_table(title, rows, BASELINE, with_answer=True))
+        print_report([measurements_table(title, rows, BASELINE, with_answer=True)])
         click.echo("Speed is relative to plain in the same round.")
+        if found.no_loop:
+            click.echo(f"There is no loop by hand: {found.no_loop}.")
         if most > 1 and found.settings:
             click.echo(
                 "A run under locks has no fixed order, so what it emits differs from run to run."

@@ -92,8 +92,8 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
             )
         apart = None if log is None else found.fits(log)
         if as_json:
-            told = {"troubles": {**troubles, **missing}, "gaps": found.gaps}
-            click.echo(json.dumps(_as_json(found, log) | told, default=str))
+            report = {"troubles": {**troubles, **missing}, "gaps": found.gaps}
+            click.echo(json.dumps(_as_json(found, log) | report, default=str))
         else:
             files = len(found.files) + len(found.others) + len(found.troubles)
             files += (run is not None and run.is_there) + (0 if log is None else len(log.files))
@@ -207,7 +207,7 @@ def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
             f"take both checkpoints back to batch {back[-1]} with specstream checkpoint rollback "
             f"--to {back[-1]}"
         )
-    told = {}
+    report = {}
     for name, trouble in (log.damaged | needed).items():
         advice = (
             "Spark cannot continue with it: restore a copy of it, and of the .crc file beside it; "
@@ -216,8 +216,8 @@ def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
             else "no start reads it, only a rollback to that batch does: restore a copy of it, or "
             "leave it"
         )
-        told[f"{log.directory}/{name}"] = f"{trouble}. {advice}"
-    return told
+        report[f"{log.directory}/{name}"] = f"{trouble}. {advice}"
+    return report
 
 
 def _show_restart(found: Inventory) -> None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from specstream.cli.options import LocalPath
+from specstream.definition.operator import Operator
 from specstream.files.patterns import REFUSED_NAME, pattern_below
 from specstream.monitoring.watch import newest_time
-from specstream.operator.operator import Operator
 
 __all__ = [
     "DIRECTORY",

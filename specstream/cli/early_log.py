@@ -140,7 +140,7 @@ class _Changes:
 
     @property
     def place(self) -> str:
-        """The same for two sinks that write to one directory."""
+        """Equal for two sinks that write to one directory."""
         place: str = self._sink.place
         return place
 
@@ -160,9 +160,9 @@ def early_rows(summary: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """The same for people: names and texts."""
     if summary is None:
         return []
-    told = ", ".join(f"{count:,} {change}" for change, count in summary["changes"].items())
+    counts = ", ".join(f"{count:,} {change}" for change, count in summary["changes"].items())
     return [
-        ("early changes", f"{told}  in {summary['output']}"),
+        ("early changes", f"{counts}  in {summary['output']}"),
         (
             "revocations",
             f"{summary['revocations']:,}; transactions: {summary['republished']:,} republished, "

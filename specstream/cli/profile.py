@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-import specstream as ss
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import check_plot, stream_options, threads_option
@@ -68,27 +67,15 @@ def profile(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        if not operator.speculates:
-            raise ss.ConfigurationError(
-                f"operator {operator.name!r} is declared with speculate=False: its events run one "
-                "after the other, and none conflicts"
-            )
+        from specstream.tuning.profile import profile_on
         from specstream.tuning.stream import read_stream
 
         paths, _, _ = check_inputs(inputs, operator, order_by, source)
         check_plot(plot)
         stream = read_stream(paths, operator, order_by, source, events)
-        with ss.Engine(
-            operator,
-            threads=threads,
-            horizon=horizon,
-            chunk=chunk,
-            protocol=protocol,
-            execution="speculate",
-            profile=True,
-        ) as engine:
-            engine.process(stream.table, **stream.order)
-            found = engine.profile()
+        found = profile_on(
+            operator, stream, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
+        )
         if plot is not None:
             found.plot(plot)
         if as_json:

@@ -41,6 +41,7 @@ def summary_of(
         "threads": stats.threads,
         "horizon": stats.horizon,
         "chunk": stats.chunk,
+        "one_core": stats.why_one_core or None,
     }
 
 
@@ -72,6 +73,7 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
         ("events/s", f"{summary['events_per_second']:,.0f}"),
         ("commits", f"{summary['commits']:,}"),
         ("aborts", reasons_of(summary["aborts"])),
+        *((("one core", summary["one_core"]),) if summary["one_core"] else ()),
     ):
         table.add_row(name, value)
     Console().print(table)

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 from specstream.pipelines.pipeline import Pipeline
 
 __all__ = ["OPERATOR", "PIPELINE", "expression", "load_operator", "parse_arguments"]
@@ -81,10 +81,10 @@ def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERA
     try:
         inspect.signature(found).bind(**arguments)
     except (TypeError, ValueError) as error:  # ValueError: of what is not written in Python
-        told = " ".join(f"{one}={value!r}" for one, value in arguments.items())
+        given = " ".join(f"{one}={value!r}" for one, value in arguments.items())
         plain = "; if it is the operator itself, decorate it with @ss.operator"
         raise click.ClickException(
-            f"{target} cannot be called with {f'--arg {told}' if told else 'no --arg'}: {error}"
+            f"{target} cannot be called with {f'--arg {given}' if given else 'no --arg'}: {error}"
             + ("" if kind is PIPELINE else plain)
         ) from error
     made = found(**arguments)

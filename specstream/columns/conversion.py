@@ -14,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.declarations.durations import DAY, PER_SECOND
+from specstream.declarations.durations import DAY, PER_SECOND, UNIT_TICKS
 from specstream.declarations.schema import Column
 
 __all__ = [
     "accepts",
     "from_arrow",
     "hint",
+    "in_time_unit",
     "is_text",
     "of_order",
     "order_distance",
@@ -28,6 +29,7 @@ __all__ = [
     "target",
     "tick_of",
     "time_at",
+    "time_type",
     "to_arrow",
 ]
 
@@ -203,6 +205,59 @@ def tick_of(of: pa.DataType) -> int | None:
     if pa.types.is_date32(of):
         return DAY
     return int(10**9 // PER_SECOND["ms" if pa.types.is_date64(of) else of.unit])
+
+
+def time_type(of: pa.DataType, unit: str | None) -> pa.DataType:
+    """The type of the times of an operator that counts in a unit, where they come in another type.
+
+    Args:
+        of: the type that they come in; one that is no time stays as it is.
+        unit: "s", "ms", "us", "ns" or "day"; None: that in which they come.
+
+    >>> time_type(pa.timestamp("ns", "UTC"), "us"), time_type(pa.int64(), "us")
+    (TimestampType(timestamp[us, tz=UTC]), DataType(int64))
+    """
+    tick = tick_of(of)
+    if unit is None or tick is None or tick == UNIT_TICKS[unit]:
+        return of
+    if pa.types.is_duration(of) or pa.types.is_time(of):
+        if unit == "day":
+            return of
+        if pa.types.is_duration(of):
+            return pa.duration(unit)
+        return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+    return pa.date32() if unit == "day" else pa.timestamp(unit, getattr(of, "tz", None))
+
+
+def in_time_unit(times: pa.Array, unit: str | None) -> tuple[pa.Array, Mask | None]:
+    """An order column in the unit that an operator counts in, and the rows whose times are not
+    whole in it, or too far for it; None: there are none.
+
+    >>> times, wrong = in_time_unit(pa.array([1_000, 2_500], pa.timestamp("ns")), "us")
+    >>> times.type, wrong.tolist()
+    (TimestampType(timestamp[us]), [False, True])
+    """
+    wanted = time_type(times.type, unit)
+    if wanted == times.type:
+        return times, None
+    read, given, own = of_order(times), tick_of(times.type), tick_of(wanted)
+    assert read is not None
+    assert given is not None
+    assert own is not None
+    numbers, _ = read
+    if given >= own:
+        factor = given // own
+        wrong = (numbers > _INT64.max // factor) | (numbers < -(2**63 // factor))
+        numbers = np.where(wrong, 0, numbers) * factor
+    else:
+        divisor = own // given
+        numbers, wrong = numbers // divisor, numbers % divisor != 0
+        if own == DAY:
+            far = np.abs(numbers) > np.iinfo(np.int32).max
+            numbers, wrong = np.where(far, 0, numbers), wrong | far
+    if times.null_count:
+        wrong &= times.is_valid().to_numpy(zero_copy_only=False)
+    return order_values(numbers, wanted), (wrong if wrong.any() else None)
 
 
 def time_at(times: pa.Array, row: int) -> Any:

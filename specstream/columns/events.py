@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -15,9 +17,11 @@ from specstream.columns.conversion import (
     accepts,
     from_arrow,
     hint,
+    in_time_unit,
     of_order,
     order_values,
     target,
+    tick_of,
     to_arrow,
 )
 from specstream.columns.derived import Texts, derived_columns
@@ -27,6 +31,7 @@ from specstream.columns.rejected_rows import REASON, Policy, RowError, check_no_
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table, no_column, one_array, reading
 from specstream.columns.unentered import ColumnTexts, numbers_of
+from specstream.declarations.durations import UNIT_NAMES, UNIT_TICKS
 from specstream.declarations.options import meant, text
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.errors import InputError
@@ -38,6 +43,7 @@ __all__ = [
     "Events",
     "called",
     "check_int64",
+    "check_unit_declared",
     "column",
     "fitting",
     "keys_of",
@@ -237,7 +243,7 @@ def read_events(
             source_key = _source(table, source, what)
             time = None
             if order_by is not None:
-                time = _time(table, order_by, what, reads_timestamp, check_times)
+                time = _time(table, order_by, schema, what, reads_timestamp, check_times)
             break
         except RowError as error:
             if rejected_rows == "error":
@@ -678,11 +684,12 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
 def _time(
     table: pa.Table,
     name: str,
+    schema: Schema,
     what: str,
     reads_timestamp: bool,
     check_times: CheckTimes | None,
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The order column as given, and as int64 of the same order."""
+    """The order column in the operator's unit, and as int64 of the same order."""
     array = _get(table, name, what)
     if pa.types.is_null(array.type):
         _check_nulls(array, name, what, role="order ")
@@ -691,11 +698,70 @@ def _time(
     if of_order(array[:0]) is None:
         raise _no_order(array.type, name, what)
     _check_nulls(array, name, what, role="order ")
+    array = _in_unit(array, name, schema.time_unit, what)
+    if len(array):
+        check_unit_declared(array.type, schema, f"order column {name!r}", what)
     if check_times is not None:
         check_times(array.type, f"order column {name!r}")
     if reads_timestamp:
         check_int64(array.type, f"order column {name!r}", what)
     return array, order_key(array, name, what)
+
+
+def _in_unit(array: pa.Array, name: str, unit: str | None, what: str) -> pa.Array:
+    """The order column in the unit that the operator counts in.
+
+    Raises:
+        RowError: a time is not whole in it, or too far for it.
+    """
+    given = array.type
+    array, wrong = in_time_unit(array, unit)
+    if wrong is not None:
+        rounded = UNIT_NAMES[str(unit)][:-1]
+        raise RowError(
+            lambda row: (
+                f"{what}: order column {name!r} of type {given} does not fit {array.type} ({row}), "
+                f"and the operator counts in time_unit={unit!r}: round the column, "
+                f"pyarrow.compute.floor_temporal(x, unit={rounded!r}), declare a finer "
+                'time_unit=, or use rejected_rows="side"'
+            ),
+            wrong,
+            f"order column {name!r} does not fit {array.type}",
+        )
+    return array
+
+
+def check_unit_declared(of: pa.DataType, schema: Schema, whose: str, what: str) -> None:
+    """Warns of times that count in a unit, for an operator that goes by their numbers and does not
+    say in which: the same operator means something else with a column of another unit.
+
+    Args:
+        of: type of the times.
+        schema: of the operator's events.
+        whose: what has the type, like "order column 'time'".
+        what: names the operator.
+    """
+    tick = tick_of(of)
+    if not schema.counts_times or schema.time_unit is not None or tick is None:
+        return
+    unit = next(name for name, length in UNIT_TICKS.items() if length == tick)
+    warnings.warn(
+        f"{what}: {schema.counts_times}, and does not say in which unit; {whose} has type {of}, so "
+        f"they count {UNIT_NAMES[unit]}, and something else with a column of another type: declare "
+        'the unit that its numbers are meant in, time_unit="us" of @ss.operator or of a ready '
+        "operator, unit= of windows; times are then cast to it. Version 0.4 refuses such an "
+        "operator",
+        FutureWarning,
+        stacklevel=_levels_inside(),
+    )
+
+
+def _levels_inside() -> int:
+    """The stacklevel with which the caller's warning names the line of whoever uses the package."""
+    frame, levels = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("specstream."):
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def check_int64(of: pa.DataType, whose: str, what: str) -> None:

@@ -131,7 +131,7 @@ def failed_of(
         row: of the event or phase.
         first_sequence: sequence number of the first event.
     """
-    told = _told(error)
+    described = _described(error)
     rows, sequences = range(row, row + 1), None
     if events.starts is not None:
         assert events.members is not None
@@ -148,7 +148,7 @@ def failed_of(
                 column[at] if of is None else _whole(of[at] or "")
                 for column, of in zip(own, texts, strict=True)
             ),
-            **told,
+            **described,
         )
         for at in rows
     )
@@ -171,15 +171,15 @@ def failed_firing(
         sources: type of their sources.
     """
     at = order_values(np.array([time], np.int64), times)[0]
-    source, told = pa.scalar(None, sources), _told(error)
+    source, described = pa.scalar(None, sources), _described(error)
     key, set_for = vars(error)["specstream_timer"]
-    if told["vertex"] is not None:
+    if described["vertex"] is not None:
         _, key = key  # of a pipeline with the vertex
     timer = f"{key!r}, set for {set_for}"
-    return (Failed(at, source, number, None, timer=timer, **told),)
+    return (Failed(at, source, number, None, timer=timer, **described),)
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def _described(error: BaseException) -> dict[str, Any]:
     shown = traceback.TracebackException.from_exception(error)
     _leave_users(shown)
     return {

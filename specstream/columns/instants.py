@@ -190,13 +190,13 @@ def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
     alone: ``ss.when(event.time).hour``.
 
     Args:
-        value: of a column; a day is its midnight.
+        value: of a column; a date stands for its midnight.
         unit: "s", "ms", "us", "ns" or "day", where the value is a plain number.
         zone: the zone of the calendar, like "Europe/Berlin"; that of the column by default, or UTC.
 
     Raises:
         TypeError: the value is a plain number, and no unit is given.
-        OverflowError: it is no year from 1 to 9999.
+        OverflowError: the year is not from 1 to 9999.
 
     >>> when(86_400, "s").isoformat()
     '1970-01-02T00:00:00+00:00'

@@ -152,8 +152,8 @@ def fitting_values(
     kept: list[_Piece] = []
     for rows, array in pieces:
         if column is None or not _takes(column, array.type):
-            told = _expected(of, column, array.type)
-            wrong |= {row: f"{shown(values[row])}; expected {told}" for row in rows}
+            wanted = _expected(of, column, array.type)
+            wrong |= {row: f"{shown(values[row])}; expected {wanted}" for row in rows}
             continue
         array, misfits = _exactly(array, column)
         kept.append(_Piece(rows, array))
@@ -162,10 +162,10 @@ def fitting_values(
             wrong |= {rows[at]: f"{shown(values[rows[at]])}, {beyond}" for at in misfits}
     for row in unread:
         is_large = type(values[row]) is int and (column is None or column.kind in ("int", "float"))
-        told = f"; expected {_expected(of, column, None)}"
+        wanted = f"; expected {_expected(of, column, None)}"
         if is_large and (column is None or accepts(column, pa.int64())):
-            told = f", which does not fit {pa.int64() if column is None else target(column)}"
-        wrong[row] = f"{shown(values[row])}{told}"
+            wanted = f", which does not fit {pa.int64() if column is None else target(column)}"
+        wrong[row] = f"{shown(values[row])}{wanted}"
     what = of.name if isinstance(of, Reads) else "column"
     reasons = {row: f"{what} {name!r} is {wrong[row]}" for row in sorted(wrong)}
     type_ = pa.null() if column is None else column.arrow
@@ -299,8 +299,8 @@ def with_misfits(table: pa.Table, misfits: dict[int, str]) -> pa.Table:
     """A table that says which of its rows have values that do not fit, and why."""
     if not misfits:
         return table
-    told = json.dumps(misfits).encode()
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: told})
+    text = json.dumps(misfits).encode()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text})
 
 
 def misfits_of(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
@@ -308,7 +308,7 @@ def misfits_of(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
     metadata = dict(table.schema.metadata or {})
     if _KEY not in metadata:
         return table, {}
-    told = json.loads(metadata.pop(_KEY))
+    record = json.loads(metadata.pop(_KEY))
     return table.replace_schema_metadata(metadata or None), {
-        int(row): reason for row, reason in told.items()
+        int(row): reason for row, reason in record.items()
     }

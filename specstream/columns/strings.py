@@ -105,10 +105,10 @@ class StringTable:
                 f"string {text!r} has a lone surrogate, which no UTF-8 text has: replace it"
             ) from None
         found: Pointer[int64_t] = ffi.new("int64_t *")
-        told: ss_texts_p = ffi.new("struct ss_texts *")
-        status = lib.ss_strings_add_one(self._table, octets, len(octets), found, told)
+        texts: ss_texts_p = ffi.new("struct ss_texts *")
+        status = lib.ss_strings_add_one(self._table, octets, len(octets), found, texts)
         if status != lib.SS_STRINGS_DONE:
-            _refuse(status, told)
+            _refuse(status, texts)
         code = int(found[0])
         if len(recent) >= _RECENT:
             recent.clear()

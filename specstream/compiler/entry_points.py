@@ -41,7 +41,7 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.symbols import register
 from specstream.compiler.frontend.nesting import too_deep
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import (
     state_heaps,  # noqa: F401  (adds containers)
     state_sequence_operators,  # noqa: F401  (adds containers)

@@ -28,15 +28,15 @@ def dict(
     Args:
         key: int, str, bool, or a tuple of these, like ``(int, str)`` or ``tuple[int, str]``.
         value: int, float, bool, str, a tuple of these, or a class of :class:`Record`.
-        capacity: so many entries are reserved; it grows all the same.
-        limit: entries at most, by default 2**24; one more raises OverflowError.
-        expire_after: the first event or firing of a timer whose time is so much or more after that
-            of an entry's last write removes the entry for good, also for older events that come
-            later (a later batch without ``watermark=`` may have some). An int is in the unit of
-            ``event.timestamp``; a duration such as ``"1 hour"``, or a ``timedelta``, is for order
-            columns of timestamps and dates.
-            ``d[k] = v``, ``update``, and a ``setdefault`` that inserts are writes; reading is none,
-            nor is changing a field of a record in place.
+        capacity: entries to reserve space for; it can grow beyond that.
+        limit: the most entries, by default 2**24; one more raises OverflowError.
+        expire_after: how long after its last write an entry expires. The first event or firing of a
+            timer that is so much later, or more, removes the entry for good, also for older events
+            that come afterwards (a later batch without ``watermark=`` may have some). An int is in
+            the unit of ``event.timestamp``; a duration such as ``"1 hour"``, or a ``timedelta``, is
+            for order columns of timestamps and dates. ``d[k] = v``, ``update``, and a
+            ``setdefault`` that inserts are writes; reading is not, nor is changing a field of a
+            record in place.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
@@ -69,11 +69,10 @@ def set(
 
     Args:
         key: as of :func:`dict`.
-        capacity: so many keys are reserved; it grows all the same.
-        limit: keys at most, by default 2**24; one more raises OverflowError.
-        expire_after: as of :func:`dict`: the first event or firing of a timer whose time is so much
-            or more after that of a key's last ``add`` removes the key for good, also for older
-            events that come later. ``add`` is a write, of what is there as well.
+        capacity: keys to reserve space for; it can grow beyond that.
+        limit: the most keys, by default 2**24; one more raises OverflowError.
+        expire_after: as of :func:`dict`: how long after its last ``add`` a key expires. An ``add``
+            of a key that is there counts as well.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
@@ -87,8 +86,8 @@ def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -
 
     Args:
         value: type of an element, as the values of :func:`dict`.
-        capacity: so many elements are reserved; it grows all the same.
-        limit: elements at most, by default 2**24; one more raises OverflowError.
+        capacity: elements to reserve space for; it can grow beyond that.
+        limit: the most elements, by default 2**24; one more raises OverflowError.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
@@ -108,10 +107,10 @@ def deque(
 
     Args:
         value: type of an element, as the values of :func:`dict`.
-        maxlen: elements at most; where one more is added, that at the other end drops out. None:
+        maxlen: the most elements; when one more is added, the one at the other end drops out. None:
             ``limit`` alone bounds it.
-        capacity: so many elements are reserved; it grows all the same.
-        limit: elements at most, by default 2**24; one more raises OverflowError.
+        capacity: elements to reserve space for; it can grow beyond that.
+        limit: the most elements, by default 2**24; one more raises OverflowError.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
@@ -121,12 +120,12 @@ def deque(
 
 @refuses_unknown
 def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
-    """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order.
+    """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in any order.
 
     Args:
         value: type of an element: int, float, bool, or a tuple of these.
-        capacity: so many elements are reserved; it grows all the same.
-        limit: elements at most, by default 2**24; one more raises OverflowError.
+        capacity: elements to reserve space for; it can grow beyond that.
+        limit: the most elements, by default 2**24; one more raises OverflowError.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
@@ -136,24 +135,25 @@ def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None
 
 @refuses_unknown
 def timers(key: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
-    """The timers of an operator: ``state.timers.set(key, at)`` has its ``on_timer`` called.
+    """The timers of an operator: ``state.timers.set(key, at)`` schedules a call of its
+    ``on_timer``.
 
     Each key has one timer at most. ``set(key, at)`` sets it, or sets it anew; ``cancel(key)`` takes
     it away if there is one; ``get(key)`` is its time or None; ``key in state.timers``, ``len`` and
     iteration are as of a set. ``at`` is an int in the unit of ``event.timestamp``.
 
-    A timer fires before the first event whose time is not before ``at``, or when the frontier
-    comes to ``at``; a firing runs ``on_timer(state, timer, emit)`` with ``timer.key`` and
-    ``timer.at``. Those due at once fire in the order of (at, setting). One for a time that has
-    passed fires before the next event; ``on_timer`` cannot set one for a time that is not after
-    ``timer.at``: that raises ValueError.
+    A timer fires before the first event whose time is not before ``at``, or when the frontier comes
+    to ``at``; a firing runs ``on_timer(state, timer, emit)`` with ``timer.key`` and ``timer.at``.
+    Those that are due together fire in the order of ``at``, and of one ``at`` in the order in which
+    they were set. One for a time that has passed fires before the next event; ``on_timer`` cannot
+    set one for a time that is not after ``timer.at``: that raises ValueError.
 
     A state has one such field; where there are several kinds of timers, put the kind into the key.
 
     Args:
         key: int, str, bool, or a tuple of these, like ``(str, int)``.
         capacity: as of :func:`dict`.
-        limit: timers at most, by default 2**24; one more raises OverflowError.
+        limit: the most timers, by default 2**24; one more raises OverflowError.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.

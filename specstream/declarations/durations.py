@@ -6,13 +6,31 @@ import datetime
 
 from specstream.errors import ConfigurationError, SpecstreamError
 
-__all__ = ["DAY", "PER_SECOND", "TICKS", "described_duration", "duration_text", "nanoseconds"]
+__all__ = [
+    "DAY",
+    "PER_SECOND",
+    "TICKS",
+    "UNIT_NAMES",
+    "UNIT_TICKS",
+    "described_duration",
+    "duration_text",
+    "nanoseconds",
+]
 
 DAY = 24 * 60 * 60 * 10**9
 # Of the units that Arrow counts times in.
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+UNIT_TICKS = {**{name: 10**9 // many for name, many in PER_SECOND.items()}, "day": DAY}
+"""Units that an operator may count times in, and their lengths in nanoseconds."""
+UNIT_NAMES = {
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "day": "days",
+}
 # From one time to the next, in these and in days.
-TICKS = (*(10**9 // many for many in PER_SECOND.values()), DAY)
+TICKS = tuple(UNIT_TICKS.values())
 _MOST = 2**63 - 1
 _UNITS = {
     "days": DAY,

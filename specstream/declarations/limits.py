@@ -22,13 +22,13 @@ class Limits:
     Attributes:
         reads: words that it may read, repeated reads of a word counted, 1 to 2**24; 16 bytes each.
         writes: different words that it may write, and commutative updates one by one, 1 to 2**24
-            (2**19 where there are updates); of a row or slice that is assigned as a whole two words
-            count as one, and one more for all of it; 16 bytes each, 32 with protocol "eager". Each
+            (2**19 where there are updates); where a row or slice is assigned as a whole, two words
+            count as one, with one more for all of it; 16 bytes each, 32 with protocol "eager". Each
             thread has an index of them, of 64 to 128 bytes each, touched at once.
         rows: rows that it may emit, 1 to 2**24; 8 bytes for each column, and 8 more.
         elements: words of 8 bytes that the lists, dicts and sets of one event may take, 1 to 2**24:
-            twice as many as they hold numbers, about, and five times of a dict. A thread keeps
-            16 kB, and more only while events need it.
+            about two for each number that they hold, and five in a dict. A thread keeps 16 kB, and
+            more only while events need it.
         early: bytes that may be held for events that are applied and not final
             (``Engine(early=True)``), 1 to 2**62: some 300 for an event that reads and writes few
             words. Later ones wait, as they do without early results.

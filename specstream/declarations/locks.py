@@ -43,7 +43,7 @@ def locks(count: int) -> Any:
     """A field of locks: ``with state.name[i]:``, or ``.acquire()`` and ``.release()``.
 
     Indices are checked, negative ones count from the end, as in an array. A lock is not reentrant.
-    It is given back when the ``with`` statement is left, also by ``return`` and ``break``, and when
+    It is released when the ``with`` statement is left, also by ``return`` and ``break``, and when
     the event raises; what the event has stored by then stays, as there is no undo log.
 
     Args:

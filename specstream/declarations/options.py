@@ -34,6 +34,7 @@ __all__ = [
     "integer",
     "items",
     "meant",
+    "nearest",
     "not_called",
     "number",
     "one_of",
@@ -246,11 +247,16 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     >>> meant("totl", ["total", "price"])
     " (did you mean 'total'?)"
     """
-    near = _nearest(wanted, names)
+    near = nearest(wanted, names)
     return f" (did you mean {near!r}?)" if near is not None else ""
 
 
-def _nearest(wanted: str, names: Iterable[str]) -> str | None:
+def nearest(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that is most like another, whatever its case; None: none is like it.
+
+    >>> nearest("Totl", ["total", "price"])
+    'total'
+    """
     lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lower, 1)
     return lower[near[0]] if near else None
@@ -274,10 +280,10 @@ def unknown_option(called: str, option: str, known: Iterable[str]) -> OptionName
     threads, horizon
     """
     names = list(known)
-    near = _nearest(option, names)
-    told = "; it" if near is None else f": did you mean {near}=? It"
+    near = nearest(option, names)
+    hint = "; it" if near is None else f": did you mean {near}=? It"
     return OptionNameError(
-        f"{called} has no option {option}={told} has {', '.join(names) or 'none'}"
+        f"{called} has no option {option}={hint} has {', '.join(names) or 'none'}"
     )
 
 
@@ -321,14 +327,14 @@ def options_check(
         signature: of it.
         written: as of :func:`refuses_bare`.
     """
-    told = list(signature.parameters.values())
+    parameters = list(signature.parameters.values())
     # Nobody gives the object that a method is of.
-    method = int(bool(told) and told[0].name in ("self", "cls"))
-    kinds = {one.kind for one in told}
-    only = [one.name for one in told if one.kind is one.POSITIONAL_ONLY]
-    either = [one.name for one in told if one.kind is one.POSITIONAL_OR_KEYWORD]
+    method = int(bool(parameters) and parameters[0].name in ("self", "cls"))
+    kinds = {one.kind for one in parameters}
+    only = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY]
+    either = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     by_place = [*only, *either][method:]
-    by_name = [one.name for one in told if one.kind is one.KEYWORD_ONLY]
+    by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
     takes_any = inspect.Parameter.VAR_KEYWORD in kinds
     takes_more = inspect.Parameter.VAR_POSITIONAL in kinds
     options = [one for one in (*by_place, *by_name) if one not in only]

@@ -3,29 +3,26 @@
 ``pop()`` and loops of an operator go by that order, so what is read out of a state to be given to
 another one has to keep it, and what Python computes of an event must not depend on the process.
 They are a ``set`` and a ``frozenset`` for whoever asks, and equal one with the same elements.
+Interpreted operators see a set of the state itself, which has these methods as well.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from typing import Any
 
-__all__ = ["OrderedFrozenSet", "OrderedSet"]
+__all__ = ["InOrder", "MutableInOrder", "OrderedFrozenSet", "OrderedSet"]
 
 
-class _InOrder:
-    """What both have: they go through ``_order``, and new sets are ordered, too."""
+class InOrder:
+    """What all have that go through their elements in an order: the sets made of them are ordered.
+
+    Where one of two sets is one of Python's own, in whatever order, the other's order counts.
+    """
 
     __slots__ = ()
-    _order: dict[Any, None]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._order)
-
-    def __reduce__(self) -> Any:
-        return type(self), (list(self),)
 
     def union(self: Any, *others: Iterable[Any]) -> Any:
         return _like(self, itertools.chain(self, *others))
@@ -59,8 +56,10 @@ class _InOrder:
     def __ror__(self, other: Any) -> Any:
         return _like(other, other) | self if isinstance(other, AbstractSet) else NotImplemented
 
-    def __rand__(self, other: Any) -> Any:
-        return _like(other, other) & self if isinstance(other, AbstractSet) else NotImplemented
+    def __rand__(self: Any, other: Any) -> Any:
+        if not isinstance(other, AbstractSet):
+            return NotImplemented
+        return _like(other, (one for one in self if one in other))
 
     def __rsub__(self, other: Any) -> Any:
         return _like(other, other) - self if isinstance(other, AbstractSet) else NotImplemented
@@ -69,12 +68,53 @@ class _InOrder:
         return _like(other, other) ^ self if isinstance(other, AbstractSet) else NotImplemented
 
 
+class MutableInOrder(InOrder):
+    """The same with what changes a set, by its ``add`` and ``discard``."""
+
+    __slots__ = ()
+
+    def update(self: Any, *others: Iterable[Any]) -> None:
+        for other in others:
+            for one in list(other):
+                self.add(one)
+
+    def difference_update(self: Any, *others: Iterable[Any]) -> None:
+        for other in others:
+            for one in list(other):
+                self.discard(one)
+
+    def intersection_update(self: Any, *others: Iterable[Any]) -> None:
+        self.difference_update(self.difference(self.intersection(*others)))
+
+    def symmetric_difference_update(self: Any, other: Iterable[Any]) -> None:
+        for one in dict.fromkeys(other):
+            (self.discard if one in self else self.add)(one)
+
+    def __ior__(self, other: Any) -> Any:
+        return self._changed_by(self.update, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._changed_by(self.difference_update, other)
+
+    def __iand__(self, other: Any) -> Any:
+        return self._changed_by(self.intersection_update, other)
+
+    def __ixor__(self, other: Any) -> Any:
+        return self._changed_by(self.symmetric_difference_update, other)
+
+    def _changed_by(self, change: Callable[[Iterable[Any]], None], other: object) -> Any:
+        if not isinstance(other, AbstractSet):
+            return NotImplemented
+        change(other)
+        return self
+
+
 def _like(of: object, elements: Iterable[Any]) -> Any:
     """An ordered set of the kind that something is of."""
     return (OrderedFrozenSet if isinstance(of, frozenset) else OrderedSet)(elements)
 
 
-class OrderedFrozenSet(_InOrder, frozenset[Any]):
+class OrderedFrozenSet(InOrder, frozenset[Any]):
     """A frozenset that iterates in the order of insertion.
 
     >>> kept = OrderedFrozenSet([3, 9, 1])
@@ -83,12 +123,19 @@ class OrderedFrozenSet(_InOrder, frozenset[Any]):
     """
 
     __slots__ = ("_order",)
+    _order: dict[Any, None]
 
     def __new__(cls, elements: Iterable[Any] = ()) -> OrderedFrozenSet:
         order = dict.fromkeys(elements)
         made = super().__new__(cls, order)
         made._order = order
         return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __reduce__(self) -> Any:
+        return type(self), (list(self),)
 
     def __repr__(self) -> str:
         return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
@@ -97,7 +144,7 @@ class OrderedFrozenSet(_InOrder, frozenset[Any]):
         return self
 
 
-class OrderedSet(_InOrder, set[Any]):
+class OrderedSet(MutableInOrder, set[Any]):
     """A set that iterates in the order of insertion; ``pop()`` takes the last element.
 
     It keeps the order when it is changed, and so do the sets that are made of it.
@@ -110,10 +157,17 @@ class OrderedSet(_InOrder, set[Any]):
     """
 
     __slots__ = ("_order",)
+    _order: dict[Any, None]
 
     def __init__(self, elements: Iterable[Any] = ()) -> None:
         self._order = dict.fromkeys(elements)
         super().__init__(self._order)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __reduce__(self) -> Any:
+        return type(self), (list(self),)
 
     def __repr__(self) -> str:
         return f"{{{', '.join(map(repr, self))}}}" if self else "set()"
@@ -143,38 +197,3 @@ class OrderedSet(_InOrder, set[Any]):
     def clear(self) -> None:
         super().clear()
         self._order.clear()
-
-    def update(self, *others: Iterable[Any]) -> None:
-        for other in others:
-            for one in list(other):
-                self.add(one)
-
-    def difference_update(self, *others: Iterable[Any]) -> None:
-        for other in others:
-            for one in list(other):
-                self.discard(one)
-
-    def intersection_update(self, *others: Iterable[Any]) -> None:
-        self.difference_update(self.difference(self.intersection(*others)))
-
-    def symmetric_difference_update(self, other: Iterable[Any]) -> None:
-        for one in dict.fromkeys(other):
-            (self.discard if one in self else self.add)(one)
-
-    def __ior__(self, other: AbstractSet[Any]) -> Self:  # type: ignore[misc]
-        return self._changed(self.update, other)
-
-    def __isub__(self, other: AbstractSet[Any]) -> Self:  # type: ignore[misc]
-        return self._changed(self.difference_update, other)
-
-    def __iand__(self, other: AbstractSet[Any]) -> Self:  # type: ignore[misc]
-        return self._changed(self.intersection_update, other)
-
-    def __ixor__(self, other: AbstractSet[Any]) -> Self:  # type: ignore[misc]
-        return self._changed(self.symmetric_difference_update, other)
-
-    def _changed(self, change: Any, other: object) -> Self:
-        if not isinstance(other, AbstractSet):
-            raise TypeError(f"expected a set, not {type(other).__name__}")
-        change(other)
-        return self

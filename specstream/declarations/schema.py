@@ -122,10 +122,11 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     Args:
         unit: "s", "ms", "us" or "ns". Columns of other units are converted; a value that is not a
             whole number of units is an error.
-        zone: of an emitted column, like "UTC" or "Europe/Berlin": instants, and how they are shown,
-            which does not change their number. ``datetime.datetime`` is ``timestamp("us", "UTC")``.
-            None: without a zone, for Spark a ``TIMESTAMP_NTZ``, which a session takes for a time in
-            its own zone where it meets instants. Events may have any zone.
+        zone: of an emitted column, like "UTC" or "Europe/Berlin": the values are instants, and are
+            shown in that zone; their numbers stay the same. ``datetime.datetime`` is
+            ``timestamp("us", "UTC")``. None: without a zone, for Spark a ``TIMESTAMP_NTZ``, which a
+            session takes for a time in its own zone where it meets instants. Events may have any
+            zone.
 
     Raises:
         DeclarationError: there is no such unit.
@@ -144,10 +145,11 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
 def decimal(scale: int) -> Column:
     """A column of decimals with ``scale`` digits after the point; an int inside an operator.
 
-    The int is the value times 10 to the power of ``scale``: of ``ss.decimal(2)``, a price in cents.
+    The int is the value times 10 to the power of ``scale``: with ``ss.decimal(2)``, a price is in
+    cents.
 
     Raises:
-        DeclarationError: the scale is none of 0 to 18.
+        DeclarationError: the scale is not from 0 to 18.
 
     >>> str(decimal(2))
     'decimal128(19, 2)'
@@ -161,12 +163,12 @@ def decimal(scale: int) -> Column:
 def nullable(declared: Declared) -> Column:
     """A column that may have nulls.
 
-    Of an event: ``event.is_null("x")`` tells where; a null is read as 0, 0.0, False, or the code 0,
-    which no string has. Of an emitted row: ``emit(x=None)``, ``emit(x=value if known else None)``,
-    and one that ``emit`` is not given is null.
+    In an event, ``event.is_null("x")`` says whether it is null; a null reads as 0, 0.0, False, or
+    the code 0, which no string has. In an emitted row, ``emit(x=None)`` or ``emit(x=value if known
+    else None)`` makes it null, and so does a call that leaves it out.
 
     Raises:
-        DeclarationError: ``declared`` is no type of a column.
+        DeclarationError: ``declared`` is not the type of a column.
 
     >>> str(nullable(float))
     'nullable float'
@@ -301,6 +303,10 @@ class Schema:
             :mod:`specstream.columns.phases`). Empty: it has each event by itself.
         unentered: columns of strings of which an operator asks no more than which of these literals
             they are (see :mod:`specstream.columns.unentered`).
+        time_unit: of the times of events, as the operator counts them: "s", "ms", "us", "ns" or
+            "day"; None: that of the order column, whatever it is.
+        counts_times: where the operator goes by the numbers of times, without saying their unit:
+            "'deadline', line 7, adds to a time"; empty: nowhere.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -313,6 +319,8 @@ class Schema:
     one_of: OneOf | None = None
     phases: tuple[str, ...] = ()
     unentered: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    time_unit: str | None = None
+    counts_times: str = ""
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:

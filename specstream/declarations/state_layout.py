@@ -771,12 +771,12 @@ def array(
         shape: one length, or a tuple of any rank.
         fill: value of every element at the start; by default 0, False or ""; of records what the
             class says, and zeros where it says nothing.
-        share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
-            power of two. By default the engine's ``record_shift`` decides.
+        share: with protocol "eager", how many neighbouring words of 8 bytes share one ownership
+            record; a power of two. By default the engine's ``record_shift`` decides.
 
     Raises:
-        DeclarationError: when the state is laid out, for a type, shape, fill or share that cannot
-            be; names the field.
+        DeclarationError: when the state is laid out, for a type, shape, fill or share that is not
+            allowed; names the field.
 
     >>> import numpy as np
     >>> import specstream as ss
@@ -797,8 +797,8 @@ def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
         fill: value at the start; by default 0, False or ""; of a record what the class says.
 
     Raises:
-        DeclarationError: when the state is laid out, for a type or fill that cannot be; names the
-            field.
+        DeclarationError: when the state is laid out, for a type or fill that is not allowed; names
+            the field.
     """
     return Declaration(dtype, (), fill, "state")
 
@@ -813,8 +813,8 @@ def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
         shape: one length, or a tuple of any rank.
 
     Raises:
-        DeclarationError: when the state is laid out, for a type or shape that cannot be; names the
-            field.
+        DeclarationError: when the state is laid out, for a type or shape that is not allowed; names
+            the field.
     """
     return Declaration(dtype, _lengths(shape), None, "scratch")
 

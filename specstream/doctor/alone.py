@@ -42,7 +42,7 @@ def take_over(error: BaseException | None) -> None:
         print(f"{PACKAGE}, version {version_of(PACKAGE)}")
         raise SystemExit(0)
     if error is not None:
-        error.add_note("`specstream doctor` says what is missing on this machine")
+        beginning.name_the_doctor(error)
 
 
 def printable(streams: Iterable[TextIO | None]) -> None:
@@ -116,10 +116,10 @@ def _apart(check: Check) -> Check:
             _answer(check, writer)
         os.close(writer)
         with os.fdopen(reader, "rb") as stream:
-            told = stream.read()
+            output = stream.read()
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if told:
-            return Finding(**json.loads(told))
+        if output:
+            return Finding(**json.loads(output))
         verdict: Verdict = "missing" if check.is_required else "warning"
         how = f"crashed: {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         advice = hint(how) or LOOK_ABOVE

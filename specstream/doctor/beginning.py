@@ -10,8 +10,9 @@ import os
 import signal
 import sys
 
-__all__ = ["began", "begin", "is_asked_for", "is_command"]
+__all__ = ["began", "begin", "is_asked_for", "is_command", "name_the_doctor"]
 
+_NOTE = "`specstream doctor` says what is missing on this machine"
 _USAGE = 2
 _writer: int | None = None  # where the second process says that all is imported
 
@@ -25,6 +26,12 @@ def is_command() -> bool:
     """Whether this process is the command line of specstream."""
     by_name = os.path.basename(sys.argv[0]) == "specstream" if sys.argv else False
     return by_name or "specstream.cli" in sys.orig_argv
+
+
+def name_the_doctor(error: BaseException) -> None:
+    """Adds to an error of an import, once, who says what is missing."""
+    if _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
 
 
 def begin() -> bool:

@@ -78,7 +78,7 @@ def _look(place: str) -> Finding:
         advice = "name a path, or " + ", ".join(("file", *REMOTE)) + " (://)"
         return Finding(NAME, "missing", found, advice)
     if is_uri and scheme != "file":
-        advice = "its first user will tell: foreach_batch tries it, and takes its lease"
+        advice = "its first user finds out: foreach_batch tries it, and takes its lease"
         return Finding(NAME, "warning", f"{place}, of which nothing was asked", advice)
     try:
         store = recorded_store(place)

@@ -9,8 +9,8 @@ import numpy as np
 
 from specstream import _native
 from specstream.declarations.state_layout import State, array
+from specstream.definition.operator import operator
 from specstream.engine.engine import Engine
-from specstream.operator.operator import operator
 
 __all__ = ["main", "totals"]
 

@@ -68,8 +68,8 @@ def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding
 def _hint(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"pip install {requirement(error.name.partition('.')[0])}"
-    told = f"{type(error).__name__}: {error}"
-    return hint(told) or LOOK_ABOVE
+    text = f"{type(error).__name__}: {error}"
+    return hint(text) or LOOK_ABOVE
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:

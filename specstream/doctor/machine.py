@@ -93,8 +93,8 @@ def _cores(say: Callable[[str], None]) -> Finding:
 
 def _memory(say: Callable[[str], None]) -> Finding:
     lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
-    told = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 2}
-    total, free, limit = told["MemTotal"], told["MemAvailable"], memory_limit()
+    sizes = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 2}
+    total, free, limit = sizes["MemTotal"], sizes["MemAvailable"], memory_limit()
     found = f"{gigabytes(total)}, {gigabytes(free)} free"
     if limit is not None and limit < total:
         found += f"; limit of the container {gigabytes(limit)}"

@@ -62,11 +62,11 @@ def attempt(module: str, seconds: float, say: Callable[[str], None]) -> dict[str
             process.stdout.close()
             status = process.wait()
         errors.seek(0)
-        told = [line.strip() for line in errors if line.strip()] or ["nothing was said"]
+        lines = [line.strip() for line in errors if line.strip()] or ["nothing was said"]
     if status < 0:
         raise TrialFailed(f"crashed: {signal.Signals(-status).name}")
     if status or not last:
-        raise TrialFailed(next(filter(_ERROR.match, reversed(told)), told[-1]))
+        raise TrialFailed(next(filter(_ERROR.match, reversed(lines)), lines[-1]))
     answer: dict[str, Any] = json.loads(last)
     return answer
 

@@ -70,7 +70,7 @@ class _Link:
         self._gone: list[int] = []  # numbers of events that are to be retracted
         self._following = 0
         self._version = 0
-        self._final: Key | None = None  # of the last row that was told as final
+        self._final: Key | None = None  # of the last row that was reported as final
         # The engine's incarnation when it had just this; None: that has to be looked at.
         self._seen: int | None = None
 
@@ -92,15 +92,15 @@ class _Link:
                 "into the engine that there is, or make the next one anew as well"
             )
         changes = changes.filter(pc.greater(changes["version"], self._version))
-        told = self._told(engine, changes)
+        reported = self._reported(engine, changes)
         (began, number), (began_before, before) = map(_parts, (version, self._version))
         is_reset = began > began_before
         if number == before:
             final_to = None  # an answer while things are taken back: what is final comes later
         # Until the end: an interruption may leave something of it.
         self._seen = None
-        self._change(engine, told, is_reset, changes.schema)
-        for key, row in told.items():
+        self._change(engine, reported, is_reset, changes.schema)
+        for key, row in reported.items():
             if row.change == "final":
                 self._rows[key].change, self._final = "final", max(key, self._final or key)
         self._version = version
@@ -140,7 +140,7 @@ class _Link:
                 "alone. Make the engine anew, and give it all changes"
             )
 
-    def _told(self, engine: Engine, changes: pa.Table) -> dict[Key, _Row]:
+    def _reported(self, engine: Engine, changes: pa.Table) -> dict[Key, _Row]:
         """The rows of changes by their keys, and in the order of these."""
         if not changes.num_rows:
             return {}
@@ -157,17 +157,17 @@ class _Link:
         keys = list(zip(times, of_event, *rest, strict=True))
         values = changes.select(names).to_pylist()
         rows = map(_Row, keys, at, values, changes["change"].to_pylist())
-        told = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
+        reported = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
         # A timer that was set for a time that has come fires behind events of that time.
         final = self._final
-        late = [key for key in told if final and key <= (final if key[1] else final[:1])]
+        late = [key for key in reported if final and key <= (final if key[1] else final[:1])]
         if late:
             raise InputError(
-                f"{_CALL}: a row of event {late[0][3]} of source {late[0][2]!r} is told as "
-                f"{told[late[0]].change!r} and lies before one that was final: the engine has gone "
-                "back behind what it told as final. Make the next one anew as well"
+                f"{_CALL}: a row of event {late[0][3]} of source {late[0][2]!r} is reported as "
+                f"{reported[late[0]].change!r} and lies before one that was final: the engine has "
+                "gone back behind what it reported as final. Make the next one anew as well"
             )
-        return told
+        return reported
 
     def _change(
         self, engine: Engine, told: dict[Key, _Row], is_reset: bool, schema: pa.Schema
@@ -272,26 +272,26 @@ def apply_changes(
 ) -> None:
     """Feeds the early results of one engine to the next, as tentative events of a source.
 
-    A row that is told early is an event that is submitted or revised; a withdrawn one is retracted,
-    a final one confirmed. In the end, final rows and state of the next engine are those of one that
-    is fed with the final rows alone; before, what its ``poll_early`` tells is the sequential run
-    over the rows that stand. Not from two threads at once.
+    An early row is submitted or revised as an event; a withdrawn one is retracted, a final one
+    confirmed. In the end, final rows and state of the next engine are those of one that is fed with
+    the final rows alone; until then, its ``poll_early`` gives the sequential run over the rows that
+    stand. Do not call it from two threads at once.
 
     Args:
         answer: what :meth:`specstream.Engine.poll_early` of the first engine gave with
-            ``changes="upsert"``: each one, in their order. One that comes again changes nothing.
-            Its table will do as well; but only the answer says how far all is final, and after a
-            restart that nothing stands of what was told before.
+            ``changes="upsert"``: every answer, in order. One that comes again changes nothing. Its
+            table will do as well; but only the answer says how far all is final and, after a
+            restart, that nothing reported before stands.
         engine: the next one, made with ``early=True``. It reads columns of the rows by their names.
         source: of the events, and of no others.
         order_by: column of the events' times: "timestamp", the time of the event that has emitted
-            the row, or a column of the rows. By the former the source's frontier follows what is
-            final; by another it is for you to advance, no further than to rows that are not final.
+            the row, or a column of the rows. With "timestamp" the source's frontier follows what is
+            final; with a column you advance it, no further than to rows that are not final.
 
     Raises:
         InputError: these are no such changes, do not fit the operator, or do not follow those
-            before: the first engine was made anew, or has gone back behind what it told as final;
-            or the next one was restored or rolled back.
+            before: the first engine was made anew, or has gone back behind what it reported as
+            final; or the next one was restored or rolled back.
         ConfigurationError: another argument is not what it must be.
 
     >>> import specstream as ss

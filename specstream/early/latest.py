@@ -1,4 +1,4 @@
-"""Early results, kept: a table of what is applied, from the changes that an engine tells."""
+"""Early results, kept: a table of what is applied, from the changes that an engine reports."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ def latest(
     *,
     by: str | Sequence[str] | None = None,
 ) -> pa.Table:
-    """The rows that stand, by a log of changes.
+    """The rows that stand according to a log of changes.
 
     Args:
         changes: what :meth:`specstream.Engine.poll_early` gave with ``changes="upsert"``: one table
             or several, complete and in any order; one that comes twice changes nothing. Of an
             engine that is restored or rolled back give the answers themselves: one with ``reset``
             may have no rows that would say so.
-        by: columns of the operator's output that name what a row is about, like an account: of the
-            rows of one only the last in the order of events is kept. None: all rows.
+        by: columns of the operator's output that identify what a row is about, like an account:
+            only the last row about it, in the order of events, is kept. None: all rows.
 
     Returns:
         The newest version of each row that is not withdrawn, in the order of events, with the
-        columns of ``changes``. What was told early before a restart, and not again since, is void.
+        columns of ``changes``. What was reported early before a restart, and not again since, is
+        void.
 
     Raises:
         InputError: ``changes`` is no such table, or has no column of ``by``, or ``by`` is no name.
@@ -70,7 +71,7 @@ def latest(
     given = list(changes)
     tables = [one.changes if isinstance(one, EarlyAnswer) else one for one in given]
     # A reset may come without rows: then it is the answer that says so.
-    told = [one.version for one in given if isinstance(one, EarlyAnswer)]
+    versions = [one.version for one in given if isinstance(one, EarlyAnswer)]
     by = _names(by)
     for number, table in enumerate(tables):
         which = f"changes[{number}]" if len(tables) > 1 else "changes"
@@ -90,7 +91,7 @@ def latest(
     log = log.take(pc.sort_indices(named, sort_keys=order))
     log = _last_of_each(log, KEY)
     log = log.filter(pc.not_equal(log["change"], "withdrawn"))
-    newest = max([version >> ANSWER_BITS for version in told], default=0)
+    newest = max([version >> ANSWER_BITS for version in versions], default=0)
     if log.num_rows:
         newest = max(newest, pc.max(version).as_py() >> ANSWER_BITS)
     of_newest = pc.equal(pc.shift_right(log["version"], ANSWER_BITS), newest)
@@ -120,7 +121,7 @@ def _no_table(call: str, which: str, value: object) -> str:
 def check_changes(
     call: str, table: object, which: str, columns: Sequence[str], option: str = "by"
 ) -> None:
-    """Whether a table has changes, told with ``changes="upsert"``.
+    """Whether a table has changes, polled with ``changes="upsert"``.
 
     Args:
         call: whose argument it is.
@@ -143,8 +144,8 @@ def check_changes(
             )
     if not pa.types.is_string(table["change"].type):
         raise InputError(
-            f'{call}: {which} was told with changes="retract", whose rows add up; '
-            'expected changes="upsert"'
+            f'{call}: {which} was polled with changes="retract", whose rows add up; expected '
+            'changes="upsert"'
         )
 
 

@@ -1,4 +1,4 @@
-"""Early results: what is applied and not final, told as changes.
+"""Early results: what is applied and not final, reported as changes.
 
 The runtime says which rows it has told before and has taken back since, which are new, and which
 are final; an answer is the net of these. Rows are known by the key of their event and their place

@@ -28,6 +28,7 @@ from specstream.declarations.options import (
     unknown_option,
 )
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator, check_order
 from specstream.engine.answers import Answering
 from specstream.engine.batch import Batch
 from specstream.engine.committed_state import Committed, Savepoint
@@ -53,7 +54,6 @@ from specstream.engine.string_sweep import StringSweep
 from specstream.engine.submitting import Submitter
 from specstream.engine.turn import Turn
 from specstream.errors import ConfigurationError, InputError, SnapshotError
-from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, conflicts_by_vertex, profile_of
@@ -71,22 +71,22 @@ class Engine:
         horizon: how many transactions may start ahead of the next to commit; 0 runs the operator
             plainly on one thread; "auto" leaves it to :class:`specstream.Auto`, which goes by the
             measured time per event. With one thread that is 0.
-        chunk: consecutive events in one transaction, or "auto". With a horizon and a chunk given,
-            the setting is fixed; what alone is given holds whenever the engine speculates. Other
-            executions than "ordered" take 8 for "auto".
+        chunk: consecutive events in one transaction, or "auto". With both horizon and chunk given,
+            the setting is fixed; one that is given alone holds whenever the engine speculates. With
+            an ``execution`` other than "ordered", "auto" means 8.
         predictor: moves horizon and chunk itself; takes the place of both. It serves one open
             engine at a time; see :class:`specstream.predictors.Predictor` for one of your own.
         protocol: how conflicts are found: "value" compares what was read with the state at commit;
             "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
-        record_shift: protocol "eager": 2 to this power neighbouring words share one lock, where a
-            field does not say otherwise (``ss.array(..., share=...)``).
+        record_shift: with protocol "eager", 2 to this power neighbouring words share one lock,
+            unless a field says otherwise (``ss.array(..., share=...)``).
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
         limits: what one speculative run may log; see :class:`specstream.Limits`.
         memory: the most bytes that logs and buffers may take, the state not counted; None: no
             bound. An "auto" horizon and those of predictors are shortened to fit. What the head
-            writes in one event and a batch emits has to be kept whatever it takes: it is counted
-            in ``stats.memory``, and not bounded.
+            writes in one event, and what a batch emits, has to be kept whatever its size: it counts
+            in ``stats.memory`` and has no bound.
         initial: values to start with, by field name: numbers, strings or arrays; for a dict field a
             mapping, pairs, or a table with columns ``key`` and ``value``, as ``state.table()``
             gives it; for other containers an iterable, an array or a table. Fields that are not
@@ -96,12 +96,12 @@ class Engine:
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
             without order under the operator's own locks; see :func:`specstream.locks`. These two
-            undo nothing: of an event that raises, or never ends and is ended by Ctrl-C or
-            :meth:`close`, the state may hold a part.
+            undo nothing: an event that raises, or that Ctrl-C or :meth:`close` interrupts, may
+            leave part of its changes in the state.
         profile: count the lines that conflicts come from, for :meth:`profile`. Speculation then
             takes a little more time.
-        sources: of events that are submitted out of order: those that hold back commits from the
-            start, though they be silent; others join when their first event comes.
+        sources: for events that are submitted out of order: the sources that hold back commits from
+            the start, even before their first event; others join with their first event.
         late: what :meth:`submit` does with events below their source's frontier: "error" refuses
             the table, "drop" leaves them out and counts them, "side" keeps them for :meth:`late`.
         rejected_rows: what happens to rows that cannot be events, because of a null in a column
@@ -111,9 +111,9 @@ class Engine:
         errors: what happens when the operator raises: "raise" raises it, and the rows after the
             event are not run; "side" sets the event aside for :meth:`failed_events`, counts it, and
             goes on with the next one.
-        early: apply submitted events at once, in the order known so far, and tell their results
-            before they are final: see :meth:`poll_early`. It takes the state twice, and what
-            ``limits.early`` allows for events that are not final.
+        early: apply submitted events at once, in the order known so far, and report their results
+            before they are final: see :meth:`poll_early`. It takes twice the memory of the state,
+            and what ``limits.early`` allows for events that are not final.
         on_abort: called before a dropped run is repeated.
         on_commit: called in order, when an event's run is validated and nobody has seen its effects
             yet; ``raise ss.Abort`` has the event run again.
@@ -332,8 +332,8 @@ class Engine:
             order_by: order the rows by (this column, ``source``, position).
             source: column that names each event's source: integers or strings. Of a pipeline with
                 several sources those are the names.
-            end: no event follows: the timers that are left fire, in order, and not those that they
-                set. A pipeline with phases by time takes whole timestamps, and so only this.
+            end: no event follows: the timers that are left fire, in order, but not those that they
+                set. A pipeline with phases by time takes whole timestamps only, and so needs this.
 
         Returns:
             A table with the columns of ``emits``, and the order key with ``keys=True``. Of a
@@ -344,14 +344,14 @@ class Engine:
                 nothing was run.
             ConfigurationError: ``order_by`` or ``source`` is no name.
             EngineClosedError: the engine is closed, or was closed during the call.
-            Exception: what the operator raised. Its event is not applied, the rows after it are
-                not run, and the engine goes on with the next call. ``specstream_partial`` on the
+            Exception: what the operator raised. Its event is not applied, the rows after it are not
+                run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it. With ``errors="side"``
-                nothing of this is raised, and the rows after it are run; an OperatorCrashError and
-                a MemoryError are, which are no matter of the event.
-                What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
-                ``specstream_timer`` on the exception, as (key, at); no event has failed.
-                Of a phase by time no event is applied; ``specstream_phase`` on the exception has
+                none of this is raised, and the rows after it are run, except for an
+                OperatorCrashError or a MemoryError, which are not the fault of the event. What
+                ``on_timer`` raised, likewise: the timer has fired, its changes are undone, and
+                ``specstream_timer`` on the exception names it, as (key, at); no event has failed.
+                In a phase by time no event is applied; ``specstream_phase`` on the exception has
                 its time and their number.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
@@ -428,9 +428,9 @@ class Engine:
     def rejected_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
 
-        They are as they were given, with a last column ``reason``. Where tables of different calls
-        do not go together, because a column has another type, the next call gives the rest. Engines
-        made with ``rejected_rows="side"`` keep them; ``stats.rejected_rows`` counts them.
+        The rows are as they were given, with ``reason`` as a last column. Where tables of different
+        calls cannot be joined, because a column has another type, the next call returns the rest.
+        Engines made with ``rejected_rows="side"`` keep them; ``stats.rejected_rows`` counts them.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -460,7 +460,7 @@ class Engine:
         ``traceback``, the lines of the operator that led there. Of a pipeline there is ``vertex``,
         the one that raised; of phases by time all events of the phase. With timers there is
         ``timer``, the key and the time of a timer that has raised: it has fired, has no source, and
-        the columns of events are null. As of :meth:`rejected_rows`, the next call may give the
+        the columns of events are null. As with :meth:`rejected_rows`, the next call may return the
         rest.
 
         >>> import specstream as ss
@@ -501,7 +501,7 @@ class Engine:
         final: bool = True,
         sequence_by: str | None = None,
     ) -> None:
-        """Hands in events that may be out of order with those before; does not wait for them.
+        """Submits events that may be out of order with earlier ones; does not wait for them.
 
         Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
         sequence number within the source), when the frontiers of all sources have passed them. The
@@ -514,14 +514,14 @@ class Engine:
             order_by: column of the timestamps; of one type in all tables.
             source: name of the source that all rows are of; 0 by default.
             source_column: instead of ``source``: the column that names each row's source.
-            ordered: the source sends no earlier event later: moves its frontier to the table's
-                last timestamp.
-            final: False: the events are tentative. They are applied like others, and do not become
-                final, nor what comes after them, before :meth:`confirm` says so; until then
-                :meth:`revise` and :meth:`retract` change them. For engines with ``early=True``.
-            sequence_by: of tentative events: the column of their sequence numbers, by which they
-                are known; higher ones than those of the source before. Left out, they get the next
-                ones.
+            ordered: the source will send no earlier event: moves its frontier to the table's last
+                timestamp.
+            final: False: the events are tentative. They are applied like others, but neither they
+                nor later events become final before :meth:`confirm`; until then :meth:`revise` and
+                :meth:`retract` can change them. For engines with ``early=True``.
+            sequence_by: for tentative events: the column of the sequence numbers that identify
+                them, each higher than earlier ones of the source. Left out, the events get the next
+                numbers.
 
         Raises:
             InputError: the table does not fit, or has late events and the engine was made with
@@ -594,12 +594,12 @@ class Engine:
         self._submitter.submit_event(timestamp, source, ordered, values, final, sequence)
 
     def confirm(self, source: Name, up_to: int | None = None) -> None:
-        """Tentative events of a source are as they are: nobody changes them any more.
+        """Makes tentative events of a source definite: nothing can change them any more.
 
         Args:
-            source: that has sent them.
-            up_to: those with sequence numbers up to this one, that may come later included; None:
-                all that have come.
+            source: the one that sent them.
+            up_to: those with sequence numbers up to this one, including events that come later;
+                None: all that have come.
 
         Raises:
             InputError: the source is not known.
@@ -629,7 +629,7 @@ class Engine:
         self._submitter.confirm(source, up_to)
 
     def revise(self, source: Name, sequence: int, version: int, **values: Any) -> None:
-        """A tentative event has other values; its time, and with it its place, are the same.
+        """Gives a tentative event other values; its time and its place in the order stay the same.
 
         What it has changed is taken back, and what depends on it runs again; an event that has
         other values only in columns that the operator does not read costs nothing.
@@ -637,8 +637,8 @@ class Engine:
         Args:
             source: of the event.
             sequence: its sequence number.
-            version: of the change, above that of the change before; an event comes with version 1.
-                One that has been made before changes nothing.
+            version: of the change, above that of the change before; a new event has version 1. A
+                change that has been made before has no effect.
             values: of the columns that change, by name; one at least.
 
         Raises:
@@ -649,13 +649,13 @@ class Engine:
         self._submitter.revise(source, sequence, version, values)
 
     def retract(self, source: Name, sequence: int) -> None:
-        """A tentative event never came; its sequence number is not used again.
+        """Takes back a tentative event, as if it never came; its sequence number is not used again.
 
-        What moves in time is retracted and submitted anew.
+        To move an event in time, retract it and submit it anew.
 
         Args:
             source: of the event.
-            sequence: its sequence number. Of one that is retracted already nothing changes.
+            sequence: its sequence number. Retracting an event again changes nothing.
 
         Raises:
             InputError: there is no such event, or it is confirmed; nothing has changed.
@@ -664,10 +664,10 @@ class Engine:
         self._submitter.retract(source, sequence)
 
     def advance(self, source: Name, to: Any = None) -> None:
-        """Moves a source's frontier: none of its events below ``to`` comes any more.
+        """Moves a source's frontier: says that no event below ``to`` comes from it any more.
 
         Args:
-            source: its name; one that is new is declared by this.
+            source: its name; a new name declares a source.
             to: a timestamp of the order column's type; None: the source has ended. A frontier never
                 moves back: an earlier ``to`` changes nothing.
 
@@ -679,7 +679,7 @@ class Engine:
     def poll(self, timeout: float | None = 0.0) -> Any:
         """What submitted events have emitted since the last call, in the order of their keys.
 
-        Pending events of a snapshot or a savepoint go on with the first call of this,
+        Pending events of a snapshot or a savepoint run on with the first call of this method,
         :meth:`submit` or :meth:`advance` after it was restored.
 
         Args:
@@ -715,19 +715,19 @@ class Engine:
     def poll_early(
         self, timeout: float | None = 0.0, *, changes: Changes = "upsert"
     ) -> EarlyAnswer:
-        """What has changed in the results of submitted events, those included that are not final.
+        """What has changed in the results of submitted events, final or not.
 
-        For engines made with ``early=True``. Each answer is the difference between what was told
-        last and what is applied now: all events that have come, in the order of their keys, as if
-        no earlier one were to follow. A late event takes back what it changes, and the next answer
-        says so. Changes are kept from the first call on: make it before the first event comes, or
-        it begins with what is applied and not final by then. What the operator raises is raised by
-        :meth:`poll`, when its event is final.
+        For engines made with ``early=True``. Each answer is the difference between what was
+        reported last and what is applied now: all events that have come, in the order of their
+        keys, as if no earlier one were to follow. A late event takes back what it changes, and the
+        next answer says so. Changes are recorded from the first call on. Make it before the first
+        event comes: otherwise it begins with what is applied and not final by then. What the
+        operator raises is raised by :meth:`poll`, when its event is final.
 
         Args:
             timeout: seconds to wait until all that was submitted is applied; None: as long as that
-                takes. What cannot be applied before earlier events are final is not waited for: an
-                event that passes ``limits``, or what is beyond ``limits.early``.
+                takes. It does not wait for what cannot be applied before earlier events are final:
+                an event that exceeds ``limits``, or events beyond ``limits.early``.
             changes: "upsert" gives a changed row anew; "retract" gives the old row with -1, and the
                 new one with +1.
 
@@ -772,10 +772,10 @@ class Engine:
     def state(self) -> StateView:
         """Committed state: a live read-only view, or a copy while a batch is in flight.
 
-        It always shows a whole number of events. Containers are read when they are asked for, a
-        list or a whole dict at one instant; ``state.positions.get(key)``, ``key in
-        state.positions`` and ``len`` keep no commits waiting. It can be read after ``close()``, and
-        in a process forked from the engine's while no batch was in flight.
+        It always shows a whole number of events. Containers are read when you ask for them, a list
+        or a whole dict at one instant; ``state.positions.get(key)``, ``key in state.positions`` and
+        ``len`` do not keep commits waiting. It can be read after ``close()``, and in a process
+        forked from the engine's while no batch was in flight.
 
         Raises:
             EngineClosedError: this process was forked from the engine's during a batch.
@@ -797,11 +797,10 @@ class Engine:
     def profile(self) -> Profile:
         """The words that speculative runs were dropped for, since the engine was made.
 
-        Each with its field, its index and the lines that accessed it; with ``profile=True`` those
-        that were executed, counted, else all that name the field. What is counted is kept in a
-        table of fixed size, in which no word is forgotten that matters, at no cost for runs that
-        commit. While a batch is in flight, it is what was known before; it can be read after
-        ``close()``.
+        Each has its field, its index and the lines that accessed it: with ``profile=True`` those
+        that were executed, with counts; otherwise all that name the field. The counts are in a
+        table of fixed size that keeps every word that matters; runs that commit do not pay for it.
+        While a batch is in flight, it is what was known before; it can be read after ``close()``.
         """
         stats = self.stats
         self._counted.look_at_places()
@@ -819,10 +818,10 @@ class Engine:
         )
 
     def conflicts_by_vertex(self) -> dict[str, int]:
-        """Of a pipeline: speculative runs that were dropped for what a vertex keeps, at least.
+        """Speculative runs of a pipeline that were dropped for each vertex's state, a lower bound.
 
-        The vertex with the most comes first, and those without any are left out. As of
-        :meth:`profile`, what is counted costs nothing where runs commit.
+        The vertex with the most comes first, and those without any are left out. As with
+        :meth:`profile`, runs that commit do not pay for the counts.
         """
         if not self.operator.layout.parts:
             return {}
@@ -833,8 +832,8 @@ class Engine:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled; and it holds the rejected rows, the failed
-        and the late events that nobody has fetched.
+        frontiers, and the output that was not polled. It also holds the rejected rows, failed
+        events and late events that nobody has fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -876,9 +875,8 @@ class Engine:
         its rejected rows and failed events. Those of the snapshot run with the next call of
         :meth:`submit`, :meth:`advance` or :meth:`poll`.
 
-        Fields are matched by name. One that the snapshot has not gets its fill; one that the
-        operator has not, or that has another shape or type there, is an error, unless ``migrate``
-        converts it.
+        Fields are matched by name. One that the snapshot lacks gets its fill; one that the operator
+        lacks, or has with another shape or type, is an error unless ``migrate`` converts it.
 
         Args:
             snapshot: what :meth:`snapshot` returned.
@@ -889,8 +887,8 @@ class Engine:
 
         Raises:
             SnapshotError: it is damaged or no snapshot, or its fields, those returned by
-                ``migrate``, its events or its output do not fit the operator; names what it is.
-                The engine stays as it was.
+                ``migrate``, its events or its output do not fit the operator; says which. The
+                engine stays as it was.
             ConfigurationError: ``migrate`` is no function.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
@@ -938,8 +936,8 @@ class Engine:
         pending events.
 
         Events that were pending run again from the start, with the next call of :meth:`submit`,
-        :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
-        an earlier savepoint that was gone back to, it can be gone back to, again and again.
+        :meth:`advance` or :meth:`poll`. You can go back to a savepoint again and again, also after
+        another snapshot was restored, or after going back to an earlier savepoint.
         """
         self._durable.rollback(instance("to", to, Savepoint, "what savepoint() returned"))
 
@@ -957,7 +955,7 @@ class Engine:
 
     @property
     def durable(self) -> Durable:
-        """What a checkpoint records of the engine: for specstream's own rooms, not for users."""
+        """What a checkpoint records of the engine: for specstream's own packages, not for users."""
         return self._durable
 
     def process_whole(
@@ -968,8 +966,8 @@ class Engine:
         source: str | None = None,
         end: bool = False,
     ) -> pa.Table:
-        """:meth:`process` with the rows of all sinks in one table: for specstream's own rooms, not
-        for users."""
+        """:meth:`process` with the rows of all sinks in one table: for specstream's own packages,
+        not for users."""
         output: pa.Table = self._process(table, order_by, source, end, lambda rows: rows)
         return output
 
@@ -979,7 +977,7 @@ class Engine:
 
     @property
     def parts(self) -> Parts:
-        """What the engine is made of: for specstream's own rooms and tests, not for users."""
+        """What the engine is made of: for specstream's own packages and tests, not for users."""
         return self._parts
 
 
@@ -1017,12 +1015,12 @@ def _parts(
         )
     if hooks and operator.has_timers:
         raise ConfigurationError(
-            f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
+            f"operator {name!r} has timers, and hooks get events only: leave on_abort, "
             "on_commit and on_post_commit out"
         )
     if hooks and operator.event.phases:
         raise ConfigurationError(
-            f"pipeline {name!r} has phases by time, and hooks are told of single events: leave "
+            f"pipeline {name!r} has phases by time, and hooks get single events: leave "
             "on_abort, on_commit and on_post_commit out"
         )
     config, _kept = configuration(

@@ -1,4 +1,4 @@
-"""Hooks: what happens to transactions, told to Python (Brito 2010, 4.2.4).
+"""Hooks: what happens to transactions, reported to Python (Brito 2010, 4.2.4).
 
 The C side calls ``ss_python_hook`` in a worker's thread, with the interpreter lock; it finds the
 engine's :class:`Hooks` through the handle that the engine gave it.
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from specstream._native import ffi, lib
 from specstream.columns.python_values import event_values, row_tuples
 from specstream.declarations.options import function
+from specstream.definition.operator import Operator
 from specstream.engine.committed_state import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.native import ABORT_REASONS, Native
-from specstream.operator.operator import Operator
 
 if TYPE_CHECKING:
     from specstream._native import CData, ss_occasion_p
@@ -31,7 +31,7 @@ class Abort(Exception):
 
 @dataclass(frozen=True)
 class Notification:
-    """What a hook is told.
+    """What a hook is called with.
 
     Attributes:
         timestamp, source, sequence: the event's order key; the source as it was given.

@@ -6,8 +6,8 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.declarations.state_layout import Layout
+from specstream.definition.operator import Operator
 from specstream.errors import LockError, Partial
-from specstream.operator.operator import Operator
 
 __all__ = ["lock_error"]
 

@@ -17,7 +17,7 @@ from specstream._native import ffi, lib
 from specstream.compiler.backend.numba_types import VARIANTS, Variant
 from specstream.declarations.containers import KEYED
 from specstream.declarations.state_layout import Field, Layout
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 if TYPE_CHECKING:
     from specstream._native import (

@@ -142,14 +142,14 @@ def timer_failure(parts: Parts, outcome: ss_outcome, partial: Partial) -> BaseEx
     """Likewise what made a timer fail that has fired."""
     failed = outcome.failed_timer
     field, key = _fired(parts, failed)
-    told = timer_text(key, field)
-    what = f"when the timer {told} fired, which was set for {failed.at}"
+    timer = timer_text(key, field)
+    what = f"when the timer {timer} fired, which was set for {failed.at}"
     error: BaseException
     if outcome.fault.signal:
         fault = outcome.fault
         error = OperatorCrashError(
             parts.name,
-            f"({failed.time}, None, {failed.number}), the timer {told} set for {failed.at}",
+            f"({failed.time}, None, {failed.number}), the timer {timer} set for {failed.at}",
             fault.signal,
             stack_overflow=fault.stack_overflow,
             address=fault.address if fault.has_address else None,

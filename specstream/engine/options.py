@@ -13,9 +13,9 @@ from specstream.columns.rejected_rows import Policy, check_no_reason, checked_po
 from specstream.compiler.backend.numba_types import PROFILED, Variant
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import flag, instance, integer, one_of
+from specstream.definition.operator import Operator
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError, DeclarationError
-from specstream.operator.operator import Operator
 from specstream.predictors.automatic import Auto
 from specstream.predictors.checked import checked_predictor
 from specstream.predictors.fixed import Fixed

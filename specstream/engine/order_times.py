@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.conversion import of_order
-from specstream.columns.events import CheckTimes, order_key
+from specstream.columns.conversion import time_type as in_unit
+from specstream.columns.events import CheckTimes, check_unit_declared, order_key
 from specstream.declarations.options import shown
+from specstream.declarations.schema import Schema
 from specstream.engine.sources import Source
 from specstream.errors import InputError
 
@@ -27,6 +29,7 @@ class OrderTimes:
 
     Args:
         check_times: asked whether times may be of a type; None: they may be of each.
+        schema: of the events, which says in which unit the operator counts.
         what: names the operator in messages.
 
     Attributes:
@@ -35,8 +38,9 @@ class OrderTimes:
         frontiers: those given before any event.
     """
 
-    def __init__(self, check_times: CheckTimes | None, what: str) -> None:
+    def __init__(self, check_times: CheckTimes | None, schema: Schema, what: str) -> None:
         self._check_times = check_times
+        self._schema = schema
         self._what = what
         self.type: pa.DataType | None = None
         self.frontiers: list[tuple[Source, Any]] = []
@@ -80,7 +84,13 @@ class OrderTimes:
                 f"{self._what}: time {_shown(time)}{whose}; expected an integer, a float, "
                 "a timestamp or a date"
             )
+        found = self.in_unit(found)
+        check_unit_declared(found, self._schema, f"the time{whose or ' of the event'}", self._what)
         return found
+
+    def in_unit(self, of: pa.DataType) -> pa.DataType:
+        """The type that times of a type are kept in: that of the operator's unit."""
+        return in_unit(of, self._schema.time_unit)
 
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""

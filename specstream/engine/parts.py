@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from specstream.definition.operator import Operator
 from specstream.engine.committed_state import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Hooks
@@ -14,7 +15,6 @@ from specstream.engine.machine_code import MachineCode
 from specstream.engine.native import Native
 from specstream.engine.options import Options
 from specstream.engine.turn import Turn
-from specstream.operator.operator import Operator
 from specstream.predictors.predictor import Predictor
 
 __all__ = ["Parts"]

@@ -80,7 +80,7 @@ class PendingEvents:
         self.schema = schema
         self.strings = strings
         self.what = what
-        self.times = OrderTimes(check_times, what)
+        self.times = OrderTimes(check_times, schema, what)
         self.segments = PendingSegments(sources, schema, self.times)
         self.late = LateEvents(late, sources, self.times, what)
         self.rejected = rejected_rows
@@ -156,6 +156,7 @@ class PendingEvents:
         found = table.schema.get_all_field_indices(order_by)
         of = table.schema.field(found[0]).type if len(found) == 1 else None
         nothing = of is None or pa.types.is_null(of)
+        of = None if of is None else self.times.in_unit(of)
         if not nothing and self.times.type is not None and of != self.times.type:
             raise InputError(
                 f"{self.what}: order column {order_by!r} has type {of}, and the events before had "

@@ -282,12 +282,15 @@ def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
         if new is None:
             part, _, own = name.partition(".")
             if layout.parts and part not in layout.parts:
-                told = f"field {own!r} of a vertex {part!r}, which the pipeline does not have: add"
+                difference = (
+                    f"field {own!r} of a vertex {part!r}, which the pipeline does not have: add"
+                )
             else:
-                told = f"field {name!r}, which the operator does not declare: declare"
+                difference = f"field {name!r}, which the operator does not declare: declare"
             raise SnapshotError(
-                f"{what}: the snapshot has a {told} it, or give migrate=, a function from the old "
-                "fields' values to the new ones', that leaves it out, or has it under its new name"
+                f"{what}: the snapshot has a {difference} it, or give migrate=, a function from "
+                "the old fields' values to the new ones', that leaves it out, or has it under "
+                "its new name"
             )
         changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         # More or less may be in it; all that is in it has to find room (below).

@@ -1,4 +1,4 @@
-"""What a snapshot holds, told without an engine."""
+"""What a snapshot holds, described without an engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SnapshotDescription:
         next_sequence: number of the next event of ``process``.
         pending: submitted events that are not committed.
         rejected_rows: rejected rows that nobody has fetched.
-        failed_events: the same of failed events.
+        failed_events: failed events that nobody has fetched.
         strings: texts in the string table.
         size: of the snapshot, in bytes.
     """

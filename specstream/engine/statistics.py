@@ -15,6 +15,7 @@ from specstream.display.sheet import Sheet
 from specstream.display.values import duration, reasons_of, size
 from specstream.engine.early_statistics import EarlyCount, EarlyStatistics
 from specstream.engine.native import ABORT_REASONS
+from specstream.engine.one_core import why_one_core
 from specstream.engine.parts import Parts
 from specstream.engine.string_sweep import StringSweep
 from specstream.errors import EngineClosedError
@@ -32,39 +33,37 @@ ASK_NANOSECONDS = 1_000_000
 class Statistics:
     """What an engine has done since it was made, and how it stands.
 
-    Of two looks, the later one sees no less of what only grows: events, commits, runs, aborts,
-    seconds. The numbers of one look are not of one instant, as nobody stops for it: while a batch
-    is in flight they differ by what happens in a few microseconds.
+    What only grows (events, commits, runs, aborts, seconds) is never smaller in a later reading.
+    The numbers of one reading are not of one instant, as nothing stops for it: while a batch is in
+    flight they are a few microseconds apart.
 
     Attributes:
         events: events applied; of a pipeline with phases by time the phases.
         commits: transactions committed.
         head_runs: transactions that the head ran in place at their first try.
-        speculative_runs: runs ahead of their turn, and those of a head that keeps logs as well: of
-            protocol "eager", and where results are early. What is dropped while it waits runs so
-            once more: they may be more than the transactions. So may what had run ahead of an
-            event that has raised, which is not among ``aborts``.
+        speculative_runs: runs ahead of their turn, and runs of a head that keeps logs as well (with
+            protocol "eager", and with early results). A transaction that is dropped while it waits
+            runs so once more, and so does what had run ahead of an event that raised, which is not
+            among ``aborts``: so there may be more runs than transactions.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
             long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the
             inverse of an operation on a boosted field has failed, or operations commute less than
-            they were said to).
-            Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
-            (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
-            "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
-            "reordered" (one came that belongs between those of a chunk). "hook": ``on_commit``
-            asked for it. "timer": one was due between the events of a chunk. "revoked": of early
-            results, an earlier event came and changed what this one had read.
+            they were said to). Protocol "eager" distinguishes its conflicts (Brito 2010, 4.2.2):
+            "inconsistent_snapshot" (i), "locked" by an earlier transaction (ii), "conflict" (iii:
+            validation failed), "stolen" (iv: an earlier transaction took a lock). Where events come
+            out of order: "reordered" (one came that belongs between those of a chunk). "hook":
+            ``on_commit`` asked for it. "timer": one was due between the events of a chunk.
+            "revoked": of early results, an earlier event came and changed what this one had read.
         reruns: runs that took the place of a dropped one.
-        head_aborts: runs that began as the head and were dropped for a conflict. There are none but
-            of protocol "eager", which a timer that fires, or an entry that expires, before the head
-            can make conflict.
+        head_aborts: runs that began as the head and were dropped for a conflict. They occur with
+            protocol "eager" alone, where a timer fires or an entry expires before the head.
         parks: times a worker went to sleep inside a batch.
         timers: timers that have fired.
         seconds: time inside batches.
         memory: bytes that the engine holds for logs and buffers, the state not counted. The undo
             log of the head and the output of the largest batch are part of it; they have no limit.
-        state_bytes: bytes of the state, of containers of what they have ever held.
+        state_bytes: bytes of the state; a container counts with the most that it has held.
         string_bytes: bytes of the string table.
         threads: number of worker threads.
         horizon: transactions that may start ahead of the head, as it stands.
@@ -82,15 +81,17 @@ class Statistics:
             not yet committed.
         reached: order time of the last event that ``process`` has applied or set aside, as the
             table had it; None: there is none, or no ``order_by``.
-        lag: how far what is applied lies behind what has come, in order time: seconds where the
-            order column holds times, else its own unit. Of submitted events: from the frontier to
-            the last event. None: nothing has an order time.
+        lag: how far the applied events are behind those that have come, in order time: seconds
+            where the order column holds times, else its own unit. Of submitted events: from the
+            frontier to the last event. None: nothing has an order time.
         early: early results, see :class:`specstream.engine.early_statistics.EarlyStatistics`; None:
             the engine was made without ``early=True``.
-        string_sweeps: times that the string table was looked through for strings that nothing
-            refers to any more.
-        string_sweep_seconds: that these have taken.
+        string_sweeps: how often the string table was searched for strings that nothing refers to
+            any more.
+        string_sweep_seconds: seconds that these searches have taken.
         longest_string_sweep: the longest of them, in seconds.
+        why_one_core: why events run on one core now, in a sentence with what was measured or set;
+            empty: they run ahead on several, or none was applied.
     """
 
     events: int
@@ -123,6 +124,7 @@ class Statistics:
     string_sweeps: int = 0
     string_sweep_seconds: float = 0.0
     longest_string_sweep: float = 0.0
+    why_one_core: str = ""
 
     @property
     def bad_rows(self) -> int:
@@ -197,6 +199,8 @@ class Statistics:
             facts.append(("order time", f"{self.reached}, lag {self.lag or 0.0:,.6g}"))
         if self.running:
             facts.append(("running", "a batch is in flight"))
+        if self.why_one_core:
+            facts.append(("one core", self.why_one_core))
         if self.decisions:
             facts.append(("latest decision", self.decisions[-1].reason))
         decisions = [
@@ -345,6 +349,12 @@ class Counted:
             string_sweeps=self._sweep.count,
             string_sweep_seconds=self._sweep.seconds,
             longest_string_sweep=self._sweep.longest,
+            why_one_core=why_one_core(
+                parts.options,
+                parts.predictor,
+                int(counted.events),
+                int(counted.speculative_runs),
+            ),
         )
 
     def _progress(self, events: int) -> tuple[Any, float | None]:

@@ -34,6 +34,7 @@ class Look:
 _LOCKS = Look("#cc79a7", "X", "-", "xxx", 1.4)
 _PLAIN = Look("#595959", "D", "-.", "", 2.8)
 _NUMBA = Look("#56b4e9", "v", ":", "\\\\")
+_CHECK = Look("#e69f00", "*", ":", "...")
 _AUTO = Look("#009e73", "^", "-", "")
 
 # A name that is no key is drawn as the first key whose words are in it.
@@ -56,6 +57,7 @@ LOOKS = {
     "lock": _LOCKS,
     "atomic": Look("#999933", "d", "-.", "\\\\\\"),
     # One thread of the operator itself.
+    "sequential check": _CHECK,
     "plain": _PLAIN,
     "sequential": _PLAIN,
     "no speculation": _PLAIN,
@@ -65,7 +67,7 @@ LOOKS = {
     "log-free": _NUMBA,
     "bare loop": _NUMBA,
     "typed dict": _NUMBA,
-    "pure Python": Look("#e69f00", "*", ":", "..."),
+    "loop by hand": replace(_CHECK, marker="P", line="-", hatch="///"),
     "ideal": Look("#000000", "", ":", ""),
 }
 

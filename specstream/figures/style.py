@@ -6,7 +6,9 @@ stands one below the other. Legends stand outside of the panels, limits are set 
 
 from __future__ import annotations
 
+import base64
 import functools
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -33,6 +35,7 @@ __all__ = [
     "legend",
     "line_at",
     "new_figure",
+    "notebook_image",
     "plain_ticks",
     "plot_line",
     "save",
@@ -101,6 +104,14 @@ def save(figure: Figure, path: str | Path) -> None:
     """
     with writing(path):
         figure.savefig(path, dpi=DPI)
+
+
+def notebook_image(figure: Figure) -> str:
+    """A picture as HTML that has it in itself, for notebooks."""
+    written = io.BytesIO()
+    figure.savefig(written, format="png", dpi=DPI)
+    content = base64.b64encode(written.getvalue()).decode()
+    return f"<img src='data:image/png;base64,{content}' style='max-width:{WIDTH * 100:.0f}px'>"
 
 
 def new_figure(

@@ -57,11 +57,11 @@ local directory of that name: write 's3://bucket/rows'; or './s3:/bucket/rows' f
     """
     if is_uri(text) or not _looks_like_uri(text):
         return
-    told = f"write {spelling(text) or _SUPPORTED}; or './{text}' for such a directory"
+    advice = f"write {spelling(text) or _SUPPORTED}; or './{text}' for such a directory"
     if is_path:
-        told += " (pathlib makes one slash of two: give a text)"
+        advice += " (pathlib makes one slash of two: give a text)"
     raise ConfigurationError(
-        f"{option}={text!r} looks like a URI, and would be a local directory of that name: {told}"
+        f"{option}={text!r} looks like a URI, and would be a local directory of that name: {advice}"
     )
 
 

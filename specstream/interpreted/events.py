@@ -12,8 +12,8 @@ from typing import Any
 from specstream._native import ffi, lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.refusals import TIMER_NAMES
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
+from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Shape
 from specstream.declarations.options import shown

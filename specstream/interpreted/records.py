@@ -172,7 +172,7 @@ def _release(one: Any, record: Any) -> None:
     object.__setattr__(one, "__class__", record)
 
 
-class _Places:
+class _RecordSlots:
     """The elements of an array of records, by their first words."""
 
     __slots__ = ("_records",)
@@ -225,24 +225,24 @@ def _as_it_is(value: Any, what: str) -> Any:
     return value
 
 
-def _places(field: Field, elements_of: ElementsOf, begin: Begin) -> _Places:
+def _record_slots(field: Field, elements_of: ElementsOf, begin: Begin) -> _RecordSlots:
     assert field.record is not None
-    return _Places(Records(f"state.{field.name}", field.record, elements_of, begin))
+    return _RecordSlots(Records(f"state.{field.name}", field.record, elements_of, begin))
 
 
 def scalar_record(field: Field, elements_of: ElementsOf, begin: Begin) -> Member:
     """A field that is one record."""
-    places, first = _places(field, elements_of, begin), field.offset
+    slots, first = _record_slots(field, elements_of, begin), field.offset
 
     def put(value: Any) -> None:
-        places[first] = value
+        slots[first] = value
 
-    return property(lambda self: places[first]), put
+    return property(lambda self: slots[first]), put
 
 
 def record_array(field: Field, elements_of: ElementsOf, begin: Begin) -> RecordArray:
     """A field that is an array of them."""
-    places, strides = _places(field, elements_of, begin), strides_of(field.shape)
+    slots, strides = _record_slots(field, elements_of, begin), strides_of(field.shape)
     return RecordArray(
-        field.name, field.storage, places, field.offset, field.dimensions, strides[:-1]
+        field.name, field.storage, slots, field.offset, field.dimensions, strides[:-1]
     )

@@ -56,8 +56,8 @@ class JsonLines:
 
     def show(self, progress: Progress) -> None:
         """Writes them."""
-        told = {name: value for name, value in progress.items() if name != "lag_is_time"}
-        self._write(json.dumps(told))
+        values = {name: value for name, value in progress.items() if name != "lag_is_time"}
+        self._write(json.dumps(values))
 
     def close(self, failed: bool) -> None:
         """Nothing is left to write."""
@@ -70,6 +70,7 @@ class PlainLines:
         self._write = write
         self._operator = operator
         self._first = first
+        self._one_core: str | None = None  # why it does, at the last look
 
     def wait(self) -> None:
         """Says what takes the first seconds."""
@@ -82,7 +83,7 @@ class PlainLines:
         """Writes them."""
         early = progress["early"]
         failed = f", {progress['failed']:,} failed" if progress["failed"] else ""
-        told = (
+        rejected = (
             f", {early['transactions']:,} not final, {early['revocations']:,} revocations, "
             f"{early['republished']:,} republished, {early['rerun']:,} rerun, lead {_lead(early)}"
             if early is not None
@@ -93,8 +94,12 @@ class PlainLines:
             f"pending{failed}, {progress['events_per_second']:,.0f}/s, commit rate "
             f"{_share(progress['commit_rate'])}, aborts {reasons_of(progress['aborts'])}, horizon "
             f"{progress['horizon']}, chunk {progress['chunk']}, wait queue "
-            f"{progress['wait_queue']}, lag {_lag(progress)}{told}"
+            f"{progress['wait_queue']}, lag {_lag(progress)}{rejected}"
         )
+        why = progress["one_core"]
+        if why and not self._one_core:
+            self._write(f"{self._operator}: on one core: {why}")
+        self._one_core = why
 
     def close(self, failed: bool) -> None:
         """Nothing is left to write."""
@@ -181,4 +186,6 @@ def drawn(progress: Progress, width: int) -> RenderableType:
     if early is not None:
         below.add_row("lead", _lead(early))
     below.add_row("aborts", reasons_of(progress["aborts"]))
+    if progress["one_core"]:
+        below.add_row("one core", progress["one_core"])
     return Group(head, bar, grid, below)

@@ -153,6 +153,7 @@ class Watch:
             "threads": stats.threads,
             "horizon": stats.horizon,
             "chunk": stats.chunk,
+            "one_core": stats.why_one_core or None,
             "wait_queue": stats.waiting,
             "reached": reached,
             "lag": lag,

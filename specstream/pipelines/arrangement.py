@@ -241,10 +241,10 @@ class _Drawn:
     def __post_init__(self) -> None:
         graph, several = self.graph, several_rows(self.graph)
         for name, source in graph.sources.items():
-            told = [f"{one}: {column}" for one, column in source.columns]
-            if len(told) > _MOST_COLUMNS:
-                told[_MOST_COLUMNS - 1 :] = [f"and {len(told) - _MOST_COLUMNS + 1} more"]
-            lines = tuple(map(shortened, told))
+            columns = [f"{one}: {column}" for one, column in source.columns]
+            if len(columns) > _MOST_COLUMNS:
+                columns[_MOST_COLUMNS - 1 :] = [f"and {len(columns) - _MOST_COLUMNS + 1} more"]
+            lines = tuple(map(shortened, columns))
             self.boxes["", name] = Box("source", name, shortened(name), lines)
         for name, vertex in graph.vertices.items():
             operator = vertex.operator.name

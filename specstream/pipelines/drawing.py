@@ -123,10 +123,10 @@ def _svg(picture: Arrangement) -> Iterator[str]:
     colours = line_colours(picture)
     for line in picture.lines:
         colour = colours[line.stream]
-        told = f"{line.stream} to {line.to}" + (f", as {line.input}" if line.input else "")
+        title = f"{line.stream} to {line.to}" + (f", as {line.input}" if line.input else "")
         yield (
             f'<path d="{_path(((line.start,), *line.parts))}" fill="none" stroke="{colour}" '
-            f'stroke-width="{stroke(line.several):g}"><title>{html.escape(told)}</title></path>'
+            f'stroke-width="{stroke(line.several):g}"><title>{html.escape(title)}</title></path>'
         )
         points = " ".join(f"{x:g},{y:g}" for x, y in arrow(line.end))
         yield f'<polygon points="{points}" fill="{colour}"/>'
@@ -163,11 +163,11 @@ def texts(box: Box) -> Iterator[tuple[Point, str, bool]]:
 
 def _path(parts: tuple[Part, ...]) -> str:
     (start,), *others = parts
-    told = [f"M{start[0]:g} {start[1]:g}"]
+    commands = [f"M{start[0]:g} {start[1]:g}"]
     for part in others:
         points = " ".join(f"{x:g} {y:g}" for x, y in part)
-        told.append(f"{'L' if len(part) == 1 else 'C'}{points}")
-    return " ".join(told)
+        commands.append(f"{'L' if len(part) == 1 else 'C'}{points}")
+    return " ".join(commands)
 
 
 def _text(place: Point, text: str, anchor: str, bold: bool = False) -> str:
@@ -220,8 +220,8 @@ def _dot(graph: Graph) -> Iterator[str]:
 
 
 def _edge(name: str, several: bool) -> str:
-    told = [f"label={_quoted(name)}"] * bool(name) + ["penwidth=2.5"] * several
-    return f" [{', '.join(told)}]" if told else ""
+    attributes = [f"label={_quoted(name)}"] * bool(name) + ["penwidth=2.5"] * several
+    return f" [{', '.join(attributes)}]" if attributes else ""
 
 
 def _quoted(*lines: str) -> str:

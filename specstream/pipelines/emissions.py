@@ -1,4 +1,4 @@
-"""How many rows an operator may emit for one event, told from its syntax: at most one, or more.
+"""How many rows an operator may emit for one event, found from its syntax: at most one, or more.
 
 A stream that carries at most one row in a phase costs registers; one that may carry more, memory.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.frontend.program import Program
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["emits_at_most_once"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
-from specstream.operator.accesses import Access
-from specstream.operator.explanation import (
+from specstream.definition.accesses import Access
+from specstream.definition.explanation import (
     Explanation,
     FieldUse,
     PossibleConflict,
@@ -128,7 +128,7 @@ def explained_pipeline(graph: Graph) -> PipelineExplanation:
     """A pipeline in words, from its graph and the syntax of its operators alone.
 
     Raises:
-        DeclarationError: the graph is none that can be run.
+        DeclarationError: the graph cannot be run.
     """
     description = described(graph)
     vertices = {

@@ -10,8 +10,8 @@ from typing import NoReturn
 from specstream.compiler.language.hints import names_it_has
 from specstream.compiler.phases.plan import Input, Sink, Source
 from specstream.declarations.schema import Column, Schema
+from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError
-from specstream.operator.operator import Operator
 from specstream.pipelines.numbering import numbered
 
 __all__ = ["Graph", "Stream", "Vertex"]

@@ -18,9 +18,9 @@ from specstream.compiler.phases.waiting import MOST_VERTICES
 from specstream.declarations.options import one_of, refused, refuses_unknown, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
+from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError, InputError
 from specstream.files.writing import writing
-from specstream.operator.operator import Operator
 from specstream.pipelines.arrangement import arranged
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
@@ -50,7 +50,7 @@ class Pipeline(Operator):
     ``event.known("input")``. After Zimmerman and Chandy, *A Parallel Algorithm for Correlating
     Event Streams*.
 
-    Everything that takes an operator takes a pipeline. With the first use its graph is settled.
+    Everything that takes an operator takes a pipeline. Its graph is fixed from the first use on.
 
     Args:
         name: used in messages, and in checkpoints.
@@ -208,12 +208,14 @@ class Pipeline(Operator):
             missing = [one for one in operator.inputs if one not in streams]
             extra = [one for one in streams if one not in operator.inputs]
             if stream or missing or extra:
-                told = [f"nothing for input {missing[0]!r}"] if missing else []
-                told += [f"a stream for {extra[0]!r}, which is none of its inputs"] if extra else []
-                told += ["a stream without the name of an input"] if stream else []
+                problems = [f"nothing for input {missing[0]!r}"] if missing else []
+                problems += (
+                    [f"a stream for {extra[0]!r}, which is none of its inputs"] if extra else []
+                )
+                problems += ["a stream without the name of an input"] if stream else []
                 ways = ", ".join(f"{one}=stream" for one in operator.inputs)
                 self._graph.refuse(
-                    f"{what} gets {' and '.join(told)}", f"write p.add({operator.name}, {ways})"
+                    f"{what} gets {' and '.join(problems)}", f"write p.add({operator.name}, {ways})"
                 )
             given = {one: (streams[one], of) for one, of in operator.inputs.items()}
         inputs = tuple(
@@ -313,18 +315,18 @@ class Pipeline(Operator):
             What ``print`` shows in words, and ``to_dict()`` gives as data.
 
         Raises:
-            DeclarationError: the graph is none that can be run.
+            DeclarationError: the graph cannot be run.
         """
         return described(self._graph)
 
     def explain(self) -> PipelineExplanation:
-        """The pipeline in words: the graph, each vertex as :meth:`Operator.explain` tells it, and
-        what could conflict between phases. Fields are called ``vertex.field``.
+        """The pipeline in words: the graph, each vertex as :meth:`Operator.explain` describes it,
+        and what could conflict between phases. Fields are called ``vertex.field``.
 
-        It is told from the syntax alone; nothing runs, nothing is compiled.
+        It is found from the syntax alone: nothing runs, nothing is compiled.
 
         Raises:
-            DeclarationError: the graph is none that can be run.
+            DeclarationError: the graph cannot be run.
         """
         return explained_pipeline(self._graph)
 
@@ -360,7 +362,7 @@ class Pipeline(Operator):
                 matplotlib knows (``.png``, ``.pdf``).
 
         Raises:
-            ImportError: it is one for matplotlib, which is not installed.
+            ImportError: the format is one for matplotlib, which is not installed.
             OSError: it cannot be written; the error names the file.
         """
         path = Path(path)
@@ -387,7 +389,7 @@ class Pipeline(Operator):
 
     @property
     def plan(self) -> Plan:
-        """What the graph comes to; from now on it is settled."""
+        """What runs the graph, which is fixed from now on."""
         if self._settled is None:
             self._settled = plan_of(self._graph)
         return self._settled

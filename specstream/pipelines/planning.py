@@ -29,8 +29,8 @@ from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.schema import Column, OneOf, Schema
 from specstream.declarations.state_layout import Field, Layout, scalar
+from specstream.definition.operator import Operator
 from specstream.errors import CompileError
-from specstream.operator.operator import Operator
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Vertex
 
@@ -47,7 +47,7 @@ def plan_of(graph: Graph) -> Plan:
     """Looks at a graph, and plans what is made of it.
 
     Raises:
-        DeclarationError: the graph is none that can be run.
+        DeclarationError: the graph cannot be run.
         CompileError: a vertex needs what only Python can compute, and its events are another
             vertex's rows.
     """
@@ -236,6 +236,38 @@ class _Planning:
                 )
 
     def _events(self) -> Schema:
+        """Columns of the pipeline's events; times are those of all vertices, in one unit."""
+        counting = {
+            vertex.name: vertex.operator.event.counts_times
+            for vertex in self.vertices
+            if vertex.operator.event.counts_times
+        }
+        name = next(iter(counting), "")
+        counts_times = f"vertex {name!r}: {counting[name]}" if name else ""
+        return replace(self._columns(), time_unit=self._time_unit(), counts_times=counts_times)
+
+    def _time_unit(self) -> str | None:
+        """That in which the vertices count times; None: none says it.
+
+        Raises:
+            DeclarationError: they say several.
+        """
+        units = {
+            vertex.operator.event.time_unit: vertex.name
+            for vertex in self.vertices
+            if vertex.operator.event.time_unit is not None
+        }
+        if len(units) > 1:
+            (one, first), (other, second), *_ = units.items()
+            self.graph.refuse(
+                f"vertex {first!r} counts times in time_unit={one!r}, and vertex {second!r} in "
+                f"{other!r}",
+                "all vertices of a pipeline have one order column: declare the same unit for both, "
+                "and change the numbers of one",
+            )
+        return next(iter(units), None)
+
+    def _columns(self) -> Schema:
         phases = tuple(self.graph.sources) if self.graph.by_time else ()
         if len(self.graph.sources) == 1:
             return replace(next(iter(self.graph.sources.values())).columns, phases=phases)

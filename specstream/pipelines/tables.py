@@ -79,8 +79,8 @@ def events_table(
             name: of for name, table in given.items() if not pa.types.is_null(of := table[one].type)
         }
         if len(set(types.values())) > 1:
-            told = ", ".join(f"{of} from {name!r}" for name, of in types.items())
-            raise InputError(f"{what}: column {one!r} has several types, {told}: cast it to one")
+            listed = ", ".join(f"{of} from {name!r}" for name, of in types.items())
+            raise InputError(f"{what}: column {one!r} has several types, {listed}: cast it to one")
     tables = [_inside(plan, name, given, beside) for name in given]
     return with_misfits(pa.concat_tables(tables, promote_options="permissive"), misfits)
 

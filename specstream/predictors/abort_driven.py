@@ -16,8 +16,8 @@ __all__ = ["AbortDriven"]
 class AbortDriven(Moving):
     """Shrinks the horizon while more than ``threshold`` of the transactions abort, else grows it.
 
-    The dissertation counts the head in, so what is "set to 2" there from time to time when it has
-    come down to 1 is set to 1 here when it has come down to 0.
+    The dissertation counts the head as well: where it sets a horizon that has come down to 1 back
+    to 2 from time to time, this sets 0 back to 1.
 
     Args:
         threshold: share of committed transactions that had to be run again, 0 to 1.

@@ -65,6 +65,27 @@ class _Piece:
         """Whether so many runs were dropped that a shorter reach is the thing to try."""
         return self.aborts > 0.1 * self.commits
 
+    @property
+    def aborts_per_commit(self) -> float:
+        return self.aborts / max(self.commits, 1)
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """Speculation that took no less time than plain runs.
+
+    Attributes:
+        plain: seconds per event.
+        speculative: likewise.
+        setting: horizon and chunk.
+        aborts: dropped runs per transaction.
+    """
+
+    plain: float
+    speculative: float
+    setting: tuple[int, int]
+    aborts: float
+
 
 @dataclass
 class _Timer:
@@ -93,20 +114,20 @@ class Auto(Predictor):
       at most 0.5 % of the time (``REGRET``). So a close rival is tried often and a hopeless one
       rarely; but never less often than every 200 ms (``LONGEST_PAUSE``), as a rival that has become
       better need not show in the figures of the setting in use.
-    - A trial is short, and goes on only if it is close: there starting it anew weighs, a wrong
-      verdict lasts, and going on costs little.
+    - A trial is short, and goes on only while the result is close: then a wrong verdict would last
+      long, and going on costs less than a new trial.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    All of these durations are for events of microseconds. To stop and to start again costs one of
-    the longest transactions, as one thread ends the last one while the others wait: where that is
-    more than ``RESTART``, stretches, trials and pauses are longer by as much.
+    All of these durations are for events of microseconds. Stopping and starting again costs one of
+    the longest transactions, because one thread ends the last one while the others wait. Where that
+    is more than ``RESTART``, stretches, trials and pauses are longer by as much.
 
-    Speculation starts with chunks of 20 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
-    for so long a thread can be away, because it was asleep or its processor was, before the others
-    have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
-    there is, then with single events; when it loses without them, with twice the chunk. Where all
-    events meet in one word, one transaction ahead of the head is often the only reach that pays,
-    and what lies between is no way there.
+    Speculation starts with chunks of 20 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``): a
+    thread can be away for that long, asleep or without a processor, before the others have to wait
+    for it. When it loses because of aborts, it is tried next with the shortest reach there is, then
+    with single events; when it loses without them, with twice the chunk. Where all events meet in
+    one word, one transaction ahead of the head is often the only reach that pays, and no gradual
+    descent would find it.
 
     Where transactions take more than 20 µs, the horizon is only the one to start with: while
     threads starve, as they do where durations vary, the runtime doubles it up to 64 transactions
@@ -145,6 +166,8 @@ class Auto(Predictor):
     MARGIN = 0.99
     MOVED = 1.3
     MUCH_WORSE = 1.5
+    # Seconds from which on an event mostly pays for what a second core costs.
+    NEEDED = 0.5e-6
     LONGEST_CHUNK = 64
     # Transactions for each thread; beyond, hardly any durations vary enough to need it.
     LONGEST_PER_THREAD = 64
@@ -179,6 +202,8 @@ class Auto(Predictor):
         self._near = _Timer()
         self._moves: deque[tuple[str, int]] = deque()
         self._piece: _Piece | None = None
+        self._lost: _Lost | None = None  # the latest trial that speculation lost
+        self._aborts = 0.0  # of the setting in use, per transaction
 
     def current(self) -> tuple[int, int]:
         return (self._ahead[0] if self._speculating else 0), self._ahead[1]
@@ -210,6 +235,28 @@ class Auto(Predictor):
         """Seconds that a transaction takes on one thread, at most; 0: not known yet."""
         # The first may be out of date, the second is more where threads wait.
         return min(self._fitted_to, self._mine * self.threads) * self._ahead[1]
+
+    def why_plain(self) -> str:
+        lost = self._lost
+        if self._speculating or lost is None:
+            return ""
+        horizon, chunk = lost.setting
+        told = (
+            f"an event takes {_nanoseconds(lost.plain)} on one core and "
+            f"{_nanoseconds(lost.speculative)} on {self.threads} threads (horizon {horizon}, chunk "
+            f"{chunk})"
+        )
+        if lost.aborts > 0.1:
+            return (
+                f"{told}: of 100 transactions {100 * lost.aborts:.0f} had to run again, most for "
+                "conflicts; specstream profile names the words that they met in"
+            )
+        if lost.plain < self.NEEDED:
+            return (
+                f"{told}: it is too short to be shared, which pays from about "
+                f"{_nanoseconds(self.NEEDED)} on"
+            )
+        return f"{told}, so more cores gain nothing: is the machine busy, or memory the limit?"
 
     def _scaled(self, seconds: float) -> float:
         """A duration, where transactions are long."""
@@ -325,7 +372,7 @@ class Auto(Predictor):
 
     def _stayed(self, piece: _Piece) -> None:
         before, took = self._mine, piece.time_per_event
-        self._aborted = piece.aborted
+        self._aborted, self._aborts = piece.aborted, piece.aborts_per_commit
         self._recent.append(took)
         self._other.since += piece.seconds
         self._near.since += piece.seconds
@@ -346,6 +393,7 @@ class Auto(Predictor):
             self._rival = other
             self._other.restart(pause)
             if not self._speculating:
+                self._lost = _Lost(mine, other, piece.setting, piece.aborts_per_commit)
                 self._vary(piece)
             return
         self._rival = mine
@@ -353,6 +401,7 @@ class Auto(Predictor):
         self._recent.append(other)
         plain, speculative = (other, mine) if self._speculating else (mine, other)
         if self._speculating:
+            self._lost = _Lost(plain, speculative, self._ahead, self._aborts)
             # What it speculated with is worth another try, unless it was for far shorter events.
             fits = self._ahead[1] * plain < 4 * self.TRANSACTION
             self._fitted_to = plain if fits or not self._free_chunk else 0.0
@@ -411,6 +460,10 @@ class Auto(Predictor):
         self._moves.appendleft(helped)
         names = "horizon {}, chunk {}"
         self._decide(*self._ahead, f"{names.format(*before)} took {figures}")
+
+
+def _nanoseconds(seconds: float) -> str:
+    return f"{seconds * 1e9:,.0f} ns"
 
 
 def _doubled(value: int, step: int) -> int:

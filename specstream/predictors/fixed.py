@@ -42,6 +42,9 @@ class Fixed(Predictor):
     def speculates(self) -> bool:
         return self.horizon > 0
 
+    def why_plain(self) -> str:
+        return "" if self.horizon else "horizon=0 was given, which is one core: leave it out"
+
     def least(self) -> int:
         return self.horizon
 

@@ -104,7 +104,7 @@ class Predictor(ABC):
 
     It may define ``open()``, horizon and chunk for events that are submitted out of order,
     ``longest()``, how far the runtime may lengthen a horizon, and ``speculates``, which is False
-    where no stretch ever has a horizon.
+    where no stretch ever has a horizon, and ``why_plain()``, of which ``engine.stats`` tells.
 
     What it returns is looked at before it is used: a horizon from 0 to 65536 (or what it was capped
     to), a chunk from 1 to 1048576, a stretch of at least one event, and of more than no time.
@@ -169,6 +169,14 @@ class Predictor(ABC):
     def speculates(self) -> bool:
         """Whether a stretch may have a horizon."""
         return True
+
+    def why_plain(self) -> str:
+        """Why no event runs ahead now, in a sentence with what was measured; empty: nothing says
+        so, or some do. By default the reason of the latest decision."""
+        if self.current()[0] > 0:
+            return ""
+        latest = f": {self.decisions[-1].reason}" if self.decisions else ""
+        return f"the predictor {type(self).__name__} has chosen horizon 0{latest}"
 
     @abstractmethod
     def least(self) -> int:

@@ -16,21 +16,21 @@ __all__ = ["Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What speculation was lost to, since the engine was made.
+    """Why speculative runs were dropped, since the engine was made.
 
     Attributes:
         operator: its name.
         protocol: "value" or "eager".
         events: that were applied.
-        speculative_runs: runs ahead of their turn. What is dropped while it waits runs so once
-            more: they may be more than the transactions.
+        speculative_runs: runs ahead of their turn. A transaction that is dropped while it waits
+            runs so once more, so that there may be more runs than transactions.
         aborts: how many of them were dropped, by reason.
-        conflicts: how many of them were dropped for a word.
+        conflicts: how many of them were dropped because a word conflicted.
         horizon: transactions that may start ahead of the head, as it stands.
         chunk: events of a transaction, as it stands.
         lines_counted: whether the lines are those that were executed, with
             ``Engine(..., profile=True)``; else they are all that name the field.
-        words: those that cost the most, first.
+        words: that conflicted, those that cost the most first.
         shapes: of the fields that they are in.
         advice: what may help, in sentences.
 
@@ -107,7 +107,7 @@ class Profile:
         """For people: the hottest words with their lines, and the advice.
 
         Args:
-            most: words to show at most; how many more there are is said.
+            most: the most words to show; it says how many more there are.
         """
         reasons = ", ".join(f"{n:,} {name}" for name, n in self.aborts.items() if n) or "none"
         rows = [
@@ -116,8 +116,8 @@ class Profile:
             f"aborts: {reasons}",
         ]
         if self.by_vertex:
-            told = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
-            rows.append(f"conflicts by vertex: {told}")
+            shares = ", ".join(f"{name} {share:.1%}" for name, share in self.by_vertex.items())
+            rows.append(f"conflicts by vertex: {shares}")
         for word in self.words[:most]:
             aborts = "1 abort" if word.aborts == 1 else f"{word.aborts:,} aborts"
             rows.append(f"{word.share:7.1%}  {word.name}  ({aborts})")

@@ -1,8 +1,8 @@
 """Where the rows of a micro-batch go; a sink is any callable ``(pyarrow.Table, batch_id)``.
 
-A batch may come again, after an error or a restart. These sinks tell it by its id, so that each
-row is there once. They serve :func:`specstream.sources.run` and
-:func:`specstream.spark.foreach_batch` alike, and none of them needs PySpark.
+A batch may come again, after an error or a restart. These sinks know it by its id, so that each row
+is there once. They serve :func:`specstream.sources.run` and :func:`specstream.spark.foreach_batch`
+alike, and none of them needs PySpark.
 """
 
 from specstream.sinks.compaction import Compaction, compact

@@ -71,9 +71,9 @@ class Compaction:
 
     Attributes:
         path: the directory.
-        before: how many files there were that had rows to be read.
-        after: and how many there are.
-        merged: how many of those before are put together now.
+        before: number of files that had rows to be read.
+        after: number of them now.
+        merged: how many of the files before were put together.
         rows: that these have.
 
     >>> Compaction("rows", 12, 2, 11, 340).merged
@@ -120,19 +120,19 @@ def compact(
 ) -> Compaction:
     """Puts the files of many batches in a directory of ``parquet_sink`` together into few.
 
-    Whoever reads the directory meanwhile sees each row once, whether the sink goes on writing, and
-    whenever this is killed; then it is run again. A batch that was put together with others stays
+    Whoever reads the directory meanwhile sees each row once, also while the sink goes on writing,
+    and after this was killed; then run it again. A batch that was put together with others stays
     known to the sink: if it comes again with the same rows, nothing changes.
 
     Args:
         path: what the sink has got: a directory or a URI.
-        target_size: so many bytes, about, a file may have; larger ones stay as they are.
-        leave: the files of so many newest batches stay as they are: those that may come again, and
-            those that a rollback may take out.
+        target_size: about how many bytes a file may have; larger files stay as they are.
+        leave: how many of the newest batches keep their files: those that may come again, and those
+            that a rollback may take out.
         in_place: for a directory that cannot be exchanged as a whole, in an object store or on some
             network filesystems. While it runs, and until it has run again if it was killed, only
             ``ss.sinks.parquet_dataset`` sees each row once.
-        grace: so many seconds the old files are kept for those who are listing them.
+        grace: seconds for which the old files are kept, for readers that have listed them.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have, another compaction or a sink

@@ -76,7 +76,7 @@ class DeltaSink:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The same for two sinks that the table's log cannot tell apart."""
+        """Equal for two sinks that the table's log cannot distinguish."""
         return place_of(self.path), self.app_id
 
     def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
@@ -93,11 +93,11 @@ class DeltaSink:
                 raise self._of_another_run(batch_id, last)
 
     def _of_another_run(self, batch_id: int, last: int) -> SinkError:
-        told = of_another_run(
+        problem = of_another_run(
             f"the table has batch {last} of app_id={self.app_id!r}",
             "a table without its rows, and another app_id=",
         )
-        return SinkError(f"{self!r}, batch {batch_id}: {told}")
+        return SinkError(f"{self!r}, batch {batch_id}: {problem}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Appends the rows of one batch, unless the table has that batch."""

@@ -229,10 +229,10 @@ def early_database_sink(
 
     Its columns are those of :meth:`specstream.Engine.poll_early`. A row is known by ``timestamp``,
     ``source``, ``sequence`` and ``n``; ``change`` says whether it is "early", "final" or
-    "withdrawn". Withdrawn rows are tombstones: leave them out when you read the table. They go when
-    a row of a later time is final. Changes that come again, in whatever order, alter nothing; what
-    a restart has made void is withdrawn. The table belongs to one query: one that begins anew needs
-    an empty one.
+    "withdrawn". Withdrawn rows are tombstones: leave them out when you read the table. They are
+    deleted when a row of a later time is final. Changes that come again, in whatever order, alter
+    nothing; what a restart has made void is withdrawn. The table belongs to one query: one that
+    begins anew needs an empty one.
 
     The statements are those that SQLite (3.24 or newer) and PostgreSQL have in common. SQLite has
     no type for times, which are texts in UTC there, and no NaN, which is NULL.

@@ -57,7 +57,7 @@ class EarlyDeltaSink:
 
     @property
     def place(self) -> str:
-        """The same for two sinks of one table."""
+        """Equal for two sinks of one table."""
         return place_of(self.path)
 
     def read(self) -> pa.Table | None:
@@ -196,12 +196,12 @@ def early_delta_sink(
 
     Its columns are those of :meth:`specstream.Engine.poll_early`. A row is known by ``timestamp``,
     ``source``, ``sequence`` and ``n``; ``change`` says whether it is "early", "final" or
-    "withdrawn". Withdrawn rows are tombstones: leave them out when you read the table. They go when
-    a row of a later time is final. Changes that come again, in whatever order, alter nothing; what
-    a restart has made void is withdrawn.
+    "withdrawn". Withdrawn rows are tombstones: leave them out when you read the table. They are
+    deleted when a row of a later time is final. Changes that come again, in whatever order, alter
+    nothing; what a restart has made void is withdrawn.
 
     Each batch is a merge, and sometimes an update and a deletion: compact and vacuum the table from
-    time to time, as others that are merged into. It belongs to one query: one that begins anew
+    time to time, as any table that is merged into. It belongs to one query: one that begins anew
     needs an empty one. Needs the package deltalake (``pip install "specstream[delta]"``).
 
     Args:

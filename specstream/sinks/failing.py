@@ -55,8 +55,8 @@ checkpoint= and Spark's checkpointLocation"
         f"{found} already, which this query has not written. It was begun anew: then all that it "
         f"writes has to be new or empty, here {anew}, and likewise its other sinks, checkpoint= "
         "and Spark's checkpointLocation. Or it was taken back to an earlier batch: then take the "
-        "later ones out of its sinks first, as specstream checkpoint rollback says (guide: Spark "
-        "in production, Begun anew)"
+        "later ones out of its sinks first, as specstream checkpoint rollback says (guide: Run "
+        "book, Begun anew)"
     )
 
 
@@ -78,5 +78,7 @@ def check_begun_here(sink: object, batch_id: int, answer: EarlyAnswer, newest: i
 
 def table_of_another_run(sink: object, batch_id: int, newest: int) -> SinkError:
     """What a sink of early results says of a table that has a version of another query."""
-    told = of_another_run(f"the table has version {newest}", "an empty table of this query's own")
-    return SinkError(f"{sink!s}, batch {batch_id}: {told}")
+    problem = of_another_run(
+        f"the table has version {newest}", "an empty table of this query's own"
+    )
+    return SinkError(f"{sink!s}, batch {batch_id}: {problem}")

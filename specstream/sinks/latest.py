@@ -31,7 +31,7 @@ def latest(
     *,
     by: str | Sequence[str] = (),
 ) -> pa.Table:
-    """The rows that stand, by what ``early_to=`` was given.
+    """The rows that stand, read from what ``early_to=`` was given.
 
     Args:
         log: a sink that was given as ``early_to=``, or one that is made like it, in another

@@ -84,8 +84,8 @@ class MemorySink:
 def memory_sink(name: str) -> MemorySink:
     """A sink that keeps all rows in memory, for notebooks and tests.
 
-    A batch that is run again replaces its rows. They are gone with the process: a query that goes
-    on from a checkpoint begins with an empty one.
+    A batch that is run again replaces its rows. The rows are gone when the process ends: a query
+    that goes on from a checkpoint begins with an empty sink.
 
     Args:
         name: of the temporary view that :meth:`MemorySink.view` makes.

@@ -70,7 +70,7 @@ class ParquetSink:
 
     @property
     def place(self) -> str:
-        """The same for two sinks that write to one directory."""
+        """Equal for two sinks that write to one directory."""
         return self._tree.key
 
     def file(self, batch_id: int) -> Path:
@@ -85,12 +85,12 @@ class ParquetSink:
     def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
         """Refuses a directory that has rows of another run.
 
-        A feed asks before it runs the first batch of a stream. What the stream has recorded it
-        has recorded before any sink got it: so where the record is empty, no file can be its own.
-        Without a record, a crash behind the sink brings the batch again, and its own files may be
-        there; but none of a later batch, as that comes when this one is acknowledged. Files of a
-        batch that comes again are replaced, and a compaction knows them: neither has to do with
-        the first batch of a new stream, and a rollback does not go back that far.
+        A feed asks before it runs the first batch of a stream. A stream records a batch before any
+        sink gets it: so where nothing is recorded, no file can be its own. Without a record, a
+        crash after the sink brings the batch again, and its own files may be there; but none of a
+        later batch, which comes only after this one is acknowledged. Files that are replaced or put
+        together do not matter here: they are never those of the first batch of a new stream, and a
+        rollback does not go back that far.
 
         Args:
             batch_id: the batch.
@@ -103,8 +103,8 @@ class ParquetSink:
             parts = parts_of(self._tree.files())
         last = max(parts, key=lambda part: part.last, default=None)
         if last is not None and (is_new or last.last > batch_id):
-            told = of_another_run(f"there is {last.name!r}", "a directory without such files")
-            raise SinkError(f"{self!s}, batch {batch_id}: {told}")
+            problem = of_another_run(f"there is {last.name!r}", "a directory without such files")
+            raise SinkError(f"{self!s}, batch {batch_id}: {problem}")
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of earlier files of the same batch."""

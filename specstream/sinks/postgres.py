@@ -137,7 +137,7 @@ class PostgresSink:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """The same for two sinks that the table of batches cannot tell apart."""
+        """Equal for two sinks that the table of batches cannot distinguish."""
         return self.shown, self.table, self.app_id
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
@@ -413,7 +413,7 @@ def postgres_sink(
         app_id: a name in ``specstream_batches``, under which the last batch is known: one for each
             query that writes to the table, the same at each start, and a new one for a query that
             begins anew, with batch 0.
-        retry: for so many seconds a batch waits for a server that is away, and tries again.
+        retry: seconds for which a batch tries again while the server is away.
 
     Raises:
         ConfigurationError: the packages are not installed, or an argument is not what it must be.

@@ -269,17 +269,17 @@ def _types(schema: pa.Schema, name: str) -> list[pa.DataType]:
 def dataset(of: Any, *, format: str = "parquet") -> DatasetSource:
     """The rows of files, of a table, or of another dataset of Arrow's; then the source ends.
 
-    Files are read in the order of their paths, each from its first row to its last. They have a
-    position, the file and its row: a run goes on there, and with what has come behind. Files that
-    were read have to stay, and names of new ones to sort behind them.
+    Files are read in the order of their paths, each from its first row to its last. The position is
+    a file and a row in it: a run goes on from there, also with files that have come since. Files
+    that were read must stay, and the names of new ones must sort behind theirs.
 
-    A micro-batch has ``max_rows`` of a file, and what is left at its end; ``max_wait`` is for what
-    has yet to come, and all is there. How the file was cut into row groups makes no difference.
+    A micro-batch has ``max_rows`` of a file, or what is left at its end. ``max_wait`` has no
+    effect, as all rows are there. How the file was cut into row groups makes no difference.
 
     Each file has its own columns and types, and is taken as :meth:`specstream.Engine.process` takes
     a table: an int32 in one and an int64 in the next are both an ``int``, and text is an error that
-    names file and column. What a ``pyarrow.dataset.Dataset`` was given a schema for, and what the
-    names of directories say, is as it says.
+    names file and column. Columns that the schema of a ``pyarrow.dataset.Dataset`` or the names of
+    directories define keep their types.
 
     Args:
         of: a path, a ``pyarrow.dataset.Dataset``, or a table.

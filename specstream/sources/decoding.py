@@ -211,8 +211,8 @@ class Decoder:
                     return f"column {name!r} is null; expected {expected(column)}"
             except Misfit:
                 fits = f", which does not fit {target(column)}"
-                told = fits if _is_large(value, column) else f"; expected {expected(column)}"
-                return f"column {name!r} is {shown(value)}{told}"
+                problem = fits if _is_large(value, column) else f"; expected {expected(column)}"
+                return f"column {name!r} is {shown(value)}{problem}"
         return None
 
 

@@ -165,11 +165,11 @@ class NatsSource(Source):
         loop.close()
 
     def _failed(self, error: BaseException) -> SourceError:
-        told = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         if isinstance(error, TimeoutError | OSError | self._nats.errors.NoServersError):
-            told += ": no answer; start the server, or see that it can be reached at this address"
+            reason += ": no answer; start the server, or see that it can be reached at this address"
         return SourceError(
-            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: {told}"
+            f"{self._wanted.what}: {self.name} at {', '.join(self._servers)}: {reason}"
         )
 
     # ---- in the event loop ----
@@ -325,8 +325,8 @@ class NatsSource(Source):
                 self._broken.set()
             return
         # With the name of a domain and of an account in front, or without.
-        told = tokens[5:8] if len(tokens) == 9 else tokens[7:10]
-        sequence, number, nanoseconds = map(int, told)
+        parts = tokens[5:8] if len(tokens) == 9 else tokens[7:10]
+        sequence, number, nanoseconds = map(int, parts)
         if number != self._number + 1:
             self._broken.set()
             return
@@ -408,9 +408,9 @@ async def _ignored(error: Exception) -> None:
 def nats(**arguments: Any) -> NatsSource:
     """The messages of a stream of NATS JetStream; they are JSON objects.
 
-    With ``pip install "specstream[nats]"``. A column named subject is the message's own, as well as
-    sequence and timestamp, the place and the time in the stream, for ``order_by``; all others are
-    fields of the message. The position is the sequence, which the checkpoint has.
+    With ``pip install "specstream[nats]"``. A column named subject is that of the message. Columns
+    named sequence and timestamp, for ``order_by``, are its place and its time in the stream. All
+    others are fields of the message. The position is the sequence, which the checkpoint has.
 
     Args:
         servers: an address, like ``"nats://127.0.0.1:4222"``, or a list.
@@ -418,10 +418,11 @@ def nats(**arguments: Any) -> NatsSource:
             acknowledged when they are recorded and in the sinks.
         subject: only messages of subjects like this one; None: all.
         start: where a run begins that has no checkpoint yet: "earliest" or "latest".
-        gone: messages that the stream has deleted before they were read: "error", or "skip".
+        gone: what to do where the stream has deleted messages before they were read: "error", or
+            "skip".
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
-        decode: makes a dict of the fields of a message's bytes, where these are no JSON.
+        decode: turns a message's bytes into a dict of its fields, where they are not JSON.
         options: further arguments of ``nats.connect``, such as ``{"user_credentials": path}``.
 
     Raises:

@@ -106,10 +106,10 @@ class KafkaSource(Source):
         recorded = {} if position is None else position
         found = {}
         for topic in self._topics:
-            told = self._consumer.list_topics(topic, SECONDS).topics[topic]
-            if told.error is not None:
-                raise self._failed(told.error)
-            for partition in sorted(told.partitions):
+            metadata = self._consumer.list_topics(topic, SECONDS).topics[topic]
+            if metadata.error is not None:
+                raise self._failed(metadata.error)
+            for partition in sorted(metadata.partitions):
                 of = topic, partition
                 low, high = self._consumer.get_watermark_offsets(
                     self._kafka.TopicPartition(*of), SECONDS
@@ -277,11 +277,12 @@ def kafka(**arguments: Any) -> KafkaSource:
         servers: addresses of brokers, like ``"broker:9092"``.
         topics: one, or a list. All of their partitions are read.
         start: where a run begins that has no checkpoint yet: "earliest" or "latest".
-        gone: records that Kafka has deleted before they were read: "error", or "skip".
-        group: name of a consumer group that is told how far the sinks are; None: none is.
+        gone: what to do where Kafka has deleted records before they were read: "error", or "skip".
+        group: name of a consumer group whose offsets follow what the sinks have stored; None: no
+            group.
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
-        decode: makes a dict of the fields of a value's bytes, where these are no JSON.
+        decode: turns a value's bytes into a dict of its fields, where they are not JSON.
         config: further settings of librdkafka, such as ``{"security.protocol": "ssl"}``.
 
     Raises:

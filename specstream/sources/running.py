@@ -142,9 +142,9 @@ class SourceFeed:
                 if not isinstance(error, RowError) or rows.row is None:
                     error.add_note(note)
                     raise
-                told = error.at(rows.row(int(error.wrong.argmax())))
-                told.add_note(note)
-                raise told from None
+                located = error.at(rows.row(int(error.wrong.argmax())))
+                located.add_note(note)
+                raise located from None
             source.commit(rows.position)
 
     def close(self) -> None:
@@ -283,20 +283,20 @@ def run(engine: Engine, events: Source, **options: Any) -> FeedStats:
     it was, and a sink that is idempotent by batch id has every row once. Where a source cannot send
     again, that is refused, unless ``at_most_once`` says that what was under way may be lost.
 
-    SIGTERM and SIGINT end the run behind the batch under way; a second one does what it did before.
+    SIGTERM and SIGINT end the run after the batch under way; a second one has its usual effect.
 
     Args:
         engine: the engine, of an operator or a pipeline. It stays open.
         events: where they come from: :func:`nats`, :func:`kafka`, :func:`tcp`, :func:`dataset`,
             :func:`iterate`, or, for a pipeline with several sources, a :func:`union` of such.
-        max_rows: of a micro-batch.
+        max_rows: the most rows of a micro-batch.
         max_wait: seconds that a batch waits for more rows behind its first; 0 takes what is there.
         finish: the end of ``events`` is that of the stream: what waits for the watermark is
             committed, and timers fire. False: they wait, and a later run goes on.
         at_most_once: with ``checkpoint``, and events that cannot be sent again: what was under way
             when the process was killed may be lost; state and recorded batches are not.
-        signals: which ones end the run. Those for which the program has a handler are left to it,
-            and off the main thread there are none.
+        signals: the signals that end the run. Those that the program handles are left to it; off
+            the main thread there are none.
         to: this one and all that follow are as of :func:`specstream.spark.foreach_batch`.
         order_by: see there.
         source: see there.

@@ -224,7 +224,7 @@ def tcp(**arguments: Any) -> TcpSource:
             its connection.
         columns: of JSON, types of columns that the operator does not declare, and ``order_by`` or
             ``source`` names.
-        decode: makes a dict of the fields of a line's bytes, where these are no JSON.
+        decode: turns a line's bytes into a dict of its fields, where they are not JSON.
 
     Raises:
         ConfigurationError: an argument is not what it must be.

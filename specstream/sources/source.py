@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.run.stream_options import listing
 from specstream.declarations.schema import Column
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["IDLE", "Position", "Rows", "Source", "Wanted", "made_like"]
 
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
         table: the rows; none: nothing has come yet.
         position: the source's, behind them.
         place: which rows they are, for messages.
-        row: what one of them calls itself in a message, by its number among them; None: by that.
+        row: what messages call one of them, by its index; None: by the index itself.
     """
 
     table: pa.Table
@@ -87,11 +87,11 @@ class Rows(NamedTuple):
 
 
 class Source(abc.ABC):
-    """Where rows come from; one of its own for each run.
+    """Where rows come from; each run needs one of its own.
 
     Attributes:
         name: names it in messages, and in the checkpoint: a run goes on with the same source.
-        can_replay: whether it gives the rows behind a position again, in the same order.
+        can_replay: whether it can give the rows behind a position again, in the same order.
     """
 
     name = ""
@@ -111,12 +111,12 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
-        """The next rows: those that have come, but for what comes in ``wait`` seconds more.
+        """The next rows: those that have come, and those that come within ``wait`` seconds.
 
         Args:
             rows: so many at most.
-            wait: seconds, from the first row on.
-            idle: seconds, as long as there is no row.
+            wait: seconds to wait for more, from the first row on.
+            idle: seconds to wait as long as there is no row.
 
         Returns:
             The rows; None: it has ended, or :meth:`stop` was called.
@@ -131,11 +131,11 @@ class Source(abc.ABC):
         return
 
     def stop(self) -> None:
-        """Nothing new is to be taken in; :meth:`read` gives what cannot be had again, then None."""
+        """Takes in nothing new; :meth:`read` gives what cannot be read again, then None."""
         return
 
     def close(self) -> None:
-        """Ends what :meth:`open` has begun; it may have failed."""
+        """Ends what :meth:`open` has begun, also if that failed."""
         return
 
 

@@ -22,10 +22,10 @@ from specstream.columns import compute as pc
 from specstream.columns.events import column
 from specstream.declarations.options import instance
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.engine.options import checked_operator
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.fetching import reason, result_is_too_large
 from specstream.spark.needed import check_columns

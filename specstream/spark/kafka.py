@@ -19,9 +19,9 @@ from pyspark.sql import types as T
 
 from specstream.declarations import schema
 from specstream.declarations.options import instance, refuses_unknown, shown
+from specstream.definition.operator import Operator
 from specstream.engine.options import checked_operator
 from specstream.errors import ConfigurationError, DeclarationError, InputError
-from specstream.operator.operator import Operator
 from specstream.spark.packing import quoted
 
 __all__ = ["from_kafka"]

@@ -70,11 +70,11 @@ class ProgressListener(StreamingQueryListener):
             self.records += 1
         except BaseException as error:
             if type(error) is not type(self.error):
-                log.exception("a record of Spark's progress could not be told; the query goes on")
+                log.exception("a record of Spark's progress was not passed on; the query goes on")
             self.error = error
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Nothing: what ended the query is told by the query."""
+        """Nothing: the query says what ended it."""
 
     def close(self) -> None:
         """Tells no more. Records of batches that are over may get lost."""

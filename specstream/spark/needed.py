@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from specstream.definition.operator import Operator
 from specstream.errors import InputError
-from specstream.operator.operator import Operator
 
 __all__ = ["check_columns"]
 

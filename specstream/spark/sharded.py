@@ -49,9 +49,9 @@ from pyspark.sql.types import (
 from specstream.checkpoint.format.settings import check_settings
 from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import integer, shown, whole
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.errors import ConfigurationError, InputError
-from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.apply import needed_columns
 

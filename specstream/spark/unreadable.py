@@ -1,4 +1,4 @@
-"""Columns of Parquet files that Spark's reader refuses, told in words of the files.
+"""Columns of Parquet files that Spark's reader refuses, described in words of the files.
 
 Spark says of which physical type a column is, and neither its name nor its file. It refuses them
 also where nobody reads the column.

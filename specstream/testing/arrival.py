@@ -29,7 +29,7 @@ class Arrival:
         source: column of their sources; None: there is one.
         frontiers: of each source that this piece moves, the time below which no event of it comes
             any more, as Arrow's scalar; None: it has ended. The first piece has those of all
-            sources, so that each is waited for whose first event comes later.
+            sources, so that the engine waits also for those whose first event comes later.
     """
 
     table: pa.Table
@@ -56,7 +56,7 @@ def shuffled(
         source: column of the sources.
         disorder: about how many later events may come before an event. 0: those of all sources
             come in the order of their times.
-        seed: another one, another order.
+        seed: of the order.
 
     Rows of one time and source keep their order, which is part of their key. So an operator makes
     the same of them as of the table in order.
@@ -88,7 +88,7 @@ def arrivals(
         source: column of the sources; None: all rows are of source 0.
         disorder: see :func:`shuffled`.
         rows: of a piece.
-        seed: another one, another order.
+        seed: of the order.
 
     >>> import specstream as ss
     >>> class Seen(ss.State):

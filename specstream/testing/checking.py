@@ -15,11 +15,11 @@ from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.failed_events import check_names
 from specstream.declarations.options import flag, instance, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator, SequentialRun
 from specstream.early import latest
 from specstream.engine.engine import Engine
 from specstream.engine.options import no_early_results
 from specstream.errors import ConfigurationError, DeclarationError
-from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks
 
 __all__ = ["Setting", "check", "settings"]
@@ -134,14 +134,14 @@ def check(
     Rows, their order, the state after the last event, and what events raise have to be the same,
     bit for bit. Where some raise, each setting runs once more and sets them aside
     (``errors="side"``): the failed events have to be the same as well. An engine guarantees that,
-    whatever the operator: so this finds defects of specstream, and of your operator those that
-    Python's own run over this table finds, like an exception, or a field that overflows. What the
-    numbers ought to be only your test knows: look at what is returned.
+    whatever the operator: so this finds defects of specstream. Of your operator it finds what a
+    sequential run over this table shows, like an exception, or a field that overflows. Only your
+    test knows what the numbers ought to be: look at what is returned.
 
-    Your function is not run on plain Python objects beside that. Where it gets to what operators do
-    otherwise (integers wrap; docs/explanations/arithmetic.md has the list) Python's own answer is
-    another one, which is no defect; objects that know where that is are part of specstream's own
-    tests, which compare random operators and a hundred that people would write.
+    Your function is not compared with a run on plain Python objects. Where operators differ from
+    Python (integers wrap; docs/explanations/arithmetic.md has the list) such a run has another
+    answer, which is no defect. The tests of specstream itself make that comparison, allowing for
+    these differences, for random operators and for a hundred that people would write.
 
     Args:
         operator: that is tested.
@@ -152,8 +152,8 @@ def check(
         settings: those to try, all of :func:`settings` by default. Early results of an operator
             that can have none are left out.
         initial: values that the state begins with, by field name, as for an engine.
-        end: whether the input ends with the table, so that timers fire, and windows are emitted,
-            that wait. What is submitted always ends: with False, an operator with timers is not
+        end: whether the input ends with the table, so that waiting timers fire and waiting windows
+            are emitted. What is submitted always ends: with False, an operator with timers is not
             tried on the settings that submit.
 
     Returns:
@@ -403,7 +403,7 @@ def _compare_changes(
     early = rows.filter(pa.compute.not_equal(rows["change"], "final")).num_rows
     if difference is not None or early:
         raise AssertionError(
-            f"operator {operator.name!r}, {setting}: the changes that poll_early has told add up "
+            f"operator {operator.name!r}, {setting}: the changes of poll_early add up "
             f"to other rows than poll gave: {difference or f'{early} rows were never final'}"
         )
 

@@ -12,7 +12,7 @@ __all__ = ["spark_session"]
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[Any]:
-    """A Spark session on this machine for all tests of a run; it stops behind the last of them.
+    """A Spark session on this machine for all tests of a run; it stops after the last of them.
 
     One that runs already is taken, and left running. In ``conftest.py``::
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from specstream.declarations.options import instance, integer, refuses_unknown
 from specstream.declarations.schema import Column
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["streams"]
 

@@ -23,9 +23,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.errors import SpecstreamError
-from specstream.operator.operator import Operator
 
 __all__ = [
     "UNORDERED",

@@ -1,4 +1,4 @@
-"""The ways to run an operator without speculation: locks, and pure Python."""
+"""The ways to run an operator without speculation: locks, a loop by hand, the sequential check."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from specstream.compiler.oracle.oracle import Oracle
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state_content import StateContent
 from specstream.declarations.state_layout import Field, Layout
+from specstream.definition.operator import Operator, sequential
 from specstream.engine.engine import Engine
 from specstream.interpreted.sequential import Sequential
-from specstream.operator.operator import Operator, sequential
 from specstream.pipelines.pipeline import Pipeline
+from specstream.tuning.by_hand import LoopByHand, NoLoop
 from specstream.tuning.contest import (
     UNORDERED,
     Arena,
@@ -31,10 +32,18 @@ from specstream.tuning.contest import (
 )
 from specstream.tuning.stream import Stream
 
-__all__ = ["CHUNKS", "Comparison", "PurePython", "compare", "under_one_lock", "warm_oracle"]
+__all__ = [
+    "CHECK",
+    "CHUNKS",
+    "Comparison",
+    "SequentialCheck",
+    "compare",
+    "under_one_lock",
+    "warm_oracle",
+]
 
 BASELINE = "plain, 1 thread"
-PYTHON = "pure Python"
+CHECK = "sequential check"
 BATCH_SECONDS = 0.02
 # Events that a thread under locks takes at a time; the best of them is shown.
 CHUNKS = (1, 8, 64)
@@ -88,12 +97,14 @@ def warm_oracle(operator: Operator, engine: Engine) -> Oracle | Sequential:
     return sequential(operator.program, layout, words)
 
 
-class PurePython(Contestant):
-    """The plain function under Python, on the first events of each batch and over the state that
-    the baseline has then; all of a batch would take too long."""
+class SequentialCheck(Contestant):
+    """What ``run_sequential`` does: the function under Python with numbers of 64 bits and an undo
+    log, which all answers are checked against; on the first events of each batch and over the state
+    that the baseline has then. All of a batch would take too long, and nobody would write it for
+    speed: see :class:`specstream.tuning.by_hand.LoopByHand`."""
 
     def __init__(self, operator: Operator, seconds: float, order: Order = UNORDERED) -> None:
-        super().__init__(PYTHON)
+        super().__init__(CHECK)
         self._operator = operator
         self._order = order
         self._seconds = seconds
@@ -141,12 +152,14 @@ class Comparison:
         settings: chunk of those under locks.
         nanoseconds: per event, plain.
         batch: events in one round.
+        no_loop: why no loop by hand was measured; empty: it was.
     """
 
     measured: dict[str, Measurement]
     settings: dict[str, int]
     nanoseconds: float
     batch: int
+    no_loop: str = ""
 
 
 def compare(
@@ -157,7 +170,8 @@ def compare(
     threads: int,
     say: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
-    """Sets an operator beside a global lock, its plain run, and pure Python.
+    """Sets an operator beside a global lock, its plain run, a loop by hand, and the sequential
+    check.
 
     Args:
         operator: what to run.
@@ -205,8 +219,13 @@ def compare(
             EngineContestant(
                 f"specstream Auto, {threads} threads", operator, stream.order, threads=threads
             ),
-            PurePython(operator, BATCH_SECONDS, stream.order),
+            SequentialCheck(operator, BATCH_SECONDS, stream.order),
         ]
+        no_loop = ""
+        try:
+            stay.append(LoopByHand(operator, BATCH_SECONDS, stream.order, stream.first))
+        except NoLoop as why:
+            no_loop = str(why)
         everyone += stay[1:]
         say("warming up")
         arena.round(everyone)
@@ -223,6 +242,7 @@ def compare(
             settings,
             measured[BASELINE].nanoseconds,
             batches[0].num_rows,
+            no_loop,
         )
     finally:
         for one in everyone:

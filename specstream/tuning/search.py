@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator
 from specstream.tuning.candidates import PLAIN, Candidate, candidates
 from specstream.tuning.contest import (
     SHORTEST_BATCH,

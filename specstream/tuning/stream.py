@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from specstream.columns import compute as pc
-from specstream.columns.tables import one_array
+from specstream.columns.tables import no_column, one_array
+from specstream.definition.operator import Operator
 from specstream.errors import InputError
 from specstream.files.joined_schema import joined_tables
-from specstream.operator.operator import Operator
 
-__all__ = ["Stream", "read_stream"]
+__all__ = ["Stream", "as_stream", "read_stream"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,12 @@ class Stream:
     source: str | None
     left_out: int = 0
     by_time: bool = False
+
+    @property
+    def about(self) -> str:
+        """How much of the input it is."""
+        more = f", {self.left_out:,} more left out (--events)" if self.left_out else ""
+        return f"{self.count:,} events{more}"
 
     @property
     def count(self) -> int:
@@ -110,7 +116,7 @@ def read_stream(
     given: Any
     if isinstance(paths, Path):
         given, rows = _first(paths, (*operator.event.names, *beside), most)
-        told = str(paths)
+        where = str(paths)
     else:
         found = {
             name: _first(path, (*operator.sources[name], *beside), most)
@@ -118,19 +124,42 @@ def read_stream(
         }
         given = {name: table for name, (table, _) in found.items()}
         rows = sum(count for _, count in found.values())
-        told = ", ".join(map(str, paths.values()))
-    table = operator.events_table(given, f"operator {operator.name!r}", (order_by, source))
+        where = ", ".join(map(str, paths.values()))
+    if rows == 0:
+        raise InputError(f"--input {where}: its Parquet files have no rows: give some events")
+    stream = as_stream(given, operator, order_by, source)
+    table = stream.table.slice(0, most)
+    return replace(stream, table=table, left_out=rows - table.num_rows)
+
+
+def as_stream(
+    events: Any, operator: Operator, order_by: str | None = None, source: str | None = None
+) -> Stream:
+    """Events as :meth:`specstream.Engine.process` takes them, in order.
+
+    Args:
+        events: a table; of a pipeline with several sources one of each by its name.
+        operator: whose columns are read.
+        order_by: column of the event time; None: the rows are in order.
+        source: column that tells sources apart; breaks ties.
+
+    Raises:
+        InputError: a column is missing or has the wrong type, or there are no rows.
+    """
+    what = f"operator {operator.name!r}"
+    table = operator.events_table(events, what, (order_by, source))
     if table.num_rows == 0:
-        raise InputError(f"--input {told}: its Parquet files have no rows: give some events")
+        raise InputError(f"{what}: there are no events to measure with")
+    for name in (order_by, operator.source_column(source)):
+        if name is not None and name not in table.column_names:
+            raise no_column(what, "no column", name, table)
     if order_by is not None:
         names = (order_by, operator.source_column(source))
         keys = [(name, "ascending") for name in names if name is not None]
         table = pc.without_views(table)
         table = table.take(pc.sort_indices(table, sort_keys=keys))
-    table = table.slice(0, most)
     table = pa.table([one_array(column) for column in table.columns], table.column_names)
-    by_time = bool(operator.event.phases)
-    return Stream(table, order_by, source, rows - table.num_rows, by_time)
+    return Stream(table, order_by, source, by_time=bool(operator.event.phases))
 
 
 def _first(directory: Path, columns: Iterable[str], most: int) -> tuple[pa.Table, int]:

@@ -1,4 +1,4 @@
-"""Windows over a stream: what its latest events come to, by key (Brito 2010, 2.1.1).
+"""Windows over a stream: aggregates of its latest events, by key (Brito 2010, 2.1.1).
 
 =========================== =====================================================================
 :func:`by_time`             windows of a length, one every so often: hopping, sliding, tumbling

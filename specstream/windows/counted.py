@@ -8,7 +8,7 @@ from typing import Any
 
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import LIMIT, ON_TIME, declared, kept_in_dict, not_too_many
 
@@ -38,9 +38,9 @@ def by_count(
     """Windows of ``length`` events of a key, one every ``step`` of them.
 
     The events of each key are numbered from 0. A window begins at each multiple of ``step``, and is
-    emitted by its last event: ``start`` is the number of its first event, ``end`` that behind its
-    last one, ``kind`` is ``"on time"``. A window that is not full at the end of the stream is not
-    emitted.
+    emitted by its last event: ``start`` is the number of its first event, ``end`` the number after
+    its last one, and ``kind`` is ``"on time"``. A window that is not full at the end of the stream
+    is not emitted.
 
     Args:
         record: as of :func:`by_time`, as are ``add``, ``event``, ``key``, ``result``, ``emits``,
@@ -49,7 +49,7 @@ def by_count(
         length: events of a window, 1 to 2**62.
         step: events from the start of one to the start of the next; by default ``length``. An event
             is in at most 100,000 windows, and with ``merge`` a window has at most 100,000 times the
-            largest number that both are multiples of.
+            greatest common divisor of both.
         event: see there.
         key: see there.
         result: see there.

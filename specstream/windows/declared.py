@@ -21,6 +21,7 @@ from specstream.declarations.options import flag, function, integer, one_of, ref
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.schema import Schema
+from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Clock",
     "Windowed",
     "alike",
+    "counted_in",
     "declared",
     "kept_in_dict",
     "not_too_many",
@@ -63,18 +65,40 @@ class Clock:
         column: type of a column of them.
         unit: from one to the next, as messages have it.
         tick: the same in nanoseconds.
+        is_declared: whether somebody has said so.
     """
 
     column: Any
     unit: str
     tick: int
+    is_declared: bool = True
+
+    @property
+    def time_unit(self) -> str | None:
+        """What an operator declares as its unit; None: it goes by whatever the times count."""
+        if not self.is_declared:
+            return None
+        return "day" if self.unit == "days" else self.unit
+
+    @classmethod
+    def counting(cls, option: str, given: Any, length: int | str | datetime.timedelta) -> Clock:
+        """Likewise, where there may be no unit: microseconds then for a duration, and for a length
+        that is a number whatever the times count.
+
+        Args:
+            length: of a window.
+        """
+        if given is not None:
+            return cls.of(option, given)
+        is_duration = isinstance(length, str | datetime.timedelta)
+        return replace(cls.of(option, "us"), is_declared=is_duration)
 
     @classmethod
     def of(cls, option: str, given: Any) -> Clock:
         """By a unit, of times that are ints; or by the type of a column.
 
         >>> Clock.of("by_time: unit", "ms")
-        Clock(column=<class 'int'>, unit='ms', tick=1000000)
+        Clock(column=<class 'int'>, unit='ms', tick=1000000, is_declared=True)
 
         Raises:
             ConfigurationError: it is neither.
@@ -278,6 +302,20 @@ def ticks(option: str, value: int | str | datetime.timedelta, clock: Clock, leas
     return integer(option, value, least, LONGEST)
 
 
+def counted_in(made: Operator, clock: Clock, option: str, length: Any) -> Operator:
+    """The operator of windows whose length is a number, which says so where it is to be warned of.
+
+    Args:
+        clock: of its times.
+        option: that the length is given by.
+        length: as it was given.
+    """
+    if not clock.is_declared:
+        counts_times = f"its {option}={shown(length)} is a number"
+        made.event = replace(made.event, counts_times=counts_times)
+    return made
+
+
 def alike(what: str, given: Mapping[str, Any]) -> None:
     """Lengths of time are all durations, or all numbers: beside a duration a number says nothing
     of its unit. Zero has none.
@@ -315,16 +353,16 @@ def not_too_many(
     Raises:
         ConfigurationError: names the options, and how many windows or panes there would be.
     """
-    told = f"{what}: length={shown(given['length'])} and step={shown(given['step'])}"
+    call = f"{what}: length={shown(given['length'])} and step={shown(given['step'])}"
     bound = f"at most {MOST_OF_AN_EVENT:,}"
     if length > MOST_OF_AN_EVENT * step:
         raise ConfigurationError(
-            f"{told} put each event into {-(-length // step):,} windows; expected {bound}: give a "
+            f"{call} put each event into {-(-length // step):,} windows; expected {bound}: give a "
             "longer step= or a shorter length="
         )
     if pane is not None and length > MOST_OF_AN_EVENT * pane:
         raise ConfigurationError(
-            f"{told} cut each window into {length // pane:,} panes, as they are multiples of "
+            f"{call} cut each window into {length // pane:,} panes, as they are multiples of "
             f"nothing longer than {pane}; expected {bound}: round them, so that both are multiples "
             "of something longer"
         )

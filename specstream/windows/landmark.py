@@ -8,7 +8,7 @@ from typing import Any
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import State
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
     IN_ORDER,
@@ -65,8 +65,8 @@ def by_landmark(
         key: see there.
         result: see there.
         emits: see there.
-        early: emit a row as well behind each so many events of a window, whose ``end`` is the time
-            of the last one; 0: none.
+        early: emit a row also after every so many events of a window, whose ``end`` is the time of
+            the last one; 0: none.
         limit: see there.
         name: see there.
 

@@ -10,7 +10,7 @@ from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.records import Record
 from specstream.declarations.state_layout import State, scalar
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
     IN_ORDER,
@@ -18,6 +18,7 @@ from specstream.windows.declared import (
     NEVER,
     ON_TIME,
     Clock,
+    counted_in,
     declared,
     kept_in_dict,
     takes,
@@ -50,14 +51,14 @@ def by_session(
     result: Callable[..., Any] | None = None,
     emits: Any = None,
     early: int = 0,
-    unit: Any = "us",
+    unit: Any = None,
     limit: int = LIMIT,
     name: str = "by_session",
 ) -> Operator:
-    """Sessions: events of a key of which each comes less than ``gap`` after the one before.
+    """Sessions: events of a key, each less than ``gap`` after the one before.
 
-    A session's row has the ``start``, which is the time of its first event, and the ``end``, which
-    is that of its last one and the gap: then it is emitted.
+    A session's row has ``start``, the time of its first event, and ``end``, the time of its last
+    one plus ``gap``, at which it is emitted.
 
     Args:
         record: as of :func:`by_time`, as are ``add``, ``event``, ``key``, ``result``, ``emits``,
@@ -68,7 +69,7 @@ def by_session(
         key: see there.
         result: see there.
         emits: see there.
-        early: emit a row as well behind each so many events of a session, whose ``end`` is the one
+        early: emit a row also after every so many events of a session, whose ``end`` is the one
             that it has so far; 0: none.
         unit: see there.
         limit: see there.
@@ -79,10 +80,10 @@ def by_session(
     An event may be older than one before it, as in a later table. Within the open session of its
     key it is one more, which ``add`` gets behind the others; less than ``gap`` before its start, it
     is the new start. The operator raises ValueError for an event that might belong to a session
-    that has been emitted, as it comes before the end of the last one of any key, and not within an
-    open one of its own; and for one that comes ``gap`` or more before the start of that. So the
-    sessions are those of all other events in the order of their times. With ``submit``, or
-    ``watermark=`` in Spark, there are no such events.
+    that has been emitted: its time is before the end of the last one of any key, and not within an
+    open one of its own key. It also raises for one whose time is ``gap`` or more before the start
+    of the open one. So the sessions are those of all other events in the order of their times. With
+    ``submit``, or ``watermark=`` in Spark, there are no such events.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.
@@ -102,7 +103,8 @@ def by_session(
     ann 90 120 on time 1
     """
     what = "by_session"
-    clock = Clock.of(f"{what}: unit", unit)
+    clock = Clock.counting(f"{what}: unit", unit, gap)
+    given_gap = gap
     gap = ticks(f"{what}: gap", gap, clock)
     early = integer(f"{what}: early", early, 0, 2**62)
     takes(what, "add", add, "window", "event")
@@ -136,6 +138,7 @@ def by_session(
         emits=of.emits,
         on_timer=ended,
         name=name,
+        time_unit=clock.time_unit,
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
@@ -163,4 +166,4 @@ def by_session(
         if early > 0 and session.count % early == 0:
             emit(*key, session.start, session.last + gap, EARLY, *values(state.windows[at]))
 
-    return process
+    return counted_in(process, clock, "gap", given_gap)

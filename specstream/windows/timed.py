@@ -10,8 +10,8 @@ from typing import Any
 from specstream.declarations.container_fields import timers as timers_field
 from specstream.declarations.options import integer, refuses_unknown
 from specstream.declarations.state_layout import State, scalar
+from specstream.definition.operator import Operator, operator
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator, operator
 from specstream.windows.contents import Grid, Kept, contents_of
 from specstream.windows.declared import (
     EARLY,
@@ -22,6 +22,7 @@ from specstream.windows.declared import (
     ON_TIME,
     Clock,
     alike,
+    counted_in,
     declared,
     kept_in_dict,
     not_too_many,
@@ -53,20 +54,19 @@ def by_time(
     collect: bool = False,
     early: int = 0,
     origin: int = 0,
-    unit: Any = "us",
+    unit: Any = None,
     limit: int = LIMIT,
     name: str = "by_time",
 ) -> Operator:
     """Windows of a length of time, one every ``step``, of each key.
 
     Windows begin at the multiples of ``step`` (from ``origin`` on). A window has the events whose
-    time is not before its start, and before its end. When it ends, which is when the time has come
-    there, by an event of any key or by the frontier, and if it has an event, a row is emitted:
+    time is not before its start, and before its end. It ends when an event of any key, or the
+    frontier, reaches its end. Then, if it has an event, a row is emitted:
 
     - the columns of the key; ``start`` and ``end``, ints in the unit of the order column (see
       ``unit``);
-    - ``kind``, which is ``"on time"``, or ``"early"`` for what a window that has not ended comes to
-      so far;
+    - ``kind``, which is ``"on time"``, or ``"early"`` for a window that has not ended;
     - the fields of the record, or what ``result`` gives.
 
     Args:
@@ -77,7 +77,7 @@ def by_time(
         step: from the start of one to the start of the next; by default ``length``. If it is
             shorter an event is in several windows, at most 100,000, if it is longer in one or none.
             Both are numbers, or both durations. With ``merge`` a window has at most 100,000 times
-            the largest length that both are multiples of.
+            the greatest common divisor of both.
         event: columns of the events.
         key: column, or columns, of ints or strings; without, all events are in one.
         result: ``result(window)`` gives the columns ``emits``, as a tuple.
@@ -89,12 +89,13 @@ def by_time(
             cannot be taken back (a maximum), or loses digits (a sum of floats).
         collect: ``add(event)`` gives the record that is kept of an event, and ``result(rows)`` gets
             a list of those in a window: any function, whose cost grows with the window.
-        early: emit a row as well behind each so many events of a window; 0: none. Not with
-            ``merge`` or ``collect``.
+        early: emit a row also after every so many events of a window; 0: none. Not with ``merge``
+            or ``collect``.
         origin: where a window begins.
-        unit: of the order column, if a duration is given: s, ms, us or ns; or the type of that
-            column, ``ss.timestamp("ms", "UTC")`` or ``datetime.date``: then ``start`` and ``end``
-            are of it too, and not ints.
+        unit: that lengths, ``start`` and ``end`` count, as ``time_unit=`` of an operator: s, ms, us
+            or ns; by default us if a duration is given. An order column of times is cast to it.
+            Or a type of columns, ``ss.timestamp("ms", "UTC")`` or ``datetime.date``: then ``start``
+            and ``end`` are of it too, and not ints.
         limit: windows, panes or rows that are kept at most, of all keys together; one more raises
             OverflowError.
         name: of the operator.
@@ -106,8 +107,8 @@ def by_time(
 
     An event may be older than one before it, as in a later table: ``add`` gets it behind the
     others, and ``collect`` keeps it there. The operator raises ValueError for one that has come too
-    late for one of its windows: a window, of any key, has ended that ends no earlier. So the
-    windows are those of all other events in the order of their times. With ``submit``, or
+    late for one of its windows: a window with the same end or a later one, of any key, has ended.
+    So the windows are those of all other events in the order of their times. With ``submit``, or
     ``watermark=`` in Spark, there are no such events.
 
     Raises:
@@ -133,7 +134,7 @@ def by_time(
     A 30 40 on time 1 300
     """
     what = "by_time"
-    clock = Clock.of(f"{what}: unit", unit)
+    clock = Clock.counting(f"{what}: unit", unit, length)
     given = {"length": length, "step": step}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
@@ -195,6 +196,7 @@ def by_time(
         emits=of.emits,
         on_timer=ended,
         name=name,
+        time_unit=clock.time_unit,
     )
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
@@ -202,7 +204,7 @@ def by_time(
         put(state, key, event.timestamp, event)
         counted(state, key, event.timestamp, emit)
 
-    return process
+    return counted_in(process, clock, "length", given["length"])
 
 
 def _is_past(state, key, pane):

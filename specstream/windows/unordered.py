@@ -15,7 +15,7 @@ from specstream.declarations.record_types import columns_declared
 from specstream.declarations.records import Record
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state_layout import State, scalar
-from specstream.operator.operator import Operator, operator
+from specstream.definition.operator import Operator, operator
 from specstream.windows.declared import (
     EARLY,
     LATE,
@@ -61,15 +61,16 @@ def by_column(
 ) -> Operator:
     """Windows by the times in a column, in the order in which the events come.
 
-    :func:`by_time` waits until all events of a window are there, in their order, as the engine does
-    that is given frontiers or a watermark. This one takes events as they come, and corrects what it
-    has said. Its own *watermark* is the largest time of all events so far, less ``delay``. Rows of
-    a window are told apart by their ``kind``:
+    :func:`by_time` needs all events of a window in order, as an engine with frontiers or a
+    watermark gives them. This one takes events as they come, and corrects the rows that it has
+    emitted. Its own *watermark* is the largest time of all events so far, less ``delay``. Rows of a
+    window are told apart by their ``kind``:
 
-    - ``"early"``: the watermark has not come to the end of the window, which has got so many
-      events;
-    - ``"on time"``: the watermark has come there, once for each window that has an event by then;
-    - ``"late"``: one more event has come since, and the row has it in it.
+    - ``"early"``: the watermark has not reached the end of the window; after every ``early`` events
+      of it;
+    - ``"on time"``: the watermark has reached the end; once for each window that has an event by
+      then;
+    - ``"late"``: one more event has come since, and the row includes it.
 
     Rows on time come in the order of the windows' ends, those of one end in the order in which the
     windows got their first event. An event that is too late for all of its windows, as the
@@ -88,8 +89,7 @@ def by_column(
         lateness: how long a window is kept for late events.
         result: see there.
         emits: see there.
-        early: emit a row as well behind each so many events of a window that has not ended; 0:
-            none.
+        early: emit a row also after every so many events of a window that has not ended; 0: none.
         origin: see there.
         unit: of the column ``time`` where that is of ints and a duration is given: s, ms, us or
             ns, by default us. A column of timestamps or dates has its own.
@@ -98,9 +98,9 @@ def by_column(
 
     State: ``dropped`` counts the events that were left out; ``windows`` and what finds them.
     Windows that the watermark has not come to at the end of the stream are not emitted. Where
-    ``result`` raises for a window, the event that would end it is not applied, nor is any that
-    comes later in time: so it must not. An event
-    whose time is the largest so far moves the watermark, which all others read: they conflict.
+    ``result`` raises for a window, the event that would end it is not applied, nor is any that is
+    later in time: so ``result`` must not raise. An event whose time is the largest so far moves the
+    watermark, which all others read: they conflict.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.

@@ -235,9 +235,9 @@ def test_one_part_can_be_measured_alone(
     monkeypatch.setattr("sys.argv", ["early", "--quick", "--only", "delays", "--json", str(file)])
     assert command.main() == 0
     assert set(json.loads(file.read_text())["parts"]) == {"delays"}
-    told = capsys.readouterr().out
-    assert "Late events; throughput relative" in told
-    assert "What was expected" not in told
+    output = capsys.readouterr().out
+    assert "Late events; throughput relative" in output
+    assert "What was expected" not in output
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_all_contestants_of_a_workload_are_measured_in_the_same_rounds() -> None
     found = measure(WORKLOAD, Effort(2, 1e-4, 1, 1), lambda text: None)
     results = {result.contestant: result for result in found.results}
     assert list(results) == [
-        "pure Python", BASELINE, "plain", "lock, 1 thread", "lock, 2 threads",
+        "sequential check", BASELINE, "plain", "lock, 1 thread", "lock, 2 threads",
         "fine locks, 1 thread", "fine locks, 2 threads", "speculation, 1 thread",
         "forced speculation, 1 thread", "speculation, 2 threads", "automatic, 2 threads",
     ]  # fmt: skip

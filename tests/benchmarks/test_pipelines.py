@@ -120,21 +120,21 @@ def test_the_page_says_other_things_of_other_data() -> None:
     parts["hot"]["contestants"]["engines, 2 threads"]["speed"] = [0.2, 0.2, 0.2]
     for one in parts["quiet"]:
         one["ratio"] = [1.0, 1.0, 1.0]
-    told = page(other)
-    assert "10 µs at 1.11 times the speed" in told
+    text = page(other)
+    assert "10 µs at 1.11 times the speed" in text
     assert (
         "random edges, all change: pipeline, 2 threads | at least 1.85 | 1.11 (1.10-1.12) | **no**"
-        in told
+        in text
     )
-    assert "two threads that share nothing 1.23" in " ".join(told.split())
-    assert "slower than the pipeline" in " ".join(told.split())
-    assert "(1.00) |" in told
+    assert "two threads that share nothing 1.23" in " ".join(text.split())
+    assert "slower than the pipeline" in " ".join(text.split())
+    assert "(1.00) |" in text
     for load, is_said in ((0.3, False), (4.0, True)):
         other["machine"]["load"] = load
         assert ("**Provisional:**" in page(other)) == is_said
     held = {one.what: one.holds for one in expectations(other)}
     assert all(holds for what, holds in held.items() if what.startswith("a quiet phase"))
-    assert page(DATA) != told
+    assert page(DATA) != text
 
 
 def test_what_is_expected_is_what_was_asked_for() -> None:

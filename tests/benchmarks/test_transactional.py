@@ -415,9 +415,9 @@ def test_the_page_says_other_things_of_other_data(measured: tuple[Path, dict[str
         usual["schemes"]["value"][:3] = [1.77, 1.77, 1.77]
         found = expectations(other)[:4]
         assert [one.holds for one in found[:3]] == [holds, holds, True]
-        told = page(other)
-        assert "GrepSum 1.77 (value)" in " ".join(told.split())
-        assert (f"at least 1.8 | {speed:.2f} ({speed:.2f}-{speed:.2f}) | **no**" in told) != holds
+        text = page(other)
+        assert "GrepSum 1.77 (value)" in " ".join(text.split())
+        assert (f"at least 1.8 | {speed:.2f} ({speed:.2f}-{speed:.2f}) | **no**" in text) != holds
     for of_one in other["workloads"].values():
         for one in of_one["points"]:
             one["to deterministic"]["value"] = [1.0, 1.0, 1.0]
@@ -435,9 +435,9 @@ def test_one_workload_can_be_measured_alone(
     monkeypatch.setattr("sys.argv", ["transactional", *arguments])
     assert command.main() == 0
     assert set(json.loads((tmp_path / "toll.json").read_text())["workloads"]) == {"toll"}
-    told = capsys.readouterr().out
-    assert "Toll Processing; speed relative to plain" in told
-    assert "What was expected" in told
+    output = capsys.readouterr().out
+    assert "Toll Processing; speed relative to plain" in output
+    assert "What was expected" in output
 
 
 @pytest.mark.parametrize(

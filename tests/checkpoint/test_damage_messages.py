@@ -102,8 +102,8 @@ def verified(run: RunDirectory) -> tuple[dict[str, str], str]:
 
 def test_a_directory_that_is_whole_has_no_troubles(run: RunDirectory) -> None:
     done = invoke("checkpoint", "verify", run.path, "--json")
-    told = json.loads(done.stdout)
-    assert (done.exit_code, told["troubles"], told["gaps"]) == (0, {}, [])
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["troubles"], report["gaps"]) == (0, {}, [])
     ours = sum(1 for path in run.files.iterdir() if path.name != "lock")
     text = invoke("checkpoint", "verify", run.path).stdout
     assert f"{ours + 1 + 1 + 3 * BATCHES} file(s) read, 0 of them" in text
@@ -220,13 +220,13 @@ def test_a_damaged_record_of_a_run_is_named(
 
 def test_a_record_that_somebody_has_changed_on_purpose_is_taken(run: RunDirectory) -> None:
     path = run.path / "run.json"
-    told = json.loads(path.read_text())
-    told["outputs"] = ["elsewhere"]
-    path.write_text(json.dumps(told))
+    report = json.loads(path.read_text())
+    report["outputs"] = ["elsewhere"]
+    path.write_text(json.dumps(report))
     with pytest.raises(ss.SnapshotError, match="its checksum is wrong"):
         run.record()
-    del told["checksum"]
-    path.write_text(json.dumps(told))
+    del report["checksum"]
+    path.write_text(json.dumps(report))
     assert run.record().outputs == ["elsewhere"]
 
 

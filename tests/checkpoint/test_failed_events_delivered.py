@@ -188,10 +188,10 @@ def test_a_replay_shows_the_failed_events(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     assert "4 of 4 events applied, 2 of them failed, 2 rows" in shown.stdout.replace("\n", " ")
     assert "5 leaves two" in shown.stdout
-    told = json.loads(run_command("replay", str(tmp_path), "--json").stdout)
-    assert told["failed"] == 2
-    assert [one["x"] for one in told["failed_events"]] == [2, 5]
-    assert told["identical"]
+    report = json.loads(run_command("replay", str(tmp_path), "--json").stdout)
+    assert report["failed"] == 2
+    assert [one["x"] for one in report["failed_events"]] == [2, 5]
+    assert report["identical"]
 
     @ss.operator(state=Count, event={"x": int}, emits={"x": int, "place": int}, name="odd")
     def mended(state, event, emit):

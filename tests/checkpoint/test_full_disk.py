@@ -110,11 +110,11 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Small]:
 
 
 def assert_told(error: BaseException | str, file: Path) -> None:
-    told = str(error)
-    assert str(file.parent) in told
-    assert file.name.strip(".").removesuffix(".writing") in told
-    assert "bytes" in told
-    assert "No space left on device" in told or "File too large" in told
+    message = str(error)
+    assert str(file.parent) in message
+    assert file.name.strip(".").removesuffix(".writing") in message
+    assert "bytes" in message
+    assert "No space left on device" in message or "File too large" in message
 
 
 @pytest.mark.parametrize("remote", [False, True])

@@ -85,9 +85,9 @@ def test_the_batch_that_is_not_recorded_is_listed_and_can_be_replayed(tmp_path: 
         wrong = rows(0).set_column(2, "x", pa.array([7, 5_000] + [0] * (ROWS - 2)))
         with pytest.raises(IndexError):
             fed.apply(0, wrong)
-        told = invoke("checkpoint", "list", place)
-        assert told.exit_code == 0, told.output
-        first, *rest = told.stdout.splitlines()
+        done = invoke("checkpoint", "list", place)
+        assert done.exit_code == 0, done.output
+        first, *rest = done.stdout.splitlines()
         assert [first, rest[0]] == [
             "no batch is recorded yet", "can be replayed (specstream replay): batch 0",
         ]  # fmt: skip
@@ -96,13 +96,13 @@ def test_the_batch_that_is_not_recorded_is_listed_and_can_be_replayed(tmp_path: 
         )
         for batch in range(3):
             fed.apply(batch, rows(batch))
-        told = invoke("checkpoint", "list", place)
-        assert told.stdout.splitlines()[-1] == "can be replayed (specstream replay): batch 1 to 2"
+        done = invoke("checkpoint", "list", place)
+        assert done.stdout.splitlines()[-1] == "can be replayed (specstream replay): batch 1 to 2"
         # A process that has ended meanwhile has left no error.
         assert fed.runner.inputs is not None
         fed.runner.inputs.begin(3, None, rows(3), fed.checkpoint.newest)
-        told = invoke("checkpoint", "list", place)
-        assert told.stdout.splitlines()[-2:] == [
+        done = invoke("checkpoint", "list", place)
+        assert done.stdout.splitlines()[-2:] == [
             "can be replayed (specstream replay): batch 1 to 3",
             "batch 3 is not recorded, and comes again at the next start: it is in progress, or "
             "its process ended",

@@ -258,8 +258,8 @@ def test_a_process_that_died_in_a_batch_has_left_enough_to_run_it(
 def test_the_command_says_how_many_events_wait(failing: Path, module: Any) -> None:
     done = CliRunner().invoke(main, ["replay", str(failing), "--batch", "0", "--json"])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert (told["events"], told["waiting"], told["identical"]) == (1, 3, True)
+    report = json.loads(done.stdout)
+    assert (report["events"], report["waiting"], report["identical"]) == (1, 3, True)
     done = CliRunner().invoke(main, ["replay", str(failing), "--batch", "0"])
     assert "1 of 1 events applied, 1 rows, 3 events wait" in done.stdout
     assert "identical to the record" in done.stdout

@@ -141,15 +141,15 @@ def test_options_that_decide_the_answer_do_not_change(
     written = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(ss.SnapshotError) as raised:
         Life(tmp_path, output, **after)
-    told = str(raised.value)
-    assert str(tmp_path) in told
-    assert option in told
+    message = str(raised.value)
+    assert str(tmp_path) in message
+    assert option in message
     if option == "watermark":
         was, now = ("no", "one") if back else ("a", "none")
-        assert f"there was {was} watermark= and now there is {now}: start" in told
+        assert f"there was {was} watermark= and now there is {now}: start" in message
     for value in values if option != "watermark" else ():
         shown = value.name if isinstance(value, ss.Operator) else value
-        assert repr(shown) in told
+        assert repr(shown) in message
     assert sorted(path.name for path in tmp_path.iterdir()) == written
     with Life(tmp_path, output, **before) as feed:  # nothing of the checkpoint has changed
         feed.apply(1, rows_of(1))

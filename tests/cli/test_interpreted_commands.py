@@ -70,10 +70,10 @@ def test_tune_tries_settings_and_forecasts(operators: Path, data: Path, target: 
     given = (f"{operators}:{target}", "--input", data, "--seconds", 0.1, "--threads", 2)
     done = called("tune", *given, "--protocol", "value", "--cores", 4, "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert {one["threads"] for one in told["candidates"]} == {1, 2}
-    assert {one["threads"] for one in told["model"]["best"]} == {2, 4}
-    assert 0.0 <= told["model"]["held"] <= 1.0
+    report = json.loads(done.stdout)
+    assert {one["threads"] for one in report["candidates"]} == {1, 2}
+    assert {one["threads"] for one in report["model"]["best"]} == {2, 4}
+    assert 0.0 <= report["model"]["held"] <= 1.0
 
 
 @pytest.mark.parametrize("command", ["tune", "profile"])

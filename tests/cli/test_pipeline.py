@@ -161,7 +161,7 @@ def test_tune_and_bench_take_a_pipeline(operators: Path, stream: Path) -> None:
     assert json.loads(tuned.stdout)["engine"].startswith("ss.Engine(p"), tuned.output
     found = invoke("bench", f"{operators}:p", *options)
     names = [one["name"] for one in json.loads(found.stdout)["contestants"]]
-    assert "pure Python" in names, found.output
+    assert "sequential check" in names, found.output
     assert not any("lock" in name for name in names)
 
 

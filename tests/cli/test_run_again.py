@@ -221,13 +221,15 @@ def test_behind_a_rollback_the_run_is_one_that_never_went_further(directory: Pat
     compacted = directory / "compacted"
     shutil.copytree(directory / "out", compacted)
     compact(compacted, grace=0, leave=1)
-    told = invoke(
+    output = invoke(
         "checkpoint", "rollback", place, "--to", BACK, "--dry-run", "--output", compacted
     ).stdout
     kept = ROWS * (BACK + 1)
     name = f"part-00000000-{FILES - 2:08d}.parquet"
-    assert f"{compacted / name} has earlier batches as well: leave its first {kept:,} rows" in told
-    assert f"    {compacted / f'part-{FILES - 1:08d}.parquet'}\n" in told
+    assert (
+        f"{compacted / name} has earlier batches as well: leave its first {kept:,} rows" in output
+    )
+    assert f"    {compacted / f'part-{FILES - 1:08d}.parquet'}\n" in output
     done = json.loads(invoke("checkpoint", "rollback", place, "--to", BACK, "--json").stdout)
     assert (done["batch_id"], done["newest"]) == (BACK, FILES - 1)
     assert [Path(path).name for path in done["outputs"]] == [

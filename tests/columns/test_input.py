@@ -298,10 +298,10 @@ def test_a_column_that_no_row_has_may_be_called_otherwise(rows: Any, said: str, 
 
     with ss.Engine(passes) as engine, pytest.raises(ss.InputError) as caught:
         ask(engine)
-    told = str(caught.value)
-    assert said in told or "the batch has no column 'amount'; it has amont, at" in told
-    assert "(did you mean 'amont'?)" in told
-    assert "rename or add" in told
+    message = str(caught.value)
+    assert said in message or "the batch has no column 'amount'; it has amont, at" in message
+    assert "(did you mean 'amont'?)" in message
+    assert "rename or add" in message
 
 
 def test_a_column_that_some_rows_have_is_told_by_its_nulls() -> None:
@@ -336,9 +336,9 @@ def test_ints_that_pandas_has_made_floats_are_told_how_to_become_ints_again(decl
     frame = pd.DataFrame({"x": [1, None, None]})
     with ss.Engine(looks) as engine, pytest.raises(ss.InputError) as caught:
         engine.process(frame)
-    told = str(caught.value)
-    assert "pandas makes floats of ints of which some are missing (2 here)" in told
-    assert ("declare it ss.nullable(int)" in told) == (declared is int)
+    message = str(caught.value)
+    assert "pandas makes floats of ints of which some are missing (2 here)" in message
+    assert ("declare it ss.nullable(int)" in message) == (declared is int)
     # What it says works.
     with ss.Engine(passes) as engine:
         for mended in (frame.astype({"x": "Int64"}), frame.convert_dtypes()):

@@ -176,6 +176,6 @@ def test_texts_of_some_events_are_copied() -> None:
 
 
 def test_it_is_explained() -> None:
-    told = str(harmless.explain())
-    assert "h_eq: str, its texts not kept" in told
+    text = str(harmless.explain())
+    assert "h_eq: str, its texts not kept" in text
     assert "its texts" not in str(entering.explain())

@@ -4,6 +4,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 import ast
+import inspect
 import itertools
 import math
 import operator
@@ -161,6 +162,9 @@ def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
         pairs = [*SAME, ("int64", "float64"), ("bool", "float64")]
         thrice = [(kind,) * 3 for kind in KINDS]
         special: dict[str, Any] = {"minimum": pairs, "maximum": pairs, "clip": thrice}
+        original = getattr(np, name, None)
+        if isinstance(original, np.ufunc) and original.nin > 1:
+            special.setdefault(name, [one for one in pairs if len(one) == original.nin])
         of_numbers = name in ("abs", "absolute", "sign", "square", "floor", "ceil", "trunc")
         usual = NUMBERS if of_numbers else EVERYTHING
         yield native, getattr(NUMPY, name), special.get(name, usual)
@@ -234,6 +238,73 @@ def check(native: Any, oracle: Callable[..., Any], kinds: Kinds, values: tuple[A
         return
     assert kind_of(expected) == kind, f"{native.name}{kinds}: {type(expected)}, native {kind}"
     assert bits(kind, result) == bits(kind, expected), f"{native.name}{values}"
+
+
+# In none of them do two arguments that are swapped give the same.
+_TRIED: dict[str, tuple[tuple[float, ...], ...]] = {
+    "float64": ((0.5, -0.25, 3.0), (-0.75, 0.5, 1.0), (7.5, -2.0, 0.0), (-0.0, 1.5, -3.0)),
+    "int64": ((7, 3, 2), (12, 5, 4), (9, 6, 1)),
+}
+
+
+def arity(function: Any) -> int:
+    """How many arguments a function of NumPy or `math` takes at least."""
+    if isinstance(function, np.ufunc):
+        return int(function.nin)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # math.log and others that say none
+        return 1
+    return max(
+        1, sum(one.default is one.empty for one in parameters if one.kind < one.KEYWORD_ONLY)
+    )
+
+
+def _functions() -> Iterable[tuple[str, Any, Any, Any]]:
+    for name, native in NATIVE_NUMPY.items():
+        if isinstance(getattr(np, name, None), np.ufunc):
+            yield f"np.{name}", native, getattr(NUMPY, name), getattr(np, name)
+    for name, native in NATIVE_MATH.items():
+        # A Python may be older than one of them; others give pairs, or take options.
+        if hasattr(math, name) and name not in ("frexp", "isclose", "modf"):
+            yield f"math.{name}", native, getattr(MATH, name), getattr(math, name)
+
+
+@pytest.mark.parametrize(
+    ("native", "oracle", "original"),
+    [pytest.param(*one, id=name) for name, *one in _functions()],
+)
+def test_a_function_takes_what_its_original_takes_and_gives_the_same(
+    native: Any, oracle: Callable[..., Any], original: Any
+) -> None:
+    """All that are there, without being listed: whoever adds one adds it to this test."""
+    count = arity(original)
+    name = original.__name__
+    kinds = _EXACT[name][0] if name in _EXACT else ("float64",) * count
+    kinds = ("float64", "int64") if name == "ldexp" else kinds
+    assert len(kinds) >= count
+    for values in zip(*(_TRIED[kind] for kind in kinds), strict=False):
+        # Of each position its own value: the first of the first kind, the second of the second.
+        given = tuple(of[at] for at, of in enumerate(values))
+        check(native, oracle, kinds, given)
+        try:
+            with np.errstate(all="ignore"):
+                expected = original(*given)
+        except (ValueError, OverflowError):
+            continue  # the oracle has its own errors
+        try:
+            found = oracle(*(ORACLE_TYPES[k](v) for k, v in zip(kinds, given, strict=True)))
+        except (ValueError, ArithmeticError):
+            assert not math.isfinite(expected)
+            continue
+        kind = kind_of(found)
+        assert bits(kind, found) == bits(kind, type(found)(expected)), f"{name}{given}"
+    if isinstance(original, np.ufunc):
+        for other in (count - 1, count + 1):
+            with pytest.raises(TypingError):
+                compiled(native, ("float64",) * other)
+            with pytest.raises(TypeError):
+                oracle(*[0.5] * other)
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from support import witness
 
 import specstream as ss
 from specstream.compiler import entry_points as variants
-from specstream.compiler.backend import landing
+from specstream.compiler.backend import exception_status
 from specstream.compiler.entry_points import compile_entry
 from specstream.compiler.frontend.try_and_raise import steps_aside
 from specstream.compiler.language.error_classes import LEAVES
@@ -803,7 +803,7 @@ def test_the_class_of_an_error_costs_an_operator_nothing_that_catches_none(
     monkeypatch.setattr(variants, "_loaded", {})
     as_it_is = instructions()
     monkeypatch.setattr(variants, "_loaded", {})
-    monkeypatch.setattr(landing, "number_of", lambda error: LEAVES)
+    monkeypatch.setattr(exception_status, "number_of", lambda error: LEAVES)
     assert instructions() == as_it_is
 
 

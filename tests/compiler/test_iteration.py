@@ -61,6 +61,15 @@ def lengths(state, event, emit):
         emit(len(range(event.start, event.stop, event.step)))
 
 
+@ss.operator(state=S, event={"a": int, "b": int}, emits={"any": int, "all": int})
+def columns_of_rows(state, event, emit):
+    rows = [[event.a + state.n, event.b], [event.b, state.n]]
+    emit(
+        sum([1 for column in zip(*rows) if any(column)]),  # noqa: B905
+        sum([1 for column in zip(*rows) if all(column)]),  # noqa: B905
+    )
+
+
 SIGNED = [MIN, MIN + 1, -HALF, -7, -1, 0, 1, 5, HALF, MAX - 2, MAX - 1, MAX]
 UNSIGNED = [0, 1, 7, HALF, 2**63 - 1, 2**63, 2**64 - 3, 2**64 - 1]
 STEPS = [MIN, -HALF, -3, -1, 1, 2, 3, HALF, MAX]
@@ -91,6 +100,13 @@ def test_a_range_has_pythons_items() -> None:
     found = run_oracle(items, table)
     assert found.output["item"].to_pylist() == expected
     assert_identical(run_engine(items, table, horizon=0), found)
+
+
+def test_any_and_all_of_the_columns_of_rows_are_pythons() -> None:
+    table = pa.table({"a": [0, 1, 2], "b": [0, 0, 3]})
+    found = run_oracle(columns_of_rows, table)
+    assert found.output.to_pydict() == {"any": [0, 1, 2], "all": [0, 0, 1]}
+    assert_identical(run_engine(columns_of_rows, table, horizon=0), found)
 
 
 def test_the_length_of_a_range_is_pythons_or_its_error() -> None:

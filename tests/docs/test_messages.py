@@ -43,10 +43,10 @@ def quoted() -> Iterator[str]:
     """The terms of the page by symptom, and the messages of the run book."""
     page = (DOCS / "troubleshooting.md").read_text()
     terms = re.findall(r"^(`.*)\n: ", page, re.MULTILINE)
-    page = (DOCS / "guides" / "production.md").read_text()
-    (table,) = re.findall(r"^\| the last lines say \|.*?\n\n", page, re.DOTALL | re.MULTILINE)
-    cells = [line.split(" | ")[0] for line in table.splitlines()[2:]]
-    for text in terms + cells:
+    messages = re.findall(
+        r"^- (`[^`]+`)(?: \(.*\))?$", (DOCS / "runbook.md").read_text(), re.MULTILINE
+    )
+    for text in terms + messages:
         yield from (one for one in re.findall(r"`([^`]+)`", text) if " " in one)
 
 

@@ -46,7 +46,7 @@ def test_the_newest_version_stands_unless_it_is_withdrawn(log: Any, by: Any) -> 
         (
             LOG[0].set_column(6, "change", pa.array([1, -1], pa.int8())),
             None,
-            'was told with changes="retract", whose rows add up',
+            'was polled with changes="retract", whose rows add up',
         ),
     ],
 )

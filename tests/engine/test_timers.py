@@ -565,7 +565,7 @@ def test_times_are_needed() -> None:
 def test_what_cannot_be_together() -> None:
     with pytest.raises(ss.ConfigurationError, match="goes by the time of events"):
         ss.Engine(timed, execution="locked")
-    with pytest.raises(ss.ConfigurationError, match="has timers, and hooks are told of events"):
+    with pytest.raises(ss.ConfigurationError, match="has timers, and hooks get events"):
         ss.Engine(timed, on_commit=print)
 
 

@@ -337,7 +337,7 @@ EYES = {
         ]
     ),
 }
-CONTESTANTS = ("value", "eager", "plain", "locks", "Auto", "Numba", "pure Python", "atomic")
+CONTESTANTS = ("value", "eager", "plain", "locks", "Auto", "Numba", "sequential check", "atomic")
 
 
 def linear(colour: str) -> Any:

@@ -166,6 +166,7 @@ d.remove(9)
 d.discard(9), d.discard(1), sorted(d)
 sorted(d | {9}), sorted({9} | d), sorted(d & {1, 9}), sorted({1, 9} & d)
 sorted(d - {1}), sorted({1, 9} - d), sorted(d ^ {1, 9}), sorted({1, 9} ^ d)
+isinstance(frozenset([9, 1]) & d, frozenset), sorted(frozenset([9]) | d)
 d == {1, 2, 3}, d <= {1, 2, 3, 4}, d < {1, 2, 3}, {1} <= d, d | {1} == d
 sorted(d.union([5], [6])), d.isdisjoint([9]), d.issubset([1, 2, 3, 4])
 ior(d, {7}) is d, sorted(d)
@@ -208,10 +209,10 @@ def outcome(form: int, state: Any) -> str:
     try:
         value = eval(CODE[form], globals(), {"state": state})
     except Exception as error:
-        said = re.sub(r"'StateSet'", "'set'", str(error))
+        said = re.sub(r"'(StateSet|OrderedSet)'", "'set'", str(error))
         return f"{type(error).__name__}: {said}"
     kind = type(value).__name__
-    return f"{'set' if kind == 'Ordered' else kind} {value!r}"
+    return f"{'set' if kind == 'OrderedSet' else kind} {value!r}"
 
 
 @ss.operator(state=Held, event={"form": int}, emits={"outcome": str}, interpreted=True)

@@ -480,10 +480,10 @@ def test_micro_batches_over_a_restart_and_their_replay(
 
 
 def test_what_explains_it_names_the_timers_of_a_vertex() -> None:
-    told = str(pipeline().explain())
-    assert "def reminds(state, timer, emit):" in told
-    assert "sessions.timers: timers[str, int]" in told
-    assert "reminders.timers" in told
+    text = str(pipeline().explain())
+    assert "def reminds(state, timer, emit):" in text
+    assert "sessions.timers: timers[str, int]" in text
+    assert "reminders.timers" in text
     fields = {field.name for field in pipeline().explain().fields}
     assert {"sessions.timers", "reminders.timers"} <= fields
 
@@ -494,7 +494,7 @@ def test_a_table_without_times_and_hooks_are_refused() -> None:
         pytest.raises(ss.InputError, match=r"operator 'site' has timers.*order_by="),
     ):
         engine.process(table_of((0, "ann", 1)))
-    with pytest.raises(ss.ConfigurationError, match="'site' has timers, and hooks are told"):
+    with pytest.raises(ss.ConfigurationError, match="'site' has timers, and hooks get events"):
         ss.Engine(pipeline(), on_commit=print)
 
 

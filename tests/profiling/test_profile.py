@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import specstream as ss
 from specstream.cli import main
+from specstream.profiling.advice import advise
 
 EVENTS = 64
 PROTOCOLS = ("value", "eager")
@@ -239,6 +240,52 @@ def test_an_engine_that_never_speculated_says_so() -> None:
     assert found.words == ()
     assert "Nothing ran speculatively" in found.advice[0]
     assert "Nothing ran speculatively" in str(found)
+
+
+# ---- the advice ----
+
+# Rates of dropped runs that one operator had in five runs over the same events, on a busy machine;
+# and the same for a chunk of 32 events.
+RECORDED = (
+    (8, (0.0046, 0.0040, 0.0026, 0.0124, 0.0087)),
+    (32, (0.2646, 0.3798, 0.3878, 0.3255, 0.3146)),
+)
+
+
+def advised(rate: float, chunk: int, nanoseconds: float) -> str:
+    runs = 100_000
+    profile = ss.Profile(
+        operator="op", protocol="value", events=runs * chunk, speculative_runs=runs,
+        aborts={"conflict": round(rate * runs), "shadow": 0, "log_full": 0}, conflicts=0,
+        horizon=8, chunk=chunk, lines_counted=True, words=(), shapes={},
+    )  # fmt: skip
+    return " ".join(advise(profile, hot_scalar.program, nanoseconds * 1e-9))
+
+
+def direction(said: str) -> int:
+    return ("raise the chunk" in said) - ("lower the chunk" in said)
+
+
+@pytest.mark.parametrize(("chunk", "rates"), RECORDED)
+def test_recorded_runs_of_one_operator_are_never_advised_in_opposite_ways(
+    chunk: int, rates: tuple[float, ...]
+) -> None:
+    for nanoseconds in (20.0, 200.0, 8_000.0):
+        found = [direction(advised(rate, chunk, nanoseconds)) for rate in rates]
+        assert not {-1, 1} <= set(found), found
+
+
+def test_between_few_and_many_aborts_the_advice_says_that_it_cannot_know() -> None:
+    for rate in (0.01, 0.0124, 0.1, 0.19):
+        said = advised(rate, 8, 50.0)
+        assert "no clear gain" in said
+        assert direction(said) == 0
+    # A rate that is five times another is not advised the opposite, wherever the two lie.
+    for rate in (0.0001 * 1.1**step for step in range(80)):
+        pair = {direction(advised(one, 8, 50.0)) for one in (rate, 5 * rate)}
+        assert not {-1, 1} <= pair
+    assert direction(advised(0.001, 8, 50.0)) == 1
+    assert direction(advised(0.3, 8, 50.0)) == -1
 
 
 # ---- the picture ----

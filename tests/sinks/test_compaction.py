@@ -231,8 +231,8 @@ def test_the_command_says_what_it_has_done(tmp_path: Path) -> None:
     done = invoke("compact", tmp_path / "rows", "--grace", 0, "--leave", 3)
     assert "rows: 8 file(s) are 4 now; 5 were put together, with 15 row(s)" in done.stdout
     done = invoke("compact", tmp_path / "rows", "--grace", 0, "--json")
-    told = json.loads(done.stdout)
-    assert (told["before"], told["after"], told["merged"], told["rows"]) == (4, 2, 3, 21)
+    report = json.loads(done.stdout)
+    assert (report["before"], report["after"], report["merged"], report["rows"]) == (4, 2, 3, 21)
     done = invoke("compact", tmp_path / "nowhere")
     assert done.exit_code == 1
     assert "is no directory" in done.stderr

@@ -265,8 +265,8 @@ def test_the_statement_that_gives_times_a_zone_keeps_them(server: Server, table:
     sink = postgres_sink(server.uri, table)
     with pytest.raises(ss.SinkError, match="ALTER TABLE") as caught:
         sink(instants, 1)
-    told = str(caught.value).partition("ALTER TABLE ... ")[2].partition(", or give another")[0]
-    server.execute(f"DO $$ BEGIN SET TimeZone TO 'Asia/Tokyo'; ALTER TABLE {table} {told}; END $$")
+    types = str(caught.value).partition("ALTER TABLE ... ")[2].partition(", or give another")[0]
+    server.execute(f"DO $$ BEGIN SET TimeZone TO 'Asia/Tokyo'; ALTER TABLE {table} {types}; END $$")
     sink(instants, 1)
     assert server.rows(f'SELECT count(*) FROM {table} GROUP BY "a""t"') == [(2,)]
 

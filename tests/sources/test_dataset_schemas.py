@@ -61,10 +61,10 @@ def by_files(op: Any, source: Any, **options: Any) -> list[Any]:
         try:
             ss.sources.run(engine, source, to=lambda table, _: rows.extend(table["x"].to_pylist()))
         except ss.InputError as error:
-            told = str(error)
-            if "'x'" not in told:
-                pytest.fail(told)
-            (file,) = {one for one in ("0.", "1.", "2.") if f"/{one}" in told}
+            message = str(error)
+            if "'x'" not in message:
+                pytest.fail(message)
+            (file,) = {one for one in ("0.", "1.", "2.") if f"/{one}" in message}
             return [*rows, file]
     return rows
 

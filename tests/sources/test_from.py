@@ -107,8 +107,8 @@ def test_a_run_that_has_ended_with_a_failing_event_goes_on_with_errors(tmp_path:
     assert pq.read_table(failed)["x"].to_pylist() == [0]
     # From here on it belongs to the run.
     assert "--errors was " in invoke(*command).output
-    told = invoke("checkpoint", "rollback", tmp_path / "state", "--to", 0, "--dry-run").stdout
-    assert str(failed / "part-00000001.parquet") in told
+    output = invoke("checkpoint", "rollback", tmp_path / "state", "--to", 0, "--dry-run").stdout
+    assert str(failed / "part-00000001.parquet") in output
 
 
 @pytest.mark.parametrize("kind", ["nats", "kafka"])

@@ -11,7 +11,7 @@ import io
 import pickle
 from typing import Any
 
-from specstream.operator.operator import Operator
+from specstream.definition.operator import Operator
 
 __all__ = ["pickled", "unpickled"]
 
@@ -25,7 +25,8 @@ MOVED = {
     "specstream.limits": "specstream.declarations.limits",
     "specstream.locks": "specstream.declarations.locks",
     "specstream.operations": "specstream.declarations.operations",
-    "specstream.operator": "specstream.operator.operator",
+    "specstream.operator": "specstream.definition.operator",
+    "specstream.operator.operator": "specstream.definition.operator",
     "specstream.schema": "specstream.declarations.schema",
     "specstream.spark.sinks.delta": "specstream.sinks.delta",
     "specstream.spark.sinks.early_database": "specstream.sinks.early_database",

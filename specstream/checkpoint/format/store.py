@@ -274,8 +274,8 @@ class RemoteStore:
                     file.write(part)
                 length: int = file.tell()
         except OSError as error:
-            told = f"{error} (of {_length(parts):,} bytes)"
-            raise OSError(error.errno or errno.EIO, told, f"{self.key}/{name}") from error
+            reason = f"{error} (of {_length(parts):,} bytes)"
+            raise OSError(error.errno or errno.EIO, reason, f"{self.key}/{name}") from error
         return hidden, length
 
     def delete(self, name: str) -> None:

@@ -28,11 +28,11 @@ from specstream.columns.phases import phases_of
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable, string_codes
 from specstream.columns.unentered import ColumnTexts
+from specstream.definition.operator import Operator
 from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_bytes import pack_pending, restore_pending
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.sources import END, Name, Sources
-from specstream.operator.operator import Operator
 
 __all__ = ["Committing", "committing", "first_difference_of_waiting"]
 
@@ -98,6 +98,7 @@ def committing(
             lambda: pending.read(
                 rows, order_by, 0 if origin.source is None else None, origin.source
             ),
+            operator.event.time_unit,
         )
     if pending.times.type is not None:
         settle_unit(operator.layout, words, pending.times.type)

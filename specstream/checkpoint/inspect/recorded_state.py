@@ -28,15 +28,15 @@ class CheckpointState(SnapshotDescription):
         next_sequence: number of the next event of ``process``.
         pending: events that wait for the frontier of their source.
         rejected_rows: rejected rows that nobody has fetched.
-        failed_events: the same of failed events.
+        failed_events: failed events that nobody has fetched.
         strings: texts in the string table.
         size: of the state with all that, as a snapshot, in bytes.
         batch_id: the batch.
         operator: name of the operator.
         query: id of Spark's query; None: the batch was given by hand.
         finished: the stream has ended with the batch.
-        newest_batch: the last batch of which there is a file, whole or not; of a batch that was
-            asked for the batch itself.
+        newest_batch: the last batch that has a file, whole or damaged; if a batch was asked for,
+            that batch.
         damaged: where that is a later one, the files that cannot be used, each with the reason.
     """
 
@@ -85,17 +85,18 @@ def checkpoint_state(
     Args:
         checkpoint: what ``foreach_batch(checkpoint=...)`` got, a path or a URI; or what
             ``specstream run --checkpoint`` got.
-        batch: id of the batch; one whose files are still there: ``specstream checkpoint list``
-            tells which, and ``keep_batches=`` keeps more. None: the newest that is whole; its
-            ``damaged`` says why it is not the newest of all.
+        batch: id of a batch whose files are still there: ``specstream checkpoint list`` lists
+            these, and ``keep_batches=`` keeps more. None: the newest that is whole; where that is
+            not the newest of all, ``damaged`` says why.
 
     Returns:
         The state, to be read as ``engine.state``, or as Arrow tables by field.
 
     Raises:
-        ConfigurationError: there is no such directory, or no file of the batch; says of which
-            batches the state can be had.
-        SnapshotError: a file that leads to the batch is damaged; names it, and says likewise.
+        ConfigurationError: there is no such directory, or no file of the batch; says which batches
+            there are.
+        SnapshotError: a file that the batch needs is damaged; names it, and says which batches
+            there are.
 
     ::
 

@@ -53,6 +53,7 @@ from specstream.columns.strings import StringTable
 from specstream.columns.tables import in_zones
 from specstream.declarations.options import flag, function, integer, refuses_unknown
 from specstream.declarations.state_view import StateView
+from specstream.definition.operator import Operator, pack_rows, sequential
 from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import (
@@ -62,7 +63,6 @@ from specstream.errors import (
     InputError,
     SnapshotError,
 )
-from specstream.operator.operator import Operator, pack_rows, sequential
 
 __all__ = ["Replay", "replay"]
 

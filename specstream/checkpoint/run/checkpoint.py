@@ -248,7 +248,7 @@ class Checkpoint:
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
                 "that belong together, or take both back to one batch with specstream checkpoint "
-                "rollback (guide: Spark in production)"
+                "rollback (guide: Run book)"
             )
         self._skipped = None
         return None
@@ -269,7 +269,7 @@ class Checkpoint:
             f"acknowledged batch {self._skipped}, and finish() would replace the rows of batch "
             f"{at + 1} in the sinks. Put back copies of both directories, or take both back to "
             f"batch {at} with specstream checkpoint rollback and start the query, which sends "
-            f"batch {at + 1} again (guide: Spark in production)"
+            f"batch {at + 1} again (guide: Run book)"
         )
 
     @property
@@ -467,7 +467,7 @@ class Checkpoint:
                     f"{self._what} has {found.files} checkpoint file(s), none of which can be "
                     f"used: {'; '.join(self._damaged) or 'there is no full one'}. Put a copy of "
                     "the directory back, or begin anew: without its files, in Spark with a new "
-                    "checkpointLocation as well, and with empty sinks (guide: Spark in production)"
+                    "checkpointLocation as well, and with empty sinks (guide: Run book)"
                 )
             return
         self._check(found.chain.last.about, found.full)
@@ -496,7 +496,7 @@ class Checkpoint:
                 if about.query == OF_SOURCES
                 else "start the query as before; or, to have the whole stream run in the new way, "
                 "with a new checkpoint=, a new checkpointLocation and empty sinks, from the "
-                "first row on (guide: Spark in production)",
+                "first row on (guide: Run book)",
             )
         with refused(what):
             expected = self._engine.operator.emits.arrow()
@@ -507,8 +507,8 @@ class Checkpoint:
                 for section in (last.named(name),)
             )
             early = None if early is None else in_zones(early, expected)
-        told = last.named("position")
-        position = None if told is None else bytes(told)
+        recorded = last.named("position")
+        position = None if recorded is None else bytes(recorded)
         # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(chain.snapshot(), migrate=migrate)

@@ -32,8 +32,8 @@ import pyarrow as pa
 from specstream.checkpoint.format import failpoints
 from specstream.checkpoint.run.batch import Result
 from specstream.declarations.options import refused, shown
+from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, SpecstreamError
-from specstream.operator.operator import Operator
 from specstream.pipelines.tables import by_sink
 
 __all__ = [
@@ -133,10 +133,10 @@ def check_to(operator: Operator, to: object, option: str = "to", *, each: bool =
     missing = [name for name in names if name not in to] if each or not to else []
     unknown = [name for name in to if name not in names]
     if missing or unknown:
-        told = [f"nothing for its sink {missing[0]!r}"] if missing else []
-        told += [f"a sink for {unknown[0]!r}, which is none of its own"] if unknown else []
+        problems = [f"nothing for its sink {missing[0]!r}"] if missing else []
+        problems += [f"a sink for {unknown[0]!r}, which is none of its own"] if unknown else []
         raise ConfigurationError(
-            f"pipeline {operator.name!r}: {option}= has {' and '.join(told)}; it has the sinks "
+            f"pipeline {operator.name!r}: {option}= has {' and '.join(problems)}; it has the sinks "
             f"{', '.join(names)}: {give}" + ("" if each else ", or some of them")
         )
 

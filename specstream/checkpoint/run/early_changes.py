@@ -212,8 +212,8 @@ class EarlyChanges:
 
     def _told_anew(self, finals: pa.Table | None) -> dict[str, EarlyAnswer]:
         """The changes of a batch that was run by another process, or before a restart."""
-        told = None if finals is None else by_sink(finals)
-        before = told if isinstance(told, Mapping) else {_ONLY: told}
+        final_rows = None if finals is None else by_sink(finals)
+        before = final_rows if isinstance(final_rows, Mapping) else {_ONLY: final_rows}
         return {name: _behind(before.get(name), answer) for name, answer in self._poll().items()}
 
 

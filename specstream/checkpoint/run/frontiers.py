@@ -14,7 +14,7 @@ from typing import TypedDict
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.conversion import tick_of
+from specstream.columns.conversion import tick_of, time_type
 from specstream.columns.events import order_key
 from specstream.declarations.durations import nanoseconds
 from specstream.declarations.options import shown, whole
@@ -191,7 +191,11 @@ class Frontiers:
         )
 
     def take_in(
-        self, sources: Sources, table: pa.Table, submit: Callable[[], object]
+        self,
+        sources: Sources,
+        table: pa.Table,
+        submit: Callable[[], object],
+        time_unit: str | None = None,
     ) -> dict[Name, int | None]:
         """Has a batch's rows submitted, and moves nothing yet.
 
@@ -199,6 +203,7 @@ class Frontiers:
             sources: that the rows are of, and those before.
             table: the rows.
             submit: takes them in.
+            time_unit: that the operator counts times in; None: that of the column.
 
         Returns:
             How far each source has come; one that holds back the stream is not among them.
@@ -211,6 +216,7 @@ class Frontiers:
             return {}
         of = _type_of(table, self._order_by)
         if of is not None:
+            of = time_type(of, time_unit)
             self._check(of)
         submit()
         return {} if of is None else self._reached(sources, of)

@@ -31,12 +31,12 @@ from specstream.columns.failed_events import Errors
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.container_words import count
 from specstream.declarations.state_content import fixed_words
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.container import Container
 from specstream.files.untrusted import Malformed, made_of, natural, object_of, read_table
-from specstream.operator.operator import Operator
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 

@@ -32,11 +32,11 @@ from specstream.declarations.options import (
     refused,
     shown,
 )
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError
-from specstream.operator.operator import Operator
 
 __all__ = ["StreamOptions", "listing"]
 
@@ -277,10 +277,10 @@ def listing(
     >>> listing(feed, StreamOptions)("engine", to=print, order_by="time")
     ['order_by', 'to']
     """
-    told = inspect.signature(function)
-    own = [one for one in told.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     taken = inspect.signature(options).parameters.values()
-    listed = told.replace(parameters=[*own, *taken])
+    listed = signature.replace(parameters=[*own, *taken])
     check = options_check(function.__name__, listed)
 
     @functools.wraps(function)

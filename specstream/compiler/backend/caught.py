@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
+from specstream.compiler.backend.exception_status import STATUS, raise_known
 from specstream.compiler.backend.instructions import BIT, I64, POINTER, Value
-from specstream.compiler.backend.landing import STATUS, raise_known
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import may_be_none, missing, present, value_or_zero
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
@@ -131,13 +131,13 @@ def words_of(run: Run, of: CaughtType, value: Value, asks: bool) -> list[Value]:
     answer = run.call("ss_answer", POINTER, run.pointer, builder.zext(is_known, I64))
     is_answered = cgutils.is_not_null(builder, answer)
     run.leave_if(builder.not_(builder.or_(is_known, is_answered)))
-    told = [cgutils.alloca_once_value(builder, word) for word in words[:3]]
+    slots = [cgutils.alloca_once_value(builder, word) for word in words[:3]]
     with builder.if_then(is_answered, likely=False):
         answered = builder.bitcast(answer, I64.as_pointer())
         status = builder.load(builder.gep(answered, [I64(1)], inbounds=True))
         with builder.if_then(builder.icmp_unsigned("!=", status, I64(0)), likely=False):
             raise_known(builder, builder.trunc(status, STATUS))
         record = [I64(RECORDED), I64(packed_kinds(("str",))), builder.load(answered)]
-        for slot, word in zip(told, record, strict=True):
+        for slot, word in zip(slots, record, strict=True):
             builder.store(word, slot)
-    return [*map(builder.load, told), *words[3:]]
+    return [*map(builder.load, slots), *words[3:]]

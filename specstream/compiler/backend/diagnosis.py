@@ -16,9 +16,9 @@ import re
 import textwrap
 from decimal import Decimal
 
-from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import own_name
+from specstream.compiler.frontend.unclear_text_names import why_not_of_event
 from specstream.compiler.language.text import refusal
 from specstream.compiler.language.user_code import is_own
 from specstream.errors import CompileError

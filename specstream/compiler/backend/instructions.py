@@ -1,8 +1,8 @@
 """What all native code is written with: LLVM's types and instructions, faults, calls of C.
 
 Where Python raises, native code raises the exception's class
-(:mod:`specstream.compiler.backend.landing`). Its text is found by running the oracle on the same
-event.
+(:mod:`specstream.compiler.backend.exception_status`). Its text is found by running the oracle on
+the same event.
 """
 
 # Numba's internals are only partly typed.
@@ -17,7 +17,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler.backend.landing import raise_if
+from specstream.compiler.backend.exception_status import raise_if
 from specstream.compiler.frontend.error_texts import NOT_A_NUMBER
 
 __all__ = [

@@ -28,8 +28,8 @@ from specstream.compiler.backend.instructions import F64, I64, POINTER, Instruct
 from specstream.compiler.backend.none_types import may_be_none
 from specstream.compiler.backend.numba_types import ContainerType, RecordType
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import FROZEN, refuse
 from specstream.compiler.language.text import TEXT
+from specstream.compiler.language.typing_refusals import FROZEN, refuse
 
 __all__ = [
     "DictType",

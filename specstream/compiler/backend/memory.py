@@ -149,7 +149,7 @@ class Run(Instructions):
         base = self.load_member(space, POINTER, invariant=True)
         return self.address(base, at, storage.size, ir.IntType(8 * storage.size))
 
-    def place_of(self, words: Value) -> Value:
+    def word_number(self, words: Value) -> Value:
         """The number of a word in the space "range", of its address."""
         builder = self.builder
         bytes_ = builder.sub(builder.ptrtoint(words, I64), builder.ptrtoint(self.pointer, I64))

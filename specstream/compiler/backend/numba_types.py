@@ -252,7 +252,7 @@ class SlotType(_OfRecords):
     """A record of the state of which a field is read or written at once, and no name is given
     away: where it is."""
 
-    what = "place"
+    what = "slot"
 
 
 class RecordsType(_OfRecords, types.IterableType):
@@ -328,7 +328,7 @@ class _ViewModel(models.StructModel):
 
 
 @register_model(SlotType)
-class _PlaceModel(models.StructModel):
+class _SlotModel(models.StructModel):
     def __init__(self, manager: object, place: SlotType) -> None:
         super().__init__(manager, place, [("run", types.voidptr), ("word", types.int64)])
 

@@ -18,7 +18,12 @@ from numba.core import lowering
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering
 
-from specstream.compiler.backend.landing import TELLS, Landing, OperatorContext, end_landing
+from specstream.compiler.backend.exception_status import (
+    TELLS,
+    Landing,
+    OperatorContext,
+    end_landing,
+)
 from specstream.compiler.backend.linking import LinkedCode, callable_result
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import PROFILED, RunType

@@ -30,14 +30,14 @@ from specstream.compiler.backend.none_types import (
 )
 from specstream.compiler.language.exact_template import ExactTemplate
 from specstream.compiler.language.methods import has_no_method, names_where
-from specstream.compiler.language.refusals import (
+from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import (
     absent,
     is_no_container,
     no_letters,
     no_method,
     refuse,
 )
-from specstream.compiler.language.text import TextType
 
 __all__ = [
     "Core",

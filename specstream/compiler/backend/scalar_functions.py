@@ -21,8 +21,8 @@ from specstream.compiler.backend.local_types import refuse_frozen
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import SCALAR_KINDS, SCALARS, scalar_kind
-from specstream.compiler.language.refusals import absent, no_letters, refuse
 from specstream.compiler.language.text import TextType, write_truth
+from specstream.compiler.language.typing_refusals import absent, no_letters, refuse
 
 __all__ = [
     "Native",

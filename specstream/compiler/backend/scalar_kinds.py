@@ -12,8 +12,8 @@ from typing import Any
 from numba.core import types
 
 from specstream.compiler.backend.instructions import Value
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT, TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.declarations.element_types import Number
 from specstream.declarations.schema import Kind
 

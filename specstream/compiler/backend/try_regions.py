@@ -33,8 +33,8 @@ from numba.extending import intrinsic
 
 from specstream.compiler.backend import polling
 from specstream.compiler.backend.caught import caught, tell, tell_again
+from specstream.compiler.backend.exception_status import STATUS, landed_status, raise_status
 from specstream.compiler.backend.instructions import I64, Value
-from specstream.compiler.backend.landing import STATUS, landed_status, raise_status
 from specstream.compiler.language.error_classes import CLASSES, ErrorClasses
 from specstream.compiler.language.text import text_of
 from specstream.declarations.derived import numbers_of

@@ -41,10 +41,11 @@ from specstream.compiler.facts.refused_constructs import (
 )
 from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps
-from specstream.compiler.facts.value_types import ANY, BOOL, INT, Type
+from specstream.compiler.facts.value_types import ANY, BOOL, Type
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.frozen import Frozen
+from specstream.compiler.language.methods import METHODS, NUMBERS
 from specstream.compiler.language.standard_library import OF_MAPPINGS
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
@@ -60,8 +61,8 @@ _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 # What gives values that it is given, as they are.
 _CHOOSING = (min, max, next)
-# Methods of numbers that are compiled.
-_OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
+# By their names the types of what the methods of numbers give, which are compiled.
+_OF_NUMBERS = {one.name: Type(one.returns) for one in METHODS.values() if one.of in NUMBERS}
 
 
 class Calls(Expressions):

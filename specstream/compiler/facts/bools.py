@@ -1,4 +1,4 @@
-"""Where a bool may stand on the left of an operator, as far as the text tells.
+"""Where a bool may stand on the left of an operator, as far as the text shows.
 
 Python's bool computes with its own methods: ``True + Int64(1)`` is an ``int`` that does not wrap.
 So the oracle makes an integer of what may be one there, and spends nothing on what cannot.

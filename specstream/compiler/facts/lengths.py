@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from specstream.compiler.language.builtin_functions import names_where
 
-__all__ = ["Lengths", "positions"]
+__all__ = ["ArgumentGroup", "Lengths", "argument_groups"]
 
 _AS_LONG = names_where(lambda one: one.is_as_long)
 
@@ -88,29 +89,44 @@ class Lengths:
         return None
 
 
-def positions(call: ast.Call, lengths: Lengths, takes: int) -> list[int | None]:
-    """Finds by the lengths of starred arguments which parameter each one behind them is.
+@dataclass(frozen=True)
+class ArgumentGroup:
+    """What a call gives to parameters beside each other: one argument, or several with stars.
 
-    One star whose length only a run knows has what the other arguments leave; where there are two,
-    the arguments between them are None.
+    Attributes:
+        arguments: one; or from the first to the last star whose length only a run knows.
+        first: the index of the first parameter that they are for.
+        count: how many values they are; None: only a run knows.
+    """
+
+    arguments: list[ast.expr]
+    first: int
+    count: int | None
+
+
+def argument_groups(call: ast.Call, lengths: Lengths, takes: int | None) -> list[ArgumentGroup]:
+    """The arguments of a call by position, and the parameters that they are for.
+
+    Stars whose length only a run knows have together what the other arguments leave.
 
     Args:
         call: of a function without defaults.
         lengths: of what has the stars.
-        takes: how many parameters the function has.
+        takes: how many parameters the function has; None: that is not known.
     """
     counts = [lengths.of(a.value) if isinstance(a, ast.Starred) else 1 for a in call.args]
-    unknown = [at for at, count in enumerate(counts) if count is None]
-    left = takes - len(call.keywords) - sum(count or 0 for count in counts)
-    found: list[int | None] = []
+    groups = [([argument], count) for argument, count in zip(call.args, counts, strict=True)]
+    if None in counts:
+        first, end = counts.index(None), len(counts) - counts[::-1].index(None)
+        groups[first:end] = [(call.args[first:end], None)]
+    others = len(call.keywords) + sum(count or 0 for _, count in groups)
+    left = None if takes is None else max(takes - others, 0)
+    found: list[ArgumentGroup] = []
     at = 0
-    for place, count in enumerate(counts):
-        is_between = len(unknown) > 1 and unknown[0] < place <= unknown[-1]
-        found.append(None if is_between else at)
-        if count is not None:
-            at += count
-        elif place == unknown[-1]:
-            at += max(left, 0)
+    for arguments, count in groups:
+        given = left if count is None else count
+        found.append(ArgumentGroup(arguments, at, given))
+        at += given or 0
     return found
 
 

@@ -35,7 +35,10 @@ from specstream.compiler.facts.value_types import (
     tuple_of,
 )
 
-__all__ = ["attribute", "constant", "function", "groups_found", "method", "operation"]
+__all__ = [
+    *("attribute", "constant", "function", "functions_of", "groups_found", "method"),
+    "operation",
+]
 
 # A line says what is of one type; names are methods, behind a dot attributes.
 _CLASSES = """
@@ -315,6 +318,15 @@ def _meet_modules() -> None:
                 _by_value[value] = given
             else:
                 _constants[id(value)] = given
+
+
+def functions_of(module: str, given: Type) -> frozenset[str]:
+    """The names of a module's functions that give one type, whatever they are called with.
+
+    >>> sorted(functions_of("bisect", INT))
+    ['bisect', 'bisect_left', 'bisect_right']
+    """
+    return frozenset(name for name, one in _functions()[module].items() if one == given)
 
 
 def constant(value: Any) -> Type:

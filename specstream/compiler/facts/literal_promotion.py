@@ -19,6 +19,7 @@ import types
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeGuard
 
+from specstream.compiler.facts import library_types
 from specstream.compiler.facts.def_use_webs import Webs
 from specstream.compiler.facts.number_kinds import (
     LITERAL,
@@ -34,6 +35,7 @@ from specstream.compiler.facts.number_kinds import (
     raised,
 )
 from specstream.compiler.facts.promoted_versions import Kinds, Known
+from specstream.compiler.facts.value_types import INT
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape
@@ -43,20 +45,9 @@ from specstream.errors import CompileError
 __all__ = ["LiteralPromotion"]
 
 
-_INTS: tuple[str, ...] = (
-    "int",
-    "round",
-    "floor",
-    "ceil",
-    "trunc",
-    "gcd",
-    "lcm",
-    "isqrt",
-    "comb",
-    "perm",
-)
-_INTS += ("factorial", "int64", "uint64", "integer")
-_COUNTS = ("len", "bit_count", "bit_length", "index", "count")
+_INTS = {"int", "int64", "uint64", *library_types.functions_of("math", INT)}
+_INTS |= names_where(lambda one: one.returns in ("int", "uint64"), ("event", "timer"))
+_COUNTS = {"len"} | names_where(lambda one: one.returns == "int", ("list", "deque", "int"))
 _KEEPING = names_where(lambda one: one.keeps is not None, ("list", "dict", "set"))
 _GIVING_OF_A_KEY = names_where(lambda one: one.has_key and one.gives_element)
 _TAKING_ONE = names_where(lambda one: one.gives_element and not one.has_key)
@@ -363,8 +354,8 @@ class LiteralPromotion:
                 if name in ("mean",):
                     return "float"
         name = getattr(value, "__name__", name)
-        if name == "round" and len(node.args) == 2:
-            return self.kind(node.args[0])
+        if name == "round":
+            return self.kind(node.args[0]) if len(node.args) == 2 else "int"
         if name in _COUNTS:
             return LITERAL
         if name in _INTS:

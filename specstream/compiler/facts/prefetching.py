@@ -44,9 +44,9 @@ def look_ups(tree: ast.FunctionDef, layout: Layout, event: Schema) -> tuple[Look
         words = keyed.get(field or "", 0)
         if field is None or len(columns) != words or words > lib.SS_MOST_AHEAD_WORDS:
             continue
-        told = tuple(one for one in columns if one and event.kind(one) in ("int", "str"))
-        if len(told) == words:
-            found.setdefault(field, told)
+        keys = tuple(one for one in columns if one and event.kind(one) in ("int", "str"))
+        if len(keys) == words:
+            found.setdefault(field, keys)
     return tuple(found.items())
 
 

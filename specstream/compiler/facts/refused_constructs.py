@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import enum
 import functools
 import math
@@ -35,12 +34,13 @@ from specstream.compiler.language import (
 )
 from specstream.compiler.language.hints import names_it_has, of_class, of_library, of_numpy
 from specstream.compiler.language.methods import CHANGING
-from specstream.compiler.language.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.language.standard_library import PREFIX
+from specstream.compiler.language.typing_refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.library import frozen_types
 from specstream.compiler.library.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.library.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.oracle_objects.forms import CaughtName
+from specstream.declarations.options import meant
 from specstream.declarations.records import is_record, record_fields
 
 __all__ = [
@@ -307,12 +307,11 @@ class Check:
             return
         if value is _MISSING:
             known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
-            near = difflib.get_close_matches(name, sorted(known), 1)
-            meant = f", or write {near[0]!r} if that is meant" if near else ""
+            hint = meant(name, sorted(known))
             if name == "state" and not self.analysis.shapes and not self.analysis.has_records:
-                meant = "; of an operator, give it state= and a first parameter for it"
+                hint = "; of an operator, give it state= and a first parameter for it"
             self.refuse(
-                node, f"name {name!r} is not defined", f"define it before the operator{meant}"
+                node, f"name {name!r} is not defined", f"define it before the operator{hint}"
             )
         self.resolve(node, name, value, repr(name))
 

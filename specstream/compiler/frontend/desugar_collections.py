@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import REFUSED, method_of, names_where
-from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.standard_library import PREFIX
+from specstream.compiler.language.typing_refusals import unnamed_copy
 
 __all__ = ["LocalCollections"]
 

@@ -1,4 +1,4 @@
-"""One name for one use: what several loops or cases call the same is told apart.
+"""One name for one use: what several loops or cases call the same gets names of its own.
 
 A name says what a value depends on if it is assigned in one place. ``word`` is the target of one
 loop and of the next, ``n`` is captured by two cases, ``word = word.strip()`` begins a loop's body:

@@ -42,6 +42,7 @@ class Builtin:
         is_as_long: it gives as many values as it is given.
         passes_on: what it gives is made of the values that it is given, and of their type.
         may_give_array: of an array it may give one.
+        reads_no_element: of what it is given it reads no element, at most how many there are.
         is_forbidden: no operator has anything of that kind, whatever it is called with.
         is_pure: of one that is forbidden, Python may compute it of the event alone.
     """
@@ -58,6 +59,7 @@ class Builtin:
     is_as_long: bool = False
     passes_on: bool = False
     may_give_array: bool = False
+    reads_no_element: bool = False
     is_forbidden: bool = False
     is_pure: bool = False
 
@@ -133,7 +135,7 @@ _RECORDS = (
     ),
     Builtin("float", "[number]", "float"),
     Builtin("int", "[number]", "int", _NO_INT),
-    Builtin("len", "value", "int"),
+    Builtin("len", "value", "int", reads_no_element=True),
     Builtin("list", "[iterable]", "list", collects=True, is_as_long=True, passes_on=True),
     Builtin(
         *("map", "function, *iterables", "what the function gives"),
@@ -151,7 +153,11 @@ _RECORDS = (
         keywords=("base", "exp", "mod"),
         may_give_array=True,
     ),
-    Builtin("range", "[start], stop, [step]", "ints", (("ValueError", "`step` is 0"),)),
+    Builtin(
+        *("range", "[start], stop, [step]", "ints"),
+        raises=(("ValueError", "`step` is 0"),),
+        reads_no_element=True,
+    ),
     Builtin(
         *("reversed", "list", "elements"),
         collects=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
 import random
@@ -13,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from specstream.compiler.language.builtin_functions import BUILTINS, REFUSED
+from specstream.declarations.options import nearest
 
 __all__ = ["OF_CACHED", "is_of_a_library", "names_it_has", "of_class", "of_library", "of_numpy"]
 
@@ -178,7 +178,7 @@ def is_of_a_library(value: Any) -> bool:
 
     It is of the standard library, or installed beside it.
 
-    >>> is_of_a_library(functools.reduce), is_of_a_library(difflib.ndiff)
+    >>> is_of_a_library(functools.reduce), is_of_a_library(random.shuffle)
     (True, True)
     """
     root = str(getattr(value, "__module__", None)).split(".")[0]
@@ -200,6 +200,6 @@ def names_it_has(wanted: str, names: Iterable[str], more: str = "") -> str:
     'it has total and more'
     """
     names = list(names)
-    near = difflib.get_close_matches(wanted, names, 1)
-    meant = f": did you mean {near[0]!r}?" if near else ""
+    near = nearest(wanted, names)
+    meant = f": did you mean {near!r}?" if near is not None else ""
     return f"it has {', '.join(names)}{more}{meant}"

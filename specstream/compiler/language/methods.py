@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 __all__ = [
-    *("CHANGING", "CONTAINERS", "METHODS", "REFUSED", "Method", "calls_of", "container_of"),
-    *("has_no_method", "method_of", "methods_of", "names_where"),
+    *("CHANGING", "CONTAINERS", "METHODS", "NUMBERS", "REFUSED", "Method", "calls_of"),
+    *("container_of", "has_no_method", "method_of", "methods_of", "names_where"),
 ]
 
 CONTAINERS = ("list", "deque", "dict", "set", "priority_queue", "timers", "array")
+NUMBERS = ("int", "float")
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Method:
     """A method of one kind of value.
 
     Attributes:
-        of: the kind: one of ``CONTAINERS``, or event, timer, int, float; of those that are refused
-            also a class of `collections` of the operator's own.
+        of: the kind: one of ``CONTAINERS`` or ``NUMBERS``, or event, timer; of those that are
+            refused also a class of `collections` of the operator's own.
         name: as Python calls it.
         takes: its parameters as the reference shows them, each named for what it is: those that may
             be left out in brackets, one that takes any number with a star.

@@ -327,27 +327,28 @@ def place_in(items, at):
 
 
 def index_in(items, item):
-    if item not in items:
-        raise ValueError(f"{item!r} is not in deque")
-    return items.index(item)
+    for at in range(len(items)):
+        if items[at] == item:
+            return at
+    raise ValueError(f"{item!r} is not in deque")
 
 
 def index_from(items, item, first):
-    if item not in items[first:]:
-        raise ValueError(f"{item!r} is not in deque")
-    return items.index(item, first)
+    for at in range(len(items[:first]), len(items)):
+        if items[at] == item:
+            return at
+    raise ValueError(f"{item!r} is not in deque")
 
 
 def index_between(items, item, first, last):
-    if item not in items[first:last]:
-        raise ValueError(f"{item!r} is not in deque")
-    return items.index(item, first, last)
+    for at in range(len(items[:first]), len(items[:last])):
+        if items[at] == item:
+            return at
+    raise ValueError(f"{item!r} is not in deque")
 
 
 def remove_from(items, item):
-    if item not in items:
-        raise ValueError(f"{item!r} is not in deque")
-    items.remove(item)
+    del items[index_in(items, item)]
 
 
 def take(items):

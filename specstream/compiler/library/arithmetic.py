@@ -30,8 +30,8 @@ from specstream.compiler.backend.scalar_functions import (
 )
 from specstream.compiler.backend.scalar_kinds import integer_kind, scalar_kind
 from specstream.compiler.frontend.error_texts import division_site
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 
 _TWO53 = 2**53
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

@@ -27,8 +27,8 @@ from specstream.compiler.backend.numba_types import Variant, ViewType
 from specstream.compiler.backend.overloads import Meaning, of_values
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, scalar_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, array_windows, conversions
 from specstream.compiler.library.array_views import View, make_view
 from specstream.compiler.library.array_windows import Window
@@ -101,7 +101,7 @@ def new_window(run: Run, of: ViewType, shape: list[Value]) -> Window:
     none = builder.icmp_signed("==", count, I64(0))
     room = builder.select(none, I64(1), count)
     _, words = new_list(run, kinds_of(NUMBA_KINDS[of.kind]), room)
-    first = run.place_of(words)
+    first = run.word_number(words)
     return Window(run, of, first, shape, strides)
 
 

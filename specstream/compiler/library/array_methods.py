@@ -31,7 +31,7 @@ from specstream.compiler.backend.scalar_kinds import (
     convert,
     scalar_kind,
 )
-from specstream.compiler.language.refusals import no_letters, refuse
+from specstream.compiler.language.typing_refusals import no_letters, refuse
 from specstream.compiler.library import arithmetic, array_windows
 from specstream.compiler.library.arithmetic import write_comparison
 from specstream.compiler.library.array_expressions import (

@@ -40,8 +40,8 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import resolved_call
 from specstream.compiler.backend.scalar_kinds import scalar_kind
 from specstream.compiler.frontend.error_texts import NO_ELEMENT
-from specstream.compiler.language.refusals import is_boosted, no_letters, refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import is_boosted, no_letters, refuse
 from specstream.compiler.library import array_windows
 from specstream.compiler.library.array_windows import Window
 from specstream.compiler.library.indices import slice_of

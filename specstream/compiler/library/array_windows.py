@@ -123,7 +123,7 @@ def read_whole(source: Window) -> Window:
                 word = _as_word(builder, source.load((loop.index,)))
                 builder.store(word, run.address(words, loop.index, 8))
             builder.store(words, address)
-    first = run.place_of(builder.load(address))
+    first = run.word_number(builder.load(address))
     return Window(run, whole_type(source.type), first, [length], [I64(1)])
 
 
@@ -156,7 +156,7 @@ def _store_window(target: Window, element_at: Callable[[tuple[Value, ...]], Valu
             run.leave_if_verdict()
             store_to(target)
         with together:
-            first = run.place_of(words)
+            first = run.word_number(words)
             store_to(replace(target, type=whole_type(target.type), offset=first))
 
 

@@ -16,8 +16,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import ffi, lib
+from specstream.compiler.backend.exception_status import raise_known, raise_status, without_site
 from specstream.compiler.backend.instructions import F64, I32, I64, POINTER, Value
-from specstream.compiler.backend.landing import raise_known, raise_status, without_site
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_pipeline import compiled
 from specstream.compiler.backend.numba_types import (
@@ -31,7 +31,7 @@ from specstream.compiler.backend.numba_types import (
 )
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.language.error_classes import LEAVES
-from specstream.compiler.language.refusals import refuse, without_literals
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.compiler.library.state_fields import whole_field
 from specstream.declarations.state_layout import Field
 

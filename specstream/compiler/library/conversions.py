@@ -23,7 +23,7 @@ from specstream.compiler.backend.scalar_functions import (
 )
 from specstream.compiler.backend.scalar_kinds import SCALARS, integer_kind, scalar_kind
 from specstream.compiler.language.numbers import INT64_MAX
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.arithmetic import write_comparison
 
 

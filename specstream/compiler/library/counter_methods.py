@@ -19,7 +19,7 @@ from specstream.compiler.backend.local_types import DictType, Unknown
 from specstream.compiler.backend.none_types import may_be_none
 from specstream.compiler.backend.overloads import Core, Meaning, called
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_table_methods import same_tables
 from specstream.compiler.library.local_tables import keys, values
 

@@ -18,7 +18,7 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import EAGER, SPECULATIVE, StateType, Variant, ViewType
 from specstream.compiler.backend.scalar_kinds import check_kind, convert
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.array_views import View, index_types, index_values, remaining
 from specstream.compiler.library.state_fields import field_of, run_and_start
 from specstream.declarations.element_types import Storage

@@ -20,7 +20,7 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import EventType
 from specstream.compiler.backend.overloads import Meaning, of_values
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.event import READERS, order_key
 from specstream.compiler.library.method_dispatch import method
 

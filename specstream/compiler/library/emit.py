@@ -19,8 +19,8 @@ from specstream.compiler.backend.numba_types import (
     EmitType,
 )
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
-from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.declarations.element_types import Number
 from specstream.declarations.forms import head_of
 from specstream.declarations.schema import Schema

@@ -16,16 +16,16 @@ from numba.extending import (
 )
 
 from specstream.columns.phases import first_column
+from specstream.compiler.backend.exception_status import STATUS, raise_known
 from specstream.compiler.backend.instructions import BIT, F64, I64, POINTER, Value
-from specstream.compiler.backend.landing import STATUS, raise_known
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import (
     EventType,
 )
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.compiler.library.event_lists import list_type, write_list
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind

@@ -23,8 +23,8 @@ from numba.extending import intrinsic
 from specstream.columns.derived import Raised
 from specstream.columns.lists import list_at
 from specstream.columns.strings import StringTable
+from specstream.compiler.backend.exception_status import STATUS, raise_known, without_site
 from specstream.compiler.backend.instructions import I64, POINTER, Value
-from specstream.compiler.backend.landing import STATUS, raise_known, without_site
 from specstream.compiler.backend.local_types import ListType, declared_type
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.overloads import Core, Meaning

@@ -11,8 +11,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from specstream.compiler.backend.none_types import present
-from specstream.compiler.language.refusals import refuse, without_literals
 from specstream.compiler.language.text import TEXT
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 
 __all__ = ["formatted"]
 

@@ -49,8 +49,8 @@ from specstream.compiler.language.frozen import (
     to_constants,
 )
 from specstream.compiler.language.numbers import Uint64
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT, Text
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.arithmetic import eq, ne
 from specstream.compiler.library.array_views import make_view
 from specstream.compiler.library.local_tables import Table
@@ -366,7 +366,7 @@ def _constant_view(context: Any, builder: Any, of: ViewType, value: FrozenValue)
     # Of the run that the thread is in: words outside of the state are counted from it.
     code = Instructions(context, builder)
     run = code.call("ss_arena_run", POINTER, cgutils.get_null_value(POINTER))
-    first = Run(context, builder, run).place_of(_address(builder, value))
+    first = Run(context, builder, run).word_number(_address(builder, value))
     strides = [1]
     for length in reversed(value.shape[1:]):
         strides.insert(0, strides[0] * length)

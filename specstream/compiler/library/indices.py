@@ -13,8 +13,8 @@ from numba.cpython import slicing
 from specstream.compiler.backend.instructions import I64, Instructions, Value
 from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 
 __all__ = ["Indexed", "check_index", "index_type", "slice_of"]
 

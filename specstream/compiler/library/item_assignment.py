@@ -32,7 +32,7 @@ from specstream.compiler.backend.numba_types import (
 )
 from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
-from specstream.compiler.language.refusals import absent, is_boosted, refuse
+from specstream.compiler.language.typing_refusals import absent, is_boosted, refuse
 from specstream.compiler.library import array_windows
 from specstream.compiler.library.array_views import (
     View,

@@ -23,7 +23,7 @@ from specstream.compiler.backend.instructions import I64, Instructions, Value
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.backend.overloads import Core, Meaning, resolved_call
 from specstream.compiler.backend.scalar_kinds import integer_kind, scalar_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 
 __all__ = ["BUILTINS", "as_long_as", "integers"]
 

@@ -37,8 +37,8 @@ from specstream.compiler.backend.overloads import (
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.local_lists import (

@@ -41,7 +41,7 @@ from specstream.compiler.backend.local_types import (
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.error_texts import NO_ITEM
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.indices import Indexed, check_index
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.method_dispatch import method

@@ -22,7 +22,7 @@ from specstream.compiler.backend.local_types import (
 )
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.language.methods import METHODS
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic
 from specstream.compiler.library.local_table_methods import (
     collect_keys,

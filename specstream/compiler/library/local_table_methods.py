@@ -28,7 +28,7 @@ from specstream.compiler.backend.numba_types import RecordType
 from specstream.compiler.backend.overloads import Core, Meaning, also, but_of, called, of_held
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.local_tables import (

@@ -36,8 +36,8 @@ from specstream.compiler.backend.none_types import NullableType, may_be_none
 from specstream.compiler.backend.numba_types import RecordType, RunType
 from specstream.compiler.backend.overloads import Core, Meaning, of_values
 from specstream.compiler.frontend.error_texts import NO_KEY
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TEXT
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_lists import STEPS, Head
 from specstream.compiler.library.method_dispatch import method

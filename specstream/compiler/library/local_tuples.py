@@ -17,8 +17,8 @@ from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.number_builtins import BUILTINS
 from specstream.compiler.library.reductions import OF_AN_ARRAY, contains

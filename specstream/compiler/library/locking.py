@@ -18,7 +18,7 @@ from specstream.compiler.backend.instructions import I64, Value
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.declarations.state_layout import Field
 
 __all__ = ["METHODS", "LocksType"]

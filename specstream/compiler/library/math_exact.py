@@ -26,7 +26,7 @@ from specstream.compiler.backend.scalar_functions import (
 )
 from specstream.compiler.backend.scalar_kinds import integer_kind
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import math_functions
 from specstream.compiler.library.math_functions import floats
 

@@ -19,7 +19,7 @@ from specstream.compiler.backend.scalar_functions import (
     require_scalar,
 )
 from specstream.compiler.language.numbers import INT64_MAX, MATH_CONSTANTS
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.arithmetic import fault_if_zero
 from specstream.compiler.library.conversions import same_or_int64, write_rounded
 

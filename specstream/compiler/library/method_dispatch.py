@@ -13,7 +13,7 @@ from numba.core import types
 from specstream.compiler.backend.instructions import BIT, I64, Instructions, Value
 from specstream.compiler.backend.overloads import Core, Meaning, looking_for
 from specstream.compiler.language.methods import METHODS, Method, container_of
-from specstream.compiler.language.refusals import no_method, refuse
+from specstream.compiler.language.typing_refusals import no_method, refuse
 
 __all__ = [
     "FUNCTIONS",

@@ -30,7 +30,7 @@ from specstream.compiler.backend.none_types import (
 from specstream.compiler.backend.numba_types import EventType, ViewType
 from specstream.compiler.backend.overloads import Meaning, resolved_call
 from specstream.compiler.backend.scalar_functions import Native
-from specstream.compiler.language.refusals import refuse, without_literals
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.compiler.library.arithmetic import eq, ne, not_
 from specstream.compiler.library.conversions import bool_, slice_bound
 from specstream.compiler.library.event import null_bit

@@ -25,7 +25,7 @@ from specstream.compiler.backend.scalar_functions import (
 from specstream.compiler.backend.scalar_kinds import SCALARS, integer_kind, scalar_kind
 from specstream.compiler.language.methods import method_of
 from specstream.compiler.language.numbers import INT64_MAX, UINT64_MAX
-from specstream.compiler.language.refusals import no_method, refuse
+from specstream.compiler.language.typing_refusals import no_method, refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.method_dispatch import method
 

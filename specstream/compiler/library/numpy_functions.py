@@ -25,7 +25,7 @@ from specstream.compiler.backend.scalar_functions import (
     to_kind,
 )
 from specstream.compiler.backend.scalar_kinds import integer_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import conversions
 from specstream.compiler.library.arithmetic import write_comparison
 from specstream.compiler.library.conversions import write_as_int64

@@ -17,8 +17,8 @@ from specstream.compiler.backend.numba_types import (
     ContainerType,
     ViewType,
 )
-from specstream.compiler.language.refusals import no_letters, refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import no_letters, refuse
 from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.array_views import read_whole
 

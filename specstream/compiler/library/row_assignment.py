@@ -21,7 +21,7 @@ from specstream.compiler.backend.none_types import present, unwrapped
 from specstream.compiler.backend.numba_types import ViewType
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import array_windows
 from specstream.compiler.library.array_views import View, index_types, index_values, remaining
 from specstream.compiler.library.array_windows import Window
@@ -111,4 +111,4 @@ def _row_of_tuple(run: Run, view: ViewType, of: types.Type, value: Value) -> tup
 
 def _row(run: Run, view: ViewType, number: str, words: Value, count: Value) -> Window:
     of = ViewType(storage_of(_WIDE[number], "an element"), 1, "range", view.variant)
-    return Window(run, of, run.place_of(words), [count], [I64(1)])
+    return Window(run, of, run.word_number(words), [count], [I64(1)])

@@ -34,7 +34,7 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import check_kind, convert
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.refusals import is_boosted, refuse, without_literals
+from specstream.compiler.language.typing_refusals import is_boosted, refuse, without_literals
 from specstream.compiler.library.array_views import make_view
 from specstream.compiler.library.locking import LocksType
 from specstream.declarations.containers import ContainerKind

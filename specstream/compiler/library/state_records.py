@@ -54,7 +54,7 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.language.hints import names_it_has
-from specstream.compiler.language.refusals import refuse, without_literals
+from specstream.compiler.language.typing_refusals import refuse, without_literals
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.array_views import View, index_types, index_values
 from specstream.compiler.library.item_assignment import SET_ITEM
@@ -62,9 +62,9 @@ from specstream.compiler.library.state_fields import RECORD_FIELD, SET_FIELD, fi
 from specstream.declarations.containers import Shape, record_shape
 
 __all__ = [
-    "PLACES",
+    "SLOT_RULES",
     "Records",
-    "make_place",
+    "make_slot",
     "object_there",
     "place_of_field",
     "place_of_item",
@@ -354,7 +354,7 @@ class _RecordAttribute(_Attribute):
 
 
 @infer_getattr
-class _PlaceAttribute(_Attribute):
+class _SlotAttribute(_Attribute):
     key = SlotType
 
 
@@ -365,7 +365,7 @@ def _record_getattr(context: Any, builder: Any, of: RecordType, value: Value, na
 
 
 @lower_getattr_generic(SlotType)
-def _place_getattr(context: Any, builder: Any, of: SlotType, value: Value, name: str) -> Value:
+def _slot_getattr(context: Any, builder: Any, of: SlotType, value: Value, name: str) -> Value:
     place = cgutils.create_struct_proxy(of)(context, builder, value=value)
     return Records(context, builder, of, place.run).load_at(place.word, _field_number(of, name))
 
@@ -515,11 +515,11 @@ also(len, _length, RecordsType)
 
 place_of_item = Core("place_of_item", "write x[i].name")
 place_of_field = Core("place_of_field", "write state.x.name")
-PLACES: list[Callable[[Any, Sequence[types.Type]], Meaning | None]] = []
+SLOT_RULES: list[Callable[[Any, Sequence[types.Type]], Meaning | None]] = []
 """What gives the place of an item, by what has it."""
 
 
-def make_place(context: Any, builder: Any, of: SlotType, run: Value, word: Value) -> Value:
+def make_slot(context: Any, builder: Any, of: SlotType, run: Value, word: Value) -> Value:
     """The place of a record kept in the state, as a value of Numba's: the run, and a word."""
     made = cgutils.create_struct_proxy(of)(context, builder)
     made.run = run
@@ -528,24 +528,24 @@ def make_place(context: Any, builder: Any, of: SlotType, run: Value, word: Value
 
 
 @place_of_item.rule
-def _place_of_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    for rule in PLACES:
+def _slot_of_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    for rule in SLOT_RULES:
         found = rule(context, args)
         if found is not None:
             return found
     of, index = args
     if not isinstance(of, RecordsType) or not isinstance(_remaining(of, index), RecordType):
-        return _item_without_place(context, args)
+        return _item_without_slot(context, args)
     result, index = SlotType(of.shape, of.variant), types.unliteral(index)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         view, first, *_ = _selected_records(context, builder, of, args[0], index, args[1])
-        return make_place(context, builder, result, view.run.pointer, first)
+        return make_slot(context, builder, result, view.run.pointer, first)
 
     return result, (of, index), code
 
 
-def _item_without_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+def _item_without_slot(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """In place of a record's place, an item of what is no array of the state's records."""
     known = context.resolve_value_type(operator.getitem)
     sig = context.resolve_function_type(known, tuple(args), {})
@@ -559,7 +559,7 @@ def _item_without_place(context: Any, args: Sequence[types.Type]) -> Meaning | N
 
 
 @place_of_field.rule
-def _place_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+def _slot_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """Of the state, or of something else that has an attribute of that name."""
     of, name = args
     if not isinstance(name, types.StringLiteral):
@@ -571,7 +571,7 @@ def _place_of_field(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     result = SlotType(field.record, of.variant)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return make_place(
+        return make_slot(
             context, builder, result, *run_and_word(context, builder, of, args[0], field)
         )
 

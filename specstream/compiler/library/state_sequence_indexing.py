@@ -29,7 +29,7 @@ from specstream.compiler.library.indices import check_index, index_type
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item, reversed_list
 from specstream.compiler.library.method_dispatch import written_by
-from specstream.compiler.library.state_records import PLACES, make_place
+from specstream.compiler.library.state_records import SLOT_RULES, make_slot
 from specstream.compiler.library.state_sequence_primitives import Elements
 from specstream.compiler.library.state_sequence_types import (
     DequeField,
@@ -81,8 +81,8 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return head.get(head.position(args[1], index, site))
 
 
-@PLACES.append
-def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+@SLOT_RULES.append
+def _slot_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """Indexing a list or deque of the state, ``x[i].name``: where the element, a record, is."""
     of, index = args
     is_slice = isinstance(types.unliteral(index), types.SliceType)
@@ -96,7 +96,7 @@ def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | Non
         head = Elements(context, builder, of, args[0])
         site = NO_ITEM if isinstance(of, ListField) else 0
         word = head.word_of(head.position(args[1], sig.args[1], site))
-        return make_place(context, builder, result, args[0], word)
+        return make_slot(context, builder, result, args[0], word)
 
     return result, (of, index_type(types.unliteral(index))), code
 

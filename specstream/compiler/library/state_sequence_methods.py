@@ -24,7 +24,7 @@ from specstream.compiler.backend.overloads import (
     of_values,
 )
 from specstream.compiler.backend.polling import poll_for
-from specstream.compiler.language.refusals import no_method, refuse, unnamed_copy
+from specstream.compiler.language.typing_refusals import no_method, refuse, unnamed_copy
 from specstream.compiler.library.arithmetic import eq
 from specstream.compiler.library.indices import check_index
 from specstream.compiler.library.local_list_methods import list_from, list_sorted, list_sorted_by

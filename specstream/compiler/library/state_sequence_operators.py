@@ -31,7 +31,7 @@ from specstream.compiler.backend.overloads import (
 )
 from specstream.compiler.backend.polling import poll_for
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, array_methods, conversions
 from specstream.compiler.library.arithmetic import add, eq, gt, lt, mul
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item

@@ -11,7 +11,7 @@ from numba.extending import models, register_model
 from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import ContainerType, shape_type
 from specstream.compiler.backend.scalar_kinds import check_kind
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
 from specstream.compiler.library.state_records import stored_record
 

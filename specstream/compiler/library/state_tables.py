@@ -36,8 +36,8 @@ from specstream.compiler.backend.numba_types import (
 from specstream.compiler.backend.overloads import Meaning, called
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_kinds import check_kind
-from specstream.compiler.language.refusals import refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.library.local_tables import (
     WRITERS,
@@ -49,7 +49,7 @@ from specstream.compiler.library.local_tables import (
 from specstream.compiler.library.method_dispatch import method
 from specstream.compiler.library.reductions import contains
 from specstream.compiler.library.state_fields import CONTAINER_TYPES
-from specstream.compiler.library.state_records import PLACES, Records, make_place, stored_record
+from specstream.compiler.library.state_records import SLOT_RULES, Records, make_slot, stored_record
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state_layout import Field
@@ -305,7 +305,7 @@ class StateTable(Table):
             return None
         return Records(self.context, self.builder, of, self.pointer)
 
-    def place_of(self, entry: Value) -> Value:
+    def slot_of(self, entry: Value) -> Value:
         """Where the value of an entry is."""
         return self.builder.add(entry, I64(1 + self.container.key.words))
 
@@ -330,7 +330,7 @@ class StateTable(Table):
         self.put_time(entry)
         shape = self.container.value
         if self.records is not None:
-            self.records.put(self.place_of(entry), value)
+            self.records.put(self.slot_of(entry), value)
             return
         for at, (storage, word) in enumerate(
             zip(shape.parts, self.value_words(entry), strict=True)
@@ -351,7 +351,7 @@ class StateTable(Table):
         if not shape.parts:
             return self.context.get_dummy_value()
         if self.records is not None:
-            return self.records.object_of(self.place_of(entry))
+            return self.records.object_of(self.slot_of(entry))
         parts = [
             self.run.load("state", self.of.variant, storage, word)
             for storage, word in zip(shape.parts, self.value_words(entry), strict=True)
@@ -360,7 +360,7 @@ class StateTable(Table):
 
     def remove(self, entry: Value) -> None:
         if self.records is not None:
-            self.records.leave(self.place_of(entry))
+            self.records.leave(self.slot_of(entry))
         self.state_call("ss_keyed_remove", _VOID, entry)
 
     def clear(self) -> None:
@@ -494,8 +494,8 @@ def _in_one(run: Any, of: Any, given: Any) -> Any:
             set_add(of, one)
 
 
-@PLACES.append
-def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+@SLOT_RULES.append
+def _slot_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """``d[key].name`` of a dict of the state, a table: the place where it has the value."""
     of, key = args
     if not isinstance(of, StateDictType) or not isinstance(of.value_type, RecordType):
@@ -506,7 +506,7 @@ def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         table = StateTable(context, builder, of, args[0])
         entry = table.find(args[1])
         table.fault_if_missing(entry, args[1])
-        return make_place(context, builder, result, args[0], table.place_of(entry))
+        return make_slot(context, builder, result, args[0], table.slot_of(entry))
 
     return result, (of, keys(of, key)), code
 

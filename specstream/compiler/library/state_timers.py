@@ -32,8 +32,8 @@ from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.numba_types import EventType, StateType, shape_type
 from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.backend.scalar_kinds import check_kind, convert
-from specstream.compiler.language.refusals import TIMER_NAMES, refuse
 from specstream.compiler.language.text import TextType
+from specstream.compiler.language.typing_refusals import TIMER_NAMES, refuse
 from specstream.compiler.library.item_assignment import SET_ITEM
 from specstream.compiler.library.local_list_methods import delete_item
 from specstream.compiler.library.local_table_methods import get_or_none, is_null
@@ -45,7 +45,7 @@ from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field
 
-__all__ = ["StateTimersType", "TimerType", "timer_place"]
+__all__ = ["StateTimersType", "TimerType", "timer_slot"]
 
 # Of the row that a firing timer is: behind the reserved columns and its time.
 _FIRST_KEY_COLUMN = 3
@@ -169,7 +169,7 @@ def _timer_word(run: Run, column: int) -> Value:
     return builder.load(builder.gep(words, [run.load_member("event")], inbounds=True))
 
 
-def timer_place(run: Run) -> Value:
+def timer_slot(run: Run) -> Value:
     """Which of the state's fields of timers it was in, from 0."""
     return _timer_word(run, lib.SS_TIMER_PLACE)
 

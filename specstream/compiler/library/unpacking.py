@@ -15,7 +15,7 @@ from specstream.compiler.backend.instructions import I64
 from specstream.compiler.backend.local_types import ListType, own
 from specstream.compiler.backend.none_types import may_be_none
 from specstream.compiler.backend.overloads import Core, Meaning, meaning_of
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_list_methods import as_list
 from specstream.compiler.library.local_lists import List, element_of
 

@@ -310,9 +310,9 @@ class LeavingRewriter(NativeParts):
         if node.exc is None:
             return self.thrown(self.load(self.caught[-1][1], node), node)
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        told = self.told(node.exc, self.check.static_value(called), node.cause, node)
-        if told is not None:
-            return told
+        raised = self.told(node.exc, self.check.static_value(called), node.cause, node)
+        if raised is not None:
+            return raised
         statements = [*self.evaluated(node.exc, node), *self.evaluated(node.cause, node)]
         for name, error in self.caught:
             if isinstance(node.exc, ast.Name) and node.exc.id == name:

@@ -25,7 +25,7 @@ from specstream.compiler.backend.none_types import missing, present, value_or_ze
 from specstream.compiler.backend.numba_types import ContainerType
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.definite_assignment import is_irrefutable
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.local_lists import List
 from specstream.compiler.library.none_rules import fits_none
 from specstream.compiler.library.state_sequence_types import DequeField, ListField

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.facts.kept_codes import is_kept, may_be_code
+from specstream.compiler.facts.lengths import argument_groups
 from specstream.compiler.facts.refused_constructs import (
     builtin_name,
     default_name,
@@ -27,11 +28,10 @@ from specstream.compiler.facts.refused_constructs import (
     math_name,
     numpy_name,
 )
-from specstream.compiler.frontend.named_texts import why_not_of_event
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.signatures import bind, defaults_of, parameters_of_function
-from specstream.compiler.language import numbers, standard_library
-from specstream.compiler.language.builtin_functions import of_keywords
+from specstream.compiler.frontend.unclear_text_names import why_not_of_event
+from specstream.compiler.language import builtin_functions, numbers, standard_library
 from specstream.compiler.language.frozen import EnumMembers, is_frozen
 from specstream.compiler.language.hints import is_of_a_library, of_library
 from specstream.compiler.language.methods import CHANGING, method_of
@@ -116,6 +116,14 @@ class _Spread(ast.expr):
         self.target = target
 
 
+_USE_UP = builtin_functions.names_where(
+    lambda one: (
+        one.reads_no_element or (one.goes_through and (one.consumes or one.returns == "list"))
+    )
+)
+"""What gives the same of a list as of a tuple, and keeps neither."""
+
+
 def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -142,8 +150,7 @@ def _may_get_lists(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
             if isinstance(node, ast.Name) and node.id == target.id:
                 reads.append(node)
             elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-                called = node.func.id if isinstance(node.func, ast.Name) else ""
-                is_used_up = called in ("list", "sum", "min", "max", "len", "sorted")
+                is_used_up = isinstance(node.func, ast.Name) and node.func.id in _USE_UP
                 allowed |= {id(node.args[0])} if is_used_up else set()
             elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
                 allowed.add(id(node.value))
@@ -242,9 +249,6 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         says, or the number of parameters that are left."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         called = self.check.resolved.get(name)
-        known: dict[ast.expr, int | None] = {
-            one: self.lengths.of(one.value) for one in node.args if isinstance(one, ast.Starred)
-        }
         takes: int | None = None
         is_emit = name in self.source.parameters and name in self.check.locals
         if is_emit:
@@ -256,7 +260,8 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
         elif isinstance(called, types.FunctionType):
             names = parameters_of_function(called)
             takes = len(names.positional) - len(names.optional & set(names.positional))
-        if takes is None and None in known.values():
+        groups = argument_groups(node, self.lengths, takes)
+        if any(group.count is None for group in groups):
             self.check.refuse(
                 node,
                 f"a star in a call of {ast.unparse(node.func)}",
@@ -264,34 +269,24 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
                 if name == "zip"
                 else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
-        unknown = [at for at, one in enumerate(node.args) if one in known and known[one] is None]
-        if len(unknown) > 1:  # only how many they are together
-            first, end = unknown[0], unknown[-1] + 1
-            whole = ast.Starred(ast.Tuple(node.args[first:end], ast.Load()), ast.Load())
-            known = {one: count for one, count in known.items() if one not in node.args[first:end]}
-            known[whole] = None
-            node.args[first:end] = [ast.fix_missing_locations(ast.copy_location(whole, node))]
-        others = len(node.args) - len(known) + len(node.keywords)
         arguments: list[ast.expr] = []
-        for one in node.args:
+        for group in groups:
+            one, *others = group.arguments
             if not isinstance(one, ast.Starred):
                 arguments.append(one)
                 continue
-            count = known[one]
-            least, columns = count, ""
-            if count is None:
-                assert takes is not None
-                count = least = takes - others - sum(of or 0 for of in known.values())
-                if is_emit:
-                    schema = list(self.analysis.emits)[len(arguments) : len(arguments) + count]
-                    columns = ", ".join(name for name, _ in schema)
-                    if one is node.args[-1] and not node.keywords:
-                        while least > 0 and schema[least - 1][1].nullable:
-                            least -= 1
-            assert least is not None
+            assert group.count is not None
+            whole = ast.Tuple(group.arguments, ast.Load()) if others else one.value
+            least, columns = group.count, ""
+            if self.lengths.of(one.value) is None and is_emit:
+                schema = list(self.analysis.emits)[group.first : group.first + group.count]
+                columns = ", ".join(name for name, _ in schema)
+                if group is groups[-1] and not node.keywords:
+                    while least > 0 and schema[least - 1][1].nullable:
+                        least -= 1
             parts = self.new_name("parts")
-            spread = _Spread(one.value, count, ast.Name(parts, ast.Store()), least, columns)
-            for at in range(count):
+            spread = _Spread(whole, group.count, ast.Name(parts, ast.Store()), least, columns)
+            for at in range(group.count):
                 of = spread if at == 0 else ast.Name(parts, ast.Load())
                 item = ast.Subscript(of, ast.Constant(at), ast.Load())
                 arguments.append(ast.fix_missing_locations(ast.copy_location(item, node)))
@@ -597,7 +592,7 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             made = str(builtin_name(value))
             collected = self.collected(node, made)
             return self.made_of(made, node) if collected is None else collected
-        keywords = of_keywords(str(builtin_name(value)))
+        keywords = builtin_functions.of_keywords(str(builtin_name(value)))
         if keywords and node.keywords:
             node = self.by_position(node, keywords)
         if value is zip:

@@ -357,8 +357,8 @@ class LocalContainers(NativeParts):
         """
         self.analysis.uses_arena = True
         wanted = -1 if count is None else count
-        told = (wanted, wanted if least is None else least, columns)
-        constants = (self.constant(one, at) for one in told)
+        arguments = (wanted, wanted if least is None else least, columns)
+        constants = (self.constant(one, at) for one in arguments)
         return self.core(unpacking.spread, self.run(), value, *constants, at=at)
 
     def sorted(self, node: ast.Call) -> ast.expr:

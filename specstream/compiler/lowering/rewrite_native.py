@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
+from specstream.compiler.backend.exception_status import TELLS
 from specstream.compiler.backend.instructions import OperatorFault
-from specstream.compiler.backend.landing import TELLS
 from specstream.compiler.frontend.definite_assignment import leaves
 from specstream.compiler.frontend.nullable_flows import is_null_read
 from specstream.compiler.frontend.scopes import bound_names

@@ -20,9 +20,9 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.frontend.error_texts import as_told
 from specstream.compiler.frontend.program import CompiledOperation, InterpretedVertices, Program
 from specstream.compiler.language.numbers import Int64, Uint64
-from specstream.compiler.language.refusals import TIMER_NAMES
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.language.text import Text, refuse, tell_texts
+from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
 from specstream.compiler.oracle_objects.containers import Find, Journal, StateSet, loaded, rows_of
 from specstream.compiler.oracle_objects.elements import (

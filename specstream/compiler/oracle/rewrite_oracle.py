@@ -144,12 +144,12 @@ class OracleRewriter(Rewriter):
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        told = self.told(node.exc, None if called is None else self.check.static_value(called))
-        for made in (node.exc if told is None else None, node.cause):
+        raised = self.told(node.exc, None if called is None else self.check.static_value(called))
+        for made in (node.exc if raised is None else None, node.cause):
             if isinstance(made, ast.Call):
                 self.make_of_python(made)
-        if told is not None:
-            node.exc = told
+        if raised is not None:
+            node.exc = raised
         return node
 
     def make_of_python(self, made: ast.Call) -> None:
@@ -196,10 +196,10 @@ class OracleRewriter(Rewriter):
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
         message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
-        told = self.told(ast.copy_location(message, node), AssertionError)
-        if told is not None:
+        raised = self.told(ast.copy_location(message, node), AssertionError)
+        if raised is not None:
             passing = ast.copy_location(ast.Pass(), node)
-            failing = ast.copy_location(ast.Raise(told, None), node)
+            failing = ast.copy_location(ast.Raise(raised, None), node)
             return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
         if node.msg is not None:
             node.msg = self.says(node.msg)

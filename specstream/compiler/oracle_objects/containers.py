@@ -25,13 +25,13 @@ from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.numbers import Int64, shown_as
-from specstream.compiler.language.refusals import unnamed_copy
 from specstream.compiler.language.text import Text, refuse
+from specstream.compiler.language.typing_refusals import unnamed_copy
 from specstream.compiler.oracle_objects.elements import LOAD, store_of
 from specstream.compiler.oracle_objects.local import Dict, List, Set
 from specstream.compiler.oracle_objects.lookup import ABSENT, FoundEntries, NoStamps
 from specstream.compiler.oracle_objects.nulls import is_none
-from specstream.compiler.oracle_objects.records import Places, values_of
+from specstream.compiler.oracle_objects.records import RecordSlots, values_of
 from specstream.compiler.oracle_objects.timers import StateTimers
 from specstream.compiler.oracle_objects.view import ByValue, by_value
 from specstream.declarations.codes import EMPTY
@@ -53,7 +53,7 @@ Find = Callable[[Field, Words], Words | None]
 def _container_check(shape: Shape, what: str) -> Callable[[Any], Any]:
     """What a container of the state, in the oracle, checks keys, values or elements by."""
     if shape.record is not None:
-        return Places(what, shape, [], []).check
+        return RecordSlots(what, shape, [], []).check
     parts = [(store_of(part), LOAD[part.number]) for part in shape.parts]
     if not shape.is_tuple:
         store, load = parts[0]
@@ -117,24 +117,24 @@ def loaded(
 ) -> Any:
     """The container of a field, a :class:`StateDict` or another, made of words of the state.
 
-    ``met``: what :class:`Places` notes there;
+    ``met``: what :class:`RecordSlots` notes there;
     ``now``: holds the time of what runs; ``find``: an entry's words by those of its key, of one
     that is changed once and then forgotten."""
     of = field.container
     assert of is not None
-    places = Places(f"state.{field.name}", of.value, journal, [] if met is None else met)
+    slots = RecordSlots(f"state.{field.name}", of.value, journal, [] if met is None else met)
     if find is not None and of.is_keyed:
-        return _loaded_by_entry(words, field, journal, texts, places, now, find)
+        return _loaded_by_entry(words, field, journal, texts, slots, now, find)
     rows = entries(words, field)
     values = _values(rows[:, of.key.words :], of.value, texts) if of.value.words else []
     if of.value.record is not None:
-        values = list(map(places.made, values))
+        values = list(map(slots.made, values))
     if not of.is_keyed:
-        return _SEQUENCES[of.kind](field.name, of, journal, values, places)
+        return _SEQUENCES[of.kind](field.name, of, journal, values, slots)
     keys = _values(rows, of.key, texts)
     if of.kind == "set":
         values = [None] * len(keys)
-    made = StateDict(field.name, of, journal, keys, values, places)
+    made = StateDict(field.name, of, journal, keys, values, slots)
     if of.expires:
         after = of.expires_after(int(words[field.offset + lib.SS_HEADER_TICK]))
         made.expiry = Expiry(after, [0] if now is None else now, journal)
@@ -149,7 +149,7 @@ def _loaded_by_entry(
     field: Field,
     journal: Journal,
     texts: StringTable | None,
-    places: Places,
+    slots: RecordSlots,
     now: list[int] | None,
     find: Find,
 ) -> Any:
@@ -161,7 +161,7 @@ def _loaded_by_entry(
         if not of.value.words:
             return [None] * len(rows)
         values = _values(rows[:, of.key.words :], of.value, texts)
-        return values if of.value.record is None else list(map(places.made, values))
+        return values if of.value.record is None else list(map(slots.made, values))
 
     def value_of(key: Any) -> Any:
         if key is None or (isinstance(key, tuple) and any(one is None for one in key)):
@@ -175,7 +175,7 @@ def _loaded_by_entry(
         rows = entries(words, field)
         return dict(zip(_values(rows, of.key, texts), values_in(rows), strict=True))
 
-    made = StateDict(field.name, of, journal, [], [], places)
+    made = StateDict(field.name, of, journal, [], [], slots)
     made.entries = FoundEntries(count(words, field), value_of, all_of_them)
     made._stamps = NoStamps()
     if of.expires:
@@ -218,7 +218,17 @@ class StateDict(Dict):
     """A dict of the state; of a set, each value is None."""
 
     __slots__ = (
-        *("_journal", "_key", "_limit", "_name", "_of", "_places", "_stamp", "_stamps", "_value"),
+        *(
+            "_journal",
+            "_key",
+            "_limit",
+            "_name",
+            "_of",
+            "_record_slots",
+            "_stamp",
+            "_stamps",
+            "_value",
+        ),
         "expiry",
     )
 
@@ -229,9 +239,9 @@ class StateDict(Dict):
         journal: Journal,
         keys: list[Any],
         values: list[Any],
-        places: Places | None = None,
+        slots: RecordSlots | None = None,
     ) -> None:
-        self._places = places if of.value.record is not None else None
+        self._record_slots = slots if of.value.record is not None else None
         self.expiry: Expiry | None = None
         self.changes = 0
         self.entries = dict(zip(keys, values, strict=True))
@@ -277,7 +287,7 @@ class StateDict(Dict):
     def _given(self, default: Any) -> Any:
         """A default has the type of the values in compiled code. A string is of such a type, or
         stands behind ``raise``, where Python computes."""
-        is_kept = is_none(default) or isinstance(default, Text) or self._places is not None
+        is_kept = is_none(default) or isinstance(default, Text) or self._record_slots is not None
         return default if is_kept else self._value(default)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -286,18 +296,18 @@ class StateDict(Dict):
             self.expiry.written(key)
         if key in self.entries:
             before = self.entries[key]
-            if self._places is not None:
+            if self._record_slots is not None:
                 if value._cell is before._cell:
                     return
-                self._places.left(before)
-                value = self._places.kept(value)
+                self._record_slots.left(before)
+                value = self._record_slots.kept(value)
             self._journal.append((self._overwrite, key, before))
             self._overwrite(key, value)
             return
         if len(self.entries) >= self._limit:
             _full(self._name, self._of)
-        if self._places is not None:
-            value = self._places.kept(value)
+        if self._record_slots is not None:
+            value = self._record_slots.kept(value)
         self._journal.append((self._forget, key))
         self.entries[key] = value
         self._stamp += 1
@@ -323,8 +333,8 @@ class StateDict(Dict):
     def __delitem__(self, key: Any) -> None:
         key = self._asked(key)
         value = self.entries[key]
-        if self._places is not None:
-            self._places.left(value)
+        if self._record_slots is not None:
+            self._record_slots.left(value)
         self._journal.append((self._remember, key, value, self._stamps[key]))
         self._forget(key)
         self.changes += 1
@@ -349,9 +359,9 @@ class StateDict(Dict):
 
     def clear(self) -> None:
         if self.entries:
-            if self._places is not None:
+            if self._record_slots is not None:
                 for one in self.entries.values():
-                    self._places.left(one)
+                    self._record_slots.left(one)
             self._journal.append((self._restore, self.entries.copy(), self._stamps.copy()))
             self.entries.clear()
             self._stamps.clear()
@@ -434,7 +444,7 @@ class StateSet(Set):
 class StateList(List):
     """A list of the state: every change of it replaces a few neighbours by others."""
 
-    __slots__ = ("_convert", "_journal", "_limit", "_name", "_of", "_places")
+    __slots__ = ("_convert", "_journal", "_limit", "_name", "_of", "_record_slots")
 
     def __init__(
         self,
@@ -442,10 +452,10 @@ class StateList(List):
         of: Container,
         journal: Journal,
         values: list[Any],
-        places: Places | None = None,
+        slots: RecordSlots | None = None,
     ) -> None:
         super().__init__(values)
-        self._places = places if of.value.record is not None else None
+        self._record_slots = slots if of.value.record is not None else None
         self._name = name
         self._of = of
         self._limit = of.limit
@@ -461,8 +471,8 @@ class StateList(List):
         if len(self) - (stop - start) + len(values) > max(self._limit, len(self)):
             _full(self._name, self._of)
         replaced = list.__getitem__(self, slice(start, stop))
-        if self._places is not None:
-            values = self._places.replaced(replaced, values)
+        if self._record_slots is not None:
+            values = self._record_slots.replaced(replaced, values)
         back = slice(start, start + len(values))
         self._journal.append((list.__setitem__, self, back, replaced))
         list.__setitem__(self, slice(start, stop), values)

@@ -22,7 +22,7 @@ from specstream.declarations.records import record_fields
 from specstream.declarations.state_layout import Field
 
 __all__ = [
-    *("OracleRecord", "Places", "RecordView", "class_of", "forget", "maker", "record_view"),
+    *("OracleRecord", "RecordSlots", "RecordView", "class_of", "forget", "maker", "record_view"),
     *("scalar_record", "values_of"),
 ]
 
@@ -148,7 +148,7 @@ def maker(shape: Shape, constant: Callable[[Any], Any]) -> Callable[..., OracleR
     return made
 
 
-class Places:
+class RecordSlots:
     """What holds the records of one field of the state.
 
     Args:
@@ -290,20 +290,20 @@ class _Values:
 class _Words:
     """The records of a field by their first words."""
 
-    def __init__(self, places: Places, elements: list[Any]) -> None:
-        self.places = places
+    def __init__(self, slots: RecordSlots, elements: list[Any]) -> None:
+        self.slots = slots
         self._elements = elements
         self._cells: dict[int, _Cell] = {}
 
     def cell(self, first: int) -> _Cell:
         if first not in self._cells:
             self._cells[first] = _Cell(
-                _Values(self._elements, first), self.places._journal, is_fixed=True
+                _Values(self._elements, first), self.slots._journal, is_fixed=True
             )
         return self._cells[first]
 
     def __getitem__(self, first: int) -> OracleRecord:
-        return self.places.at(self.cell(first))
+        return self.slots.at(self.cell(first))
 
 
 class RecordView(View):
@@ -315,7 +315,7 @@ class RecordView(View):
         return _view_of(self._name, self._words, self._journal, offset, shape, strides)
 
     def _store(self, at: int, value: Any) -> None:
-        self._words.places.put(self._words.cell(at), value)
+        self._words.slots.put(self._words.cell(at), value)
 
 
 def _view_of(
@@ -333,8 +333,8 @@ def _view_of(
 
 def _words(field: Field, elements: dict[Any, Any], journal: Journal, met: list[_Cell]) -> _Words:
     assert field.record is not None
-    places = Places(f"state.{field.name}", field.record, journal, met)
-    return _Words(places, [elements["state", part.name] for part in field.record.parts])
+    slots = RecordSlots(f"state.{field.name}", field.record, journal, met)
+    return _Words(slots, [elements["state", part.name] for part in field.record.parts])
 
 
 def record_view(
@@ -354,4 +354,4 @@ def scalar_record(
     """In the oracle, what reads and stores a field of the state that is a record."""
     words = _words(field, elements, journal, met)
     cell = words.cell(field.offset)
-    return (lambda: words.places.at(cell)), (lambda value: words.places.put(cell, value))
+    return (lambda: words.slots.at(cell)), (lambda value: words.slots.put(cell, value))

@@ -20,7 +20,7 @@ from specstream.compiler.backend.instructions import Value
 from specstream.compiler.backend.numba_pipeline import COMPILE_OPTIONS, OperatorCompiler
 from specstream.compiler.backend.numba_types import EventType, MovedStateType, StateType
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.language.refusals import refuse
+from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.phases.phase_body import write_event_phase, write_timer_phase
 from specstream.compiler.phases.plan import MOST_INLINED, Plan, Planned
 from specstream.compiler.phases.streams import StreamEmitType
@@ -62,9 +62,9 @@ def phase_functions(plan: Plan) -> tuple[Callable[..., None], Callable[..., None
             if called.return_type != types.none:
                 raise refuse("the operator returns a value: emit(...) it instead")
         except NumbaError as error:
-            told = translate(error, program)
+            message = translate(error, program)
             of = planned.operator, planned.name, plan.pipeline
-            raise told.in_vertex(*of) from None
+            raise message.in_vertex(*of) from None
         return Code(process, given)
 
     def compiled(typing_context: Any, planned: Planned, run: Any, event: EventType) -> Compiled:

@@ -11,7 +11,7 @@ from specstream.columns.strings import string_code
 from specstream.compiler.backend.instructions import BIT, I64
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
 from specstream.compiler.library.event import event_column, phase_column
-from specstream.compiler.library.state_timers import timer_place
+from specstream.compiler.library.state_timers import timer_slot
 from specstream.compiler.phases.inlined_vertices import write_in_line
 from specstream.compiler.phases.plan import SOURCE
 from specstream.compiler.phases.vertex import Sent, VertexWriter
@@ -39,7 +39,7 @@ def write_timer_phase(phase: VertexWriter) -> None:
     The vertex of the timer that fires runs ``on_timer``. No source has a row, nor has any vertex
     that is behind none with timers.
     """
-    phase.fires = timer_place(phase.run)
+    phase.fires = timer_slot(phase.run)
     names = {one.planned.name for one in phase.vertices}
     silent = [name for name in phase.plan.order if name not in names]
     _write_vertices(phase, {name: Sent(I64(0)) for name in silent})

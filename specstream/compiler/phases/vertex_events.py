@@ -84,8 +84,8 @@ class VertexEventType(EventType):
         self.inputs = tuple(planned.declared_inputs)
         self.ports = tuple(_ports(planned, plan))
         self.kept = tuple(_kept(planned, plan))
-        told = [planned.event, self.inputs, self.ports, self.kept, variant, plan.levels]
-        types.Type.__init__(self, f"specstream.vertex_event({told}, {whole})")
+        parts = [planned.event, self.inputs, self.ports, self.kept, variant, plan.levels]
+        types.Type.__init__(self, f"specstream.vertex_event({parts}, {whole})")
 
     @property
     def axes(self) -> int:

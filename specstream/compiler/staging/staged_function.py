@@ -16,7 +16,7 @@ from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import EVENT, STATE
 from specstream.compiler.facts.dates_and_decimals import as_number
 from specstream.compiler.facts.fact import Fact
-from specstream.compiler.facts.lengths import Lengths, positions
+from specstream.compiler.facts.lengths import Lengths, argument_groups
 from specstream.compiler.facts.list_use import is_list
 from specstream.compiler.facts.name_bindings import declared_type
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
@@ -475,11 +475,14 @@ class StagedFunction(OwnTexts):
         made.keywords = list(map(copy.copy, node.keywords))
         lengths = Lengths(self.source.tree, self.staging.analysis.shapes)
         values = []
-        for value, at in zip(made.args, positions(made, lengths, len(names)), strict=True):
-            if isinstance(value, ast.Starred) or (at is not None and at >= len(names)):
-                values.append(self.rewritten(value))  # too many are refused later
-            else:
-                values.append(self.emitted_value(None if at is None else names[at], value))
+        for group in argument_groups(made, lengths, len(names)):
+            for value in group.arguments:
+                name = names[group.first] if group.first < len(names) else None
+                if isinstance(value, ast.Starred) or name is None:
+                    values.append(self.rewritten(value))  # too many are refused later
+                else:
+                    is_known = len(group.arguments) == 1
+                    values.append(self.emitted_value(name if is_known else None, value))
         made.args = values
         for keyword in made.keywords:
             keyword.value = self.emitted_value(keyword.arg or "", keyword.value)

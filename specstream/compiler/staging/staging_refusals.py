@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import inspect
 import types
@@ -16,6 +15,7 @@ from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.value_types import ANY, STR, Type
 from specstream.compiler.language.hints import OF_CACHED
 from specstream.compiler.staging.staged_values import StagedValues
+from specstream.declarations.options import nearest
 
 __all__ = ["StagingRefusals"]
 
@@ -149,11 +149,13 @@ class StagingRefusals(StagedValues):
                 continue
             module = look_up(self.source.original, part.value.id)
             if isinstance(module, types.ModuleType) and not hasattr(module, part.attr):
-                near = difflib.get_close_matches(part.attr, dir(module), 1)
+                near = nearest(part.attr, dir(module))
                 self.refuse(
                     node,
                     f"module {module.__name__!r} has no {part.attr!r}",
-                    f"write {part.value.id}.{near[0]}" if near else "write a name that it has",
+                    f"write {part.value.id}.{near}"
+                    if near is not None
+                    else "write a name that it has",
                 )
 
 

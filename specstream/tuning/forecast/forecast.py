@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from specstream.definition.operator import Operator
 from specstream.errors import InputError
-from specstream.operator.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant, time_per_event
 from specstream.tuning.forecast.costs import Costs, measured_costs

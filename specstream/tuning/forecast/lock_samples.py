@@ -20,8 +20,8 @@ from typing import Any
 import pyarrow as pa
 
 from specstream._native import lib
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
-from specstream.operator.operator import Operator
 
 __all__ = ["share_held"]
 

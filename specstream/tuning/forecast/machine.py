@@ -90,8 +90,9 @@ def replay(
         from specstream._forecast import ffi, lib
     except ImportError as error:
         raise SpecstreamError(
-            "this installation has no virtual machine for forecasts: it was built with a "
-            "sanitizer, or without specstream._forecast; leave --cores out, or install a wheel"
+            "this installation has no virtual machine for forecasts: it was built with "
+            "SPECSTREAM_FORECAST=0, as `make demo` does, or with a sanitizer; leave --cores out, "
+            "or install again, in a checkout by: pip install --no-deps --editable ."
         ) from error
     threads = integer("threads", threads, 1, MOST_THREADS)
     horizon = integer("horizon", horizon, 0)

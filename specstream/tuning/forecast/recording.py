@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from specstream._native import ffi, lib
 from specstream.declarations.limits import Limits
+from specstream.definition.operator import Operator
 from specstream.engine.engine import Engine
-from specstream.operator.operator import Operator
 from specstream.tuning.forecast.events import Access, Event
 
 if TYPE_CHECKING:

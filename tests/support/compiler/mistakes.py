@@ -118,7 +118,7 @@ MISTAKES = {
     "a name that is none": Mistake(
         "total = event.key\nstate.total = totl  # <-",
         "name 'totl' is not defined",
-        "write 'total' if that is meant",
+        "define it before the operator (did you mean 'total'?)",
         "total = event.key\nstate.total = total",
     ),
     "a new field": Mistake(

@@ -1,4 +1,4 @@
-"""What an operator's functions do with the state and the event, told from their syntax alone.
+"""What an operator's functions do with the state and the event, found from their syntax alone.
 
 Nothing is run. The functions are gone through as they were written, from the operator's own into
 those that it calls, with what their arguments are; names that stand for a row or a slice of a field
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
-from specstream.compiler.language.builtin_functions import READY
+from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema
@@ -30,8 +30,8 @@ __all__ = ["Access", "Action", "accesses_of"]
 
 Action = Literal["read", "written", "updated", "operated", "locked"]
 
-_LAZY = READY | {"iter"}
-_NO_READ = ("len", "range", "isinstance", "type")
+_LAZY = builtin_functions.READY | {"iter"}
+_NO_READ = builtin_functions.names_where(lambda one: one.reads_no_element)
 _WRITERS = ("fill", "sort")
 _READERS = names_where(lambda one: not one.changes) | {"dot"}
 # Of dicts, sets and timers, what is about one key; and functions of the library that change a list.
@@ -71,7 +71,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Location:
     """What a name or an expression stands for: a field's array, or a row or slice of it."""
 
     field: Field
@@ -93,7 +93,7 @@ class _Place:
         container = self.field.container
         return container is not None and container.is_keyed and self.rank > 0
 
-    def item(self, index: ast.expr) -> _Place:
+    def item(self, index: ast.expr) -> _Location:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         shown = ", ".join(map(ast.unparse, parts))
         goes_on = self.text.endswith("]") and not self.is_cut  # grid[i][j] is grid[i, j]
@@ -103,7 +103,7 @@ class _Place:
             found = found._along(part)
         return found
 
-    def _along(self, index: ast.expr) -> _Place:
+    def _along(self, index: ast.expr) -> _Location:
         if isinstance(index, ast.Slice):
             return replace(self, is_cut=True)
         if self.is_cut:
@@ -116,7 +116,7 @@ class _Place:
             number = None  # where the end is, the events say
         return replace(self, at=(*self.at, number), rank=self.rank - 1)
 
-    def any_item(self) -> _Place:
+    def any_item(self) -> _Location:
         more = self.at if self.is_cut else (*self.at, None)
         return replace(self, text=f"{self.text}[...]", at=more, rank=self.rank - 1)
 
@@ -125,9 +125,9 @@ class _Place:
 class _Record:
     """A record of the state, of which fields are read and written."""
 
-    place: _Place
+    place: _Location
 
-    def field(self, name: str) -> _Place:
+    def field(self, name: str) -> _Location:
         place = replace(self.place, text=f"{self.place.text}.{name}")
         of = place.field.record
         if of is None or name not in of.names or place.is_cut:
@@ -266,7 +266,7 @@ class _Walk(ast.NodeVisitor):
 
     # ---- what is noted ----
 
-    def note(self, action: Action, place: _Place, node: ast.AST, by: str = "") -> None:
+    def note(self, action: Action, place: _Location, node: ast.AST, by: str = "") -> None:
         line = getattr(node, "lineno", self.written.line)
         lines = self.written.text.splitlines()
         at = line - self.written.line
@@ -291,12 +291,12 @@ class _Walk(ast.NodeVisitor):
             )
         ] = None
 
-    def scalar(self, name: str) -> _Place | None:
+    def scalar(self, name: str) -> _Location | None:
         found = self.all.layout.field(name)
         if found is None:
             return None
         axes = len(found.shape) - (found.record is not None)
-        return _Place(found, name, (), axes if found.container is None else 1)
+        return _Location(found, name, (), axes if found.container is None else 1)
 
     def value(self, node: ast.AST | None) -> None:
         """An expression whose value is taken: of an array all of it is read."""
@@ -305,7 +305,7 @@ class _Walk(ast.NodeVisitor):
 
     def read_all(self, values: _Values, node: ast.AST) -> None:
         for one in values:
-            if isinstance(one, _Place | _Record):
+            if isinstance(one, _Location | _Record):
                 self.note("read", one.place if isinstance(one, _Record) else one, node)
             elif isinstance(one, _Several):
                 for element in one.elements:
@@ -320,9 +320,9 @@ class _Walk(ast.NodeVisitor):
             elif isinstance(one, _Several):
                 for element in one.elements:
                     found |= element
-            elif isinstance(one, _Place) and one.rank > 1:
+            elif isinstance(one, _Location) and one.rank > 1:
                 found.add(one.any_item())
-            elif isinstance(one, _Place):
+            elif isinstance(one, _Location):
                 if one.rank == 1 and one.any_item().is_record:
                     found.add(_Record(one.any_item()))
                     if one.field.container is None:
@@ -343,7 +343,7 @@ class _Walk(ast.NodeVisitor):
                 self.note("written", place, target)
         elif isinstance(target, ast.Subscript):
             self.read_all(values, node)
-            for place in self.places(target):
+            for place in self.locations(target):
                 self.note("written", place, target)
 
     def element(self, values: _Values, number: int, node: ast.AST) -> _Values:
@@ -363,7 +363,7 @@ class _Walk(ast.NodeVisitor):
         for default in (*arguments.defaults, *arguments.kw_defaults):
             self.value(default)
 
-    def fields(self, node: ast.Attribute) -> Iterator[_Place]:
+    def fields(self, node: ast.Attribute) -> Iterator[_Location]:
         """The field that ``state.name`` is, or that of a record."""
         base = self.visit(node.value)
         for one in base:
@@ -374,11 +374,11 @@ class _Walk(ast.NodeVisitor):
             if place is not None:
                 yield place
 
-    def places(self, node: ast.Subscript) -> list[_Place]:
+    def locations(self, node: ast.Subscript) -> list[_Location]:
         """What an item of an array is."""
         base = self.visit(node.value)
         self.value(node.slice)
-        return [one.item(node.slice) for one in base if isinstance(one, _Place) and one.rank > 0]
+        return [one.item(node.slice) for one in base if isinstance(one, _Location) and one.rank > 0]
 
     # ---- expressions ----
 
@@ -414,7 +414,7 @@ class _Walk(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> _Values:
         views: list[Any] = []
-        for place in self.places(node):
+        for place in self.locations(node):
             if place.is_record:
                 views.append(_Record(place))
                 if place.field.container is not None:
@@ -475,7 +475,7 @@ class _Walk(ast.NodeVisitor):
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             values = self.visit(right)
-            keyed = [one for one in values if isinstance(one, _Place) and one.is_keyed]
+            keyed = [one for one in values if isinstance(one, _Location) and one.is_keyed]
             if not isinstance(op, ast.In | ast.NotIn):
                 keyed = []
             for place in keyed:
@@ -546,7 +546,7 @@ class _Walk(ast.NodeVisitor):
         given = [self.visit(one) for one in node.args]
         key = node.args[1] if len(node.args) > 1 else None
         for one in given[0] if given else ():
-            if isinstance(one, _Place) and key is not None:
+            if isinstance(one, _Location) and key is not None:
                 self.note("updated", one.item(key), node, by)
             elif one == _STATE and isinstance(key, ast.Constant):
                 place = self.scalar(str(key.value))
@@ -579,7 +579,7 @@ class _Walk(ast.NodeVisitor):
             if isinstance(asked, ast.Constant):
                 self.all.columns[prefix + str(asked.value)] = None
         for place in base:
-            if not isinstance(place, _Place):
+            if not isinstance(place, _Location):
                 continue
             if place.field.space == "locks":
                 self.note("locked", place, node)
@@ -598,7 +598,7 @@ class _Walk(ast.NodeVisitor):
         return frozenset(found)
 
     @staticmethod
-    def given_by(place: _Place, method: str) -> set[Any]:
+    def given_by(place: _Location, method: str) -> set[Any]:
         """The records that a method gives of a container."""
         held = place if place.rank == 0 else place.any_item()
         if not held.is_record or held.field.container is None:
@@ -626,11 +626,11 @@ class _Walk(ast.NodeVisitor):
         target = node.target
         places: Iterable[Any] = ()
         if isinstance(target, ast.Name):
-            places = [one for one in self.visit(target) if isinstance(one, _Place)]
+            places = [one for one in self.visit(target) if isinstance(one, _Location)]
         elif isinstance(target, ast.Attribute):
             places = self.fields(target)
         elif isinstance(target, ast.Subscript):
-            places = self.places(target)
+            places = self.locations(target)
         for place in places:
             self.note("read", place, node)
             self.note("written", place, node)
@@ -643,7 +643,7 @@ class _Walk(ast.NodeVisitor):
     def visit_With(self, node: ast.With) -> None:
         for item in node.items:
             for one in self.visit(item.context_expr):
-                if isinstance(one, _Place):
+                if isinstance(one, _Location):
                     self.note("locked", one, item.context_expr)
         for statement in node.body:
             self.visit(statement)
@@ -687,7 +687,7 @@ class _Walk(ast.NodeVisitor):
 
 
 def _is_container(value: Any) -> bool:
-    return isinstance(value, _Place) and value.field.container is not None and value.rank > 0
+    return isinstance(value, _Location) and value.field.container is not None and value.rank > 0
 
 
 def _parts(node: ast.Call) -> list[ast.expr]:

@@ -41,6 +41,7 @@ from specstream.compiler.frontend.program import Program
 from specstream.compiler.oracle.oracle import Oracle
 from specstream.compiler.pickling import pack, unpack
 from specstream.declarations.deprecated import renamed, takes_old_name
+from specstream.declarations.durations import UNIT_TICKS
 from specstream.declarations.options import (
     flag,
     function,
@@ -55,11 +56,12 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state_layout import Layout, State
 from specstream.declarations.state_view import StateView
+from specstream.definition.counted_times import counts_times
+from specstream.definition.explanation import Explanation, explained
 from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.interpreted.program import interpreted_program
 from specstream.interpreted.sequential import Sequential
-from specstream.operator.explanation import Explanation, explained
 
 __all__ = [
     *("Operator", "SequentialRun", "VertexCounts", "check_order", "operator", "sequential"),
@@ -86,7 +88,7 @@ class VertexCounts:
 
 @dataclass(frozen=True, repr=False)
 class SequentialRun:
-    """What the oracle made of a table.
+    """What a sequential run has made of a table.
 
     Attributes:
         output: emitted rows; of a pipeline with several sinks a dict of their tables.
@@ -94,8 +96,8 @@ class SequentialRun:
         raised: (row, exception) of the events that raised, with ``on_error="skip"`` or
             ``errors="side"``; of a timer that raised the row is None, and ``specstream_timer`` on
             the exception its key and time; of a phase by time it is that of the first event.
-        rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
-            and a column "reason"; None: there are none.
+        rejected_rows: rows that cannot be events, with ``rejected_rows="side"``: as they were
+            given, with a column "reason"; None: there are none.
         failed_events: events that raised, with ``errors="side"``, as
             :meth:`specstream.Engine.failed_events` gives them; None: there are none.
         vertices: of a pipeline, what each vertex did in the phases that were applied.
@@ -180,6 +182,7 @@ class Operator:
         inputs: Mapping[str, Record] | None = None,
         interpreted: bool = False,
         speculate: bool = True,
+        time_unit: str | None = None,
     ) -> None:
         if state is not None and not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -196,11 +199,14 @@ class Operator:
         of_inputs = {} if inputs is None else _inputs(inputs)
         self.is_interpreted = flag("interpreted", interpreted)
         self.speculates = flag("speculate", speculate)
+        if time_unit is not None:
+            time_unit = one_of("time_unit", time_unit, UNIT_TICKS, DeclarationError)
+        columns = flattened(of_inputs) if event is None else Schema.of(event, "event")
         self._declare(
             function,
             name,
             Layout(name, ()) if state is None else state.layout(),
-            flattened(of_inputs) if event is None else Schema.of(event, "event"),
+            replace(columns, time_unit=time_unit),
             Schema.of(emits, "emits"),
             on_timer,
             of_inputs,
@@ -241,7 +247,12 @@ class Operator:
         self.layout = layout
         self.inputs: dict[str, Schema] = dict(inputs or {})
         self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
-        self.event = replace(event, derived=self.program.derived, unentered=self.program.unentered)
+        self.event = replace(
+            event,
+            derived=self.program.derived,
+            unentered=self.program.unentered,
+            counts_times=event.counts_times or counts_times(self.program, self.layout),
+        )
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
@@ -424,8 +435,8 @@ class Operator:
     def explain(self) -> Explanation:
         """The operator in words: source, layout of the state, accesses, what could conflict.
 
-        It is told from the syntax alone; nothing runs, nothing is compiled. All branches count, so
-        it says what an event may do; what does conflict, and how often, depends on the events
+        It is found from the syntax alone: nothing runs, nothing is compiled. All branches count, so
+        it says what an event may do; which conflicts happen, and how often, depends on the events
         (:meth:`specstream.Engine.profile`).
 
         Returns:
@@ -492,7 +503,7 @@ class Operator:
             initial: values to start with, by field name, as for :class:`specstream.Engine`.
             on_error: "skip" goes on after an event that raises, which is not applied, and after a
                 timer that raises, which has fired.
-            errors: "side" does as well, and sets them aside, as an engine does.
+            errors: "side" goes on as well, and sets what failed aside, as an engine does.
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
             bad_rows: old name of ``rejected_rows``, until version 0.3.
@@ -724,9 +735,10 @@ def operator(
     on_timer: Callable[..., None] | None = None,
     interpreted: bool = False,
     speculate: bool = True,
+    time_unit: str | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
-    """Makes a plain function ``process(state, event, emit)`` an operator; without a state it is a
-    function ``process(event, emit)``.
+    """Turns a plain function ``process(state, event, emit)`` into an operator; without a state the
+    function is ``process(event, emit)``.
 
     The function is analysed at once: constants of its globals and closure are frozen, and what
     cannot be compiled is refused with its line.
@@ -743,15 +755,19 @@ def operator(
             ``event.left.price``, and asks ``event.changed("left")`` and ``event.known("left")``.
         emits: columns of the rows it emits, declared likewise.
         name: used in messages; the function's name by default.
-        on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
-            where the state has :func:`specstream.timers`.
+        on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires,
+            if the state has :func:`specstream.timers`.
         interpreted: the function is not compiled: Python runs it as it is written, in the engine's
             threads. It may call anything; events run at the same time where the interpreter lock is
             released (NumPy, models, waiting for a network), and are run again where they conflict.
             For events of 10 µs and more; see the guide, "Interpreted operators".
-        speculate: False: events run one after the other, as for an operator whose native code would
-            not bear values that never existed together, or whose effects outside must not be
-            repeated.
+        speculate: False: events run one after the other. Use it where code that the operator calls
+            could not cope with values that never existed together, or where effects outside must
+            not be repeated.
+        time_unit: that the numbers of times in the function count: "s", "ms", "us", "ns" or "day".
+            An order column of times in another unit is cast to it; values that are not whole in it
+            are refused. An order column of integers stays as it is. An operator that adds a number
+            to ``event.timestamp``, or sets timers, needs it for order columns of times.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
@@ -759,5 +775,5 @@ def operator(
     """
     declared = {} if emits is None else emits
     return lambda function: Operator(
-        function, state, event, declared, name, on_timer, inputs, interpreted, speculate
+        function, state, event, declared, name, on_timer, inputs, interpreted, speculate, time_unit
     )

@@ -65,7 +65,7 @@ def unnamed_copy(of: str) -> tuple[str, str]:
 
 def is_no_container(of: types.Type) -> bool:
     """Whether something of the operator's has methods of its own, or none."""
-    return _kind(of) in ("state", "event", "emit", "timer", "record", "place")
+    return _kind(of) in ("state", "event", "emit", "timer", "record", "slot")
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
@@ -81,7 +81,7 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
             f"the timer has no method {name!r}",
             f"it has {', '.join(TIMER_NAMES)}, and the methods {calls_of('timer')}",
         )
-    if kind in ("record", "place"):
+    if kind in ("record", "slot"):
         return (
             f"methods of records are not compiled: {name!r} of a record {of.class_name}",
             f"write a plain function that takes the record, {name}(x)",

@@ -14,8 +14,8 @@ from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field, Layout
+from specstream.definition.accesses import Access, accesses_of
 from specstream.display.sheet import table
-from specstream.operator.accesses import Access, accesses_of
 
 __all__ = ["Explanation", "FieldUse", "PossibleConflict", "Source", "explained", "prefixed"]
 
