@@ -18,6 +18,7 @@ QUICK := not spark and not slow and not large and not long
 DEMO_ARGS ?=
 EXAMPLE ?= trading
 EXAMPLE_ARGS ?=
+PAGE ?= index
 BENCH_ARGS ?= --plot
 PYTHON_MUTANTS ?=
 STRESS_SPARK_ARGS ?=
@@ -35,7 +36,7 @@ STRESS_PIPELINES = $(SUPPORT).stress.pipelines --seconds $(SECONDS) $(if $(SEED)
 # What `make help` shows; `make help-all` shows all that has a line of `##` above it.
 HELP := demo quick test lint bench-NAME docs wheel clean help-all
 
-.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs cheat-sheet wheel compat clean
+.PHONY: help help-all demo example test quick long lint $(LINTS) stress stress-closing stress-spark stress-files stress-pipelines mutants same-code model bench docs page cheat-sheet wheel compat clean
 .DELETE_ON_ERROR:
 
 ## the targets of every day
@@ -210,6 +211,15 @@ docs: $(VENV)/installed-test
 ## docs/cheat-sheet.pdf, of the tables of docs/cheat-sheet.md
 cheat-sheet: $(VENV)/installed-test
 	$(BIN)/python docs/contributing/draw_cheat_sheet.py
+
+# No other page is read, so links to them stay text; notebooks are not run.
+ONE_PAGE = -D root_doc=$(PAGE) -D include_patterns=$(PAGE).md -D nb_execution_mode=off \
+	-D suppress_warnings=myst.xref_missing,ref.term,ref.python,toc.not_included,image.not_readable
+
+## one page of the site, in seconds, in build/page: PAGE=guides/timers
+page: $(VENV)/installed-test
+	$(BIN)/sphinx-build --quiet -b html $(ONE_PAGE) docs build/page
+	@echo "the page is in build/page/$(PAGE).html"
 
 # In an environment of its own: what builds and looks through a release is no part of the tests'.
 $(VENV)/release/bin/twine: | $(BIN)/python

@@ -80,27 +80,27 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/threads": draw_table,
     "speed/threads-short": draw_short,
     "speed/ledger": draw_ledger,
-    "speed/spark": draw_rates,
-    "speed/containers": draw_speed,
-    "speed/containers-skew": draw_skew,
-    "speed/pipelines": draw_pipelines,
-    "speed/transactional": draw_transactional,
-    "speed/early": draw_early,
-    "speed/latency": draw_latency,
-    "speed/interpreted": draw_interpreted,
-    "speed/cores": draw_cores,
+    "research/spark": draw_rates,
+    "research/containers": draw_speed,
+    "research/containers-skew": draw_skew,
+    "research/pipelines": draw_pipelines,
+    "research/transactional": draw_transactional,
+    "research/early": draw_early,
+    "research/latency": draw_latency,
+    "research/interpreted": draw_interpreted,
+    "research/cores": draw_cores,
     "guides/benchmarking": _bench,
     "guides/tuning": _tune,
     "guides/tuning-cores": _forecast,
     **{
-        f"speed/chapter4/{one.name}": lambda stored, one=one: one.draw(stored["data"])  # type: ignore[misc]
+        f"research/chapter4/{one.name}": lambda stored, one=one: one.draw(stored["data"])  # type: ignore[misc]
         for one in EXPERIMENTS
     },
 }
 
 # What no data are kept for: operators run when it is drawn.
 RUN: dict[str, Callable[[], Figure]] = {
-    "explanations/late-event": late_event,
+    "research/late-event": late_event,
     **{f"catalogue/{name}": draw for name, draw in catalogue.PICTURES.items()},
 }
 

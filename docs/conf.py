@@ -46,11 +46,32 @@ autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
+# Blocks without a language are what commands print.
+highlight_language = "text"
+
 html_theme = "furo"
 html_title = "specstream"
 html_static_path = ["_static"]
-html_css_files = ["notebook.css", "catalogue.css"]
+html_css_files = ["layout.css", "notebook.css", "catalogue.css"]
 html_theme_options = {"navigation_with_keys": True}
+
+# Where pages have gone that bookmarks and search engines still know.
+MOVED = {
+    "guides/event-time": "guides/out-of-order",
+    "guides/profile": "guides/tuning",
+    "guides/benchmarking": "guides/tuning",
+    "guides/migration": "guides/snapshots",
+    "explanations/algorithm": "research/algorithm",
+    "explanations/phases": "research/phases",
+    "contributing/evidence": "research/evidence",
+    **{
+        f"speed/{name}": f"research/{name}"
+        for name in (
+            *("containers", "pipelines", "transactional", "early", "latency"),
+            *("interpreted", "cores", "spark", "chapter4"),
+        )
+    },
+}
 
 # A notebook that is downloaded stands alone: no page is beside it, and no role is known there.
 _LINK = re.compile(r"\[((?:[^\]`]|`[^`]*`)+)\]\((?!https?:)[^)\s]*\)")
@@ -75,6 +96,22 @@ def _write_notebooks(app: Sphinx, error: Exception | None) -> None:
         path.write_text(json.dumps(notebook, indent=1))
 
 
+def _write_redirects(app: Sphinx, error: Exception | None) -> None:
+    """A page at each old address that leads to the new one."""
+    if error is not None or app.builder.format != "html":
+        return
+    for old, new in MOVED.items():
+        target = f"../{new}.html"
+        path = Path(app.outdir, f"{old}.html")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            f'<!doctype html><meta charset="utf-8"><title>{new}</title>'
+            f'<meta http-equiv="refresh" content="0; url={target}">'
+            f'<p>This page has moved: <a href="{target}">{new}</a></p>\n'
+        )
+
+
 def setup(app: Sphinx) -> None:
     """What is done beside the extensions."""
     app.connect("build-finished", _write_notebooks)
+    app.connect("build-finished", _write_redirects)

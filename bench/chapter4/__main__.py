@@ -18,8 +18,8 @@ from bench.stored import to_text
 from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
-FOLDER = Path("docs/speed/chapter4")
-PAGE = Path("docs/speed/chapter4.md")
+FOLDER = Path("docs/research/chapter4")
+PAGE = Path("docs/research/chapter4.md")
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ _HEAD = (
     MARGIN,
     "",
 )
-_TESTS = "../contributing/evidence.md#stepped-tests"
+_TESTS = "evidence.md#stepped-tests"
 # What is none of the experiments, and why.
 _ELSEWHERE = (
     "Not measured here:",
@@ -32,7 +32,7 @@ _ELSEWHERE = (
     "- **Figure 4.10**, and the right-hand panels of 4.5 to 4.14: the text's second machine, a Sun",
     "  Niagara, whose cores run several hardware threads each. There is none here, and a virtual",
     "  machine of two cores cannot stand for one.",
-    "- **Figures 4.1 and 4.2** are drawings: see [the algorithm](../explanations/algorithm.md).",
+    "- **Figures 4.1 and 4.2** are drawings: see [the algorithm](algorithm.md).",
     "- **Table 4.1** (who aborts in the eight cases of two transactions and one word), the",
     "  operations that commute (**Table 4.2**) and the six steps each of **Figure 4.3** (out of",
     "  order) and **Figure 4.4** (parallel) are tests: [`test_table_4_1.c`, `test_boosting.c`,",

@@ -15,7 +15,7 @@ from bench.stored import to_text
 from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 PARTS = ("speed", "large", "skew")
 # Names of the files of a part that is drawn.
 PICTURES = {"speed": "containers", "skew": "containers-skew"}

@@ -19,7 +19,7 @@ from bench.cores.table import FULL, QUICK, Amount, asleep, busy, more_cores, rea
 from bench.options import Say, measure_amount, page_command, pages_of
 from bench.report import print_table
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 PARTS: dict[str, Callable[[Amount, Say], Any]] = {
     "busy": busy,
     "asleep": asleep,

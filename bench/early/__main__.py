@@ -18,7 +18,7 @@ from bench.options import Say, measure_amount, page_command, pages_of
 from bench.pages import print_expected
 from bench.report import print_table
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 PARTS: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {"rates": rates, "delays": delays}
 
 

@@ -29,7 +29,7 @@ from bench.options import Say, measure_parts, page_command, pages_of
 from bench.pages import print_expected
 from bench.report import print_table
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 PARTS: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
     "costs": costs,
     "threads": threads,

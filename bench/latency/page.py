@@ -124,8 +124,8 @@ def page(data: Mapping[str, Any]) -> str:
         ),
         table(CALLS_HEAD, *calls_rows(calls)),
         wrapped(
-            "Most of it is Python. [Out of order](../guides/out-of-order.md#speed) says which "
-            "calls to use."
+            "Most of it is Python. [Out of order](../guides/out-of-order.md#what-comes-out) says "
+            "which calls to use."
         ),
         measured_on(data["machine"]),
     ]

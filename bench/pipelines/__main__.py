@@ -23,7 +23,7 @@ from specstream.tuning.machine import describe
 
 Say = Callable[[str], None]
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 UNFINISHED = Path("build/bench-pipelines.json")
 
 

@@ -23,7 +23,7 @@ from bench.stored import to_text
 from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
-PLOT = Path("docs/speed/spark.png")
+PLOT = Path("docs/research/spark.png")
 # What was measured so far, if the rest fails; for --from.
 KEPT = Path("build/bench-spark.json")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)

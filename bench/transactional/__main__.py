@@ -19,7 +19,7 @@ from bench.transactional.page import expectations, page
 from bench.transactional.plot import draw_transactional
 from bench.transactional.workloads import WORKLOADS
 
-FOLDER = Path("docs/speed")
+FOLDER = Path("docs/research")
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from bench.stored import to_text
 from specstream.operators import top_k
 from specstream.tuning.machine import describe
 
-FOLDER = Path(__file__).parents[2] / "docs" / "speed"
+FOLDER = Path(__file__).parents[2] / "docs" / "research"
 
 
 def sample(times: float = 20.0, revised: float = 0.02, load: float = 0.3) -> dict[str, Any]:

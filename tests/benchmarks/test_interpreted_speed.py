@@ -17,7 +17,7 @@ from bench.interpreted.page import expectations, page
 from bench.interpreted.plot import draw_interpreted
 from bench.stored import to_text
 
-FOLDER = Path(__file__).parents[2] / "docs" / "speed"
+FOLDER = Path(__file__).parents[2] / "docs" / "research"
 KEPT: dict[str, Any] = json.loads((FOLDER / "interpreted.json").read_text())
 
 

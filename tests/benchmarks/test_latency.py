@@ -18,7 +18,7 @@ from bench.latency.plot import draw_latency
 from bench.stored import to_text
 from specstream.tuning.machine import describe
 
-FOLDER = Path(__file__).parents[2] / "docs" / "speed"
+FOLDER = Path(__file__).parents[2] / "docs" / "research"
 
 
 def sample(times: float = 1.25, load: float = 0.3) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from bench.stored import to_text
 from specstream.compiler.phases import phase_body as phases
 from specstream.tuning.machine import describe
 
-FOLDER = Path(__file__).parents[2] / "docs" / "speed"
+FOLDER = Path(__file__).parents[2] / "docs" / "research"
 DATA: dict[str, Any] = json.loads((FOLDER / "pipelines.json").read_text())
 
 

@@ -65,7 +65,7 @@ def test_what_a_benchmark_writes_is_there_and_says_what_writes_it() -> None:
     for one in BENCHMARKS.values():
         if one.writes is not None:
             assert (ROOT / one.writes).exists(), one.name
-            if one.writes.startswith("docs/speed/") and one.writes.endswith(".md"):
+            if one.writes.startswith("docs/research/") and one.writes.endswith(".md"):
                 assert f"`make bench-{one.name}`" in (ROOT / one.writes).read_text()
 
 

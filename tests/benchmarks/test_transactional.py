@@ -26,7 +26,7 @@ from bench.transactional.page import at, expectations, page
 from bench.transactional.schemes import DETERMINISTIC, RIVALS, Scheme
 from bench.transactional.workloads import AXES, WORKLOADS, Knobs, Workload, points
 
-FOLDER = Path(__file__).parents[2] / "docs" / "speed"
+FOLDER = Path(__file__).parents[2] / "docs" / "research"
 HOT = Knobs(skew=1.2, aborts=0.2)
 
 workloads = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)

@@ -80,7 +80,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
 
 
 @pytest.mark.parametrize(
-    ("name", "printed", "compared"), [("operators", 25, 20), ("containers", 8, 4)]
+    ("name", "printed", "compared"), [("operators", 25, 20), ("containers", 7, 4)]
 )
 def test_the_guide_runs_and_prints_what_it_says(
     loaded: Callable[[str, str], None],

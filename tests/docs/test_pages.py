@@ -23,7 +23,10 @@ BLOCKS = re.compile(r"^(```python|<!-- python)\n(.*?)^(?:```|-->)$", re.DOTALL |
 # These have tests of their own, which look at more than what is printed.
 ELSEWHERE = {"docs/guides/operators.md", "docs/guides/containers.md"}
 # Of those that start a Spark, these are run each day.
-DAILY = {"README.md", "docs/guides/production.md", "docs/guides/spark.md"}
+DAILY = {
+    *("README.md", "docs/guides/out-of-order.md", "docs/guides/production.md"),
+    "docs/guides/spark.md",
+}
 CELL = re.compile(r"^```\{code-cell\} ipython3$", re.MULTILINE)
 HEAD = ROOT / "tests" / "docs" / "session_of_pages.py"
 

@@ -60,7 +60,7 @@ def test_what_is_cited_is_this_project_and_the_dissertation_that_the_readme_name
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert (cited["title"], cited["license"]) == (project["name"], project["license"])
     assert "version" not in cited, "it would be said in two places"
-    (thesis,) = cited["references"]
+    (thesis,) = (one for one in cited["references"] if one["type"] == "thesis")
     (author,) = thesis["authors"]
     by = f"{author['given-names']} {author['family-names']}, *{thesis['title']}*"
     assert by in README.read_text()

@@ -394,7 +394,7 @@ def test_the_data_of_pictures_are_small_and_say_where_they_were_measured() -> No
 
 
 def test_the_table_of_the_page_is_what_the_picture_shows() -> None:
-    page = (ROOT / "docs" / "speed" / "index.md").read_text()
+    page = (ROOT / "docs" / "research" / "threads.md").read_text()
     rows = json.loads((ROOT / "docs" / "speed" / "threads.json").read_text())["rows"]
     for row in rows:
         if row["kind"] == "compiled":
@@ -414,8 +414,8 @@ def test_the_table_of_the_page_is_what_the_picture_shows() -> None:
 
 
 def test_the_table_of_containers_is_what_the_picture_shows() -> None:
-    page = (ROOT / "docs" / "speed" / "containers.md").read_text()
-    rows = json.loads((ROOT / "docs" / "speed" / "containers.json").read_text())["speed"]
+    page = (ROOT / "docs" / "research" / "containers.md").read_text()
+    rows = json.loads((ROOT / "docs" / "research" / "containers.json").read_text())["speed"]
     took = {(row["keys"], row["contestant"]): f"{row['nanoseconds']:.0f} ns" for row in rows}
     for keys in sorted({keys for keys, _ in took}):
         cells = (took[keys, one] for one in ("ss.dict", "by hand", "typed dict"))
@@ -423,8 +423,8 @@ def test_the_table_of_containers_is_what_the_picture_shows() -> None:
 
 
 def test_the_gallery_has_every_picture() -> None:
-    page = (ROOT / "docs" / "speed" / "index.md").read_text()
+    page = (ROOT / "docs" / "research" / "figures.md").read_text()
     for path in (*(ROOT / "docs").rglob("*.png"), *(ROOT / "docs").rglob("*.svg")):
         # The catalogue shows its own.
         if not {"_static", "catalogue"} & set(path.parts):
-            assert f" {os.path.relpath(path, ROOT / 'docs' / 'speed')}\n" in page
+            assert f" {os.path.relpath(path, ROOT / 'docs' / 'research')}\n" in page

@@ -66,7 +66,7 @@ def test_the_number_of_the_abi_is_that_of_the_headers() -> None:
 
 
 def test_the_page_about_evidence_names_every_stepped_test() -> None:
-    page = (ROOT.parent / "docs/contributing/evidence.md").read_text()
+    page = (ROOT.parent / "docs/research/evidence.md").read_text()
     programs = sorted(path.name for path in (ROOT / "tests").glob("test_*.c"))
     assert len(programs) > 15
     assert [name for name in programs if f"| `{name}` |" not in page] == []

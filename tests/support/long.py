@@ -20,7 +20,7 @@ from specstream.tuning.machine import cores, processor
 from support.evidence import write_between
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "contributing" / "evidence.md"
+PAGE = ROOT / "docs" / "research" / "evidence.md"
 COMMAND = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "long"]
 
 
