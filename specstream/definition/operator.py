@@ -159,7 +159,7 @@ class Operator:
         name: used in messages.
         function: the plain function, as written.
         layout: where the state's fields lie.
-        event: columns of an event.
+        event: columns of an event; its times count in the unit of ``time_unit=``, if one was given.
         emits: columns of an emitted row.
         on_timer: the function that runs when a timer fires, as written; None: it has no timers.
         inputs: columns of each input by its name, of a vertex that has several; ``event`` then has

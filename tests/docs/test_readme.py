@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import subprocess
@@ -41,11 +42,36 @@ def test_what_it_is_comes_first_and_then_the_two_commands() -> None:
     assert [line.split("#")[0].strip() for line in commands] == ["make demo", "make test"]
 
 
-def test_what_it_is_takes_a_page() -> None:
+def test_what_it_is_takes_a_sentence_and_a_page() -> None:
     what = README.read_text().split("## Quickstart")[0]
-    prose = re.sub(r"```python.*?```", "", what, flags=re.DOTALL)
+    sentence = what.split("\n\n")[1]
+    assert sentence.count(".") == 1
+    assert len(sentence.split()) <= 25
+    assert (
+        what.index("import specstream") < what.index("ledger.png") < what.index("specstream run e")
+    )
+    prose = re.sub(r"```.*?```", "", what, flags=re.DOTALL)
     assert len(prose.splitlines()) < 35
-    assert prose.index("**The problem.**") < prose.index("**Who it is for.**")
+
+
+def test_the_program_is_that_of_the_example_whose_picture_is_shown() -> None:
+    code = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)[0]
+    example = (ROOT / "examples" / "ledger" / "ledger.py").read_text()
+
+    def of(text: str) -> list[str]:
+        nodes = {one.name: one for one in ast.parse(text).body if hasattr(one, "name")}
+        return [ast.dump(without_hints(nodes[name])) for name in ("receipt", "Bank", "transfers")]
+
+    assert of(code) == of(example)
+
+
+def without_hints(node: ast.AST) -> ast.AST:
+    for one in ast.walk(node):
+        if isinstance(one, ast.FunctionDef):
+            one.returns = None
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    return node
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
