@@ -12,7 +12,7 @@ class Bank(ss.State):
     balance = ss.array(int, 10_000, fill=100)  # of 10,000 accounts
 
 
-def receipt(payer: int, balance: int) -> int:
+def receipt(payer, balance):  # a digest of 500 rounds: some work
     digest = payer << 16 ^ balance ^ 0x2545F491
     for _ in range(500):
         digest ^= digest << 13 & 0xFFFFFFFF
@@ -26,7 +26,7 @@ def receipt(payer: int, balance: int) -> int:
     event={"payer": int, "payee": int, "amount": int},
     emits={"payer": int, "paid": bool, "receipt": int},
 )
-def transfers(state, event, emit):  # type: ignore[no-untyped-def]
+def transfers(state, event, emit):
     if min(event.payer, event.payee, event.amount) < 0:
         raise ValueError("accounts and amounts are not negative")
     paid = event.amount <= state.balance[event.payer]
@@ -46,7 +46,7 @@ class LockedBank(ss.State):
     event={"payer": int, "payee": int, "amount": int},
     emits={"payer": int, "paid": bool, "receipt": int},
 )
-def locked_transfers(state, event, emit):  # type: ignore[no-untyped-def]
+def locked_transfers(state, event, emit):
     if min(event.payer, event.payee, event.amount) < 0:
         raise ValueError("accounts and amounts are not negative")
     # Always the lower account first, or two transfers would wait for each other.
