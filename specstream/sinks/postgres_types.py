@@ -170,8 +170,7 @@ def _advice(said: str, column: Column) -> str:
         most = max(scale, own_scale)
         of = f"numeric({max(digits - scale, own - own_scale) + most},{most})"
     elif kind == "numeric" and column.kind in _INTEGERS:
-        digits, scale = _digits(within)
-        of = f"numeric({max(digits - scale, _INTEGERS[column.kind]) + scale},{scale})"
+        of = "numeric"  # without digits it takes all
     elif column.kind == "numeric" and kind in _INTEGERS:
         own, own_scale = _digits(column.type.partition("(")[2])
         of = f"numeric({max(own - own_scale, _INTEGERS[kind]) + own_scale},{own_scale})"
