@@ -73,7 +73,7 @@ class Kept:
             return deltalake.DeltaTable(self.path).to_pyarrow_table()["y"].to_pylist()  # type: ignore[no-any-return]
         if self.name == "parquet":
             return ss.sinks.parquet_dataset(self.path).to_table()["y"].to_pylist()  # type: ignore[no-any-return]
-        return ss.sinks.latest(self._sink())["y"].to_pylist()
+        return ss.sinks.latest(self._sink())["y"].to_pylist()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(params=WITH_SERVER)
