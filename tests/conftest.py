@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from support import contents
 from support.daily import share_of
+from support.sinks.postgres import Server, programs
 from support.spark import java_classes
 from support.spark.state_store import ROCKSDB, STATE_STORE
 
@@ -298,3 +299,18 @@ def brokers() -> Any:
 def stream() -> str:
     """A name that no other test has for its stream or topic."""
     return f"orders{next(_streams)}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server."""
+    pytest.importorskip("adbc_driver_postgresql")
+    bin = programs()
+    if bin is None:
+        pytest.skip("PostgreSQL is not installed, and .ci/ensure-postgres could not do it")
+    server = Server(bin)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

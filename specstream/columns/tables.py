@@ -236,7 +236,9 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         try:
             return _joined(column)
         except pa.ArrowException:
-            column = pa.chunked_array([pc.without_views(one).dictionary_decode() for one in chunks])
+            decoded = [pc.without_views(one).dictionary_decode() for one in chunks]
+            # Arrow makes no empty dictionary of some types.
+            column = pa.chunked_array(decoded) if decoded else pa.chunked_array([], of.value_type)
             of = column.type
     if pa.types.is_string(of) and column.nbytes >= _MOST_TEXT:
         column = column.cast(pa.large_string())

@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from specstream.columns.tables import whole_microseconds
 from specstream.declarations.options import (
     instance,
     items,
@@ -26,6 +26,7 @@ from specstream.declarations.options import (
 )
 from specstream.errors import ConfigurationError, SinkError
 from specstream.files.places import is_uri
+from specstream.sinks.delta_columns import as_delta, check_partitions
 from specstream.sinks.failing import named, of_another_run
 
 __all__ = ["DeltaSink", "delta_sink"]
@@ -118,9 +119,15 @@ class DeltaSink:
             if table.num_rows == 0:
                 return
         first = 0 if known is None else known.version() + 1
+        what = f"{self!r}, batch {batch_id}"
+        rows = as_delta(table, known, what)
+        if known is not None:
+            _check_complete(rows, known, what)
+        by = self._partition_by if known is None else known.metadata().partition_columns
+        check_partitions(rows, by, what, is_new=known is None)
         write_deltalake(
             known or self.path,
-            whole_microseconds(table),
+            rows,
             mode="append",
             partition_by=self._partition_by or None,
             storage_options=None if known else self._storage_options,
@@ -130,6 +137,15 @@ class DeltaSink:
         )
         if not is_uri(self.path):
             to_disk(Path(self.path), first)
+
+
+def _check_complete(rows: pa.Table, known: Any, what: str) -> None:
+    for field in known.schema().fields:
+        if field.name not in rows.column_names:
+            raise SinkError(
+                f"{what}: the rows have no column {field.name!r}, which the table has (they have "
+                f"{', '.join(rows.column_names)}): emit it again, or give a new table"
+            )
 
 
 def place_of(path: str) -> str:
@@ -179,13 +195,16 @@ def delta_sink(
         app_id: a name in the table's log, under which the last batch is known: one for each query
             and sink that writes to the table, the same at each start, and a new one for a query
             that begins anew, with batch 0.
-        partition_by: columns, when the table is made.
+        partition_by: columns, when the table is made: neither decimals nor bytes, whose values
+            Delta does not give back as they were.
         storage_options: credentials and the like, as deltalake takes them.
 
     Raises:
         ConfigurationError: deltalake is not installed, ``app_id`` is no name, or ``partition_by``
             no list.
-        SinkError: a batch cannot be written; names table and batch.
+        SinkError: a batch cannot be written; names table and batch. Or one of its columns is not in
+            the table, or of a type there that does not hold its values exactly; or a column of
+            ``partition_by`` has an empty text, which Delta gives back as a null. Names the column.
 
     >>> import pyarrow as pa, deltalake, tempfile
     >>> with tempfile.TemporaryDirectory() as path:

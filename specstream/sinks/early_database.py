@@ -7,22 +7,41 @@ later version only, and an early one is taken in only where no row of a later ti
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.columns.tables import in_utc
+from specstream.columns.tables import in_utc, whole_microseconds
 from specstream.declarations.options import function, one_of, refuses_unknown, shown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError, SinkError
+from specstream.sinks.delta_columns import check_names
 from specstream.sinks.failing import check_begun_here, named, table_of_another_run
+from specstream.sinks.kept_types import as_kept
 
 __all__ = ["EarlyDatabaseSink", "early_database_sink"]
 
 _ROWS = 10_000  # given to the driver at a time
+_KEY = ", ".join(f'"{name}"' for name in KEY)
+_KEY_OF_TIMER = ", ".join(f'"{name}"' for name in KEY if name != "source")
+_IS_OF_TIMER = 'WHERE "source" IS NULL'
+_TYPES = {
+    "boolean": pa.bool_(),
+    "smallint": pa.int16(),
+    "integer": pa.int64(),  # SQLite's has 64 bits, and PostgreSQL refuses what is too large
+    "bigint": pa.int64(),
+    "numeric": pa.decimal256(76, 38),
+    "real": pa.float32(),
+    "double precision": pa.float64(),
+    "text": pa.string(),
+    "character varying": pa.string(),
+    "varchar": pa.string(),
+    "date": pa.date32(),
+}
 
 
 class EarlyDatabaseSink:
@@ -81,7 +100,10 @@ class EarlyDatabaseSink:
             if not changes.num_rows and not self._is_there(cursor):
                 return
             if changes.num_rows:
-                self._make(cursor, changes.schema)
+                if self._placeholder == "%s":
+                    changes = whole_microseconds(changes)  # the server would round
+                self._make(cursor, changes.schema, f"{self!r}, batch {batch_id}")
+                self._check_columns(cursor, changes, f"{self!r}, batch {batch_id}")
             if answer.reset:
                 check_begun_here(self, batch_id, answer, self._newest(cursor))
             self._merge(cursor, changes)
@@ -143,18 +165,51 @@ class EarlyDatabaseSink:
         schema, _, name = self.table.rpartition(".")
         return ".".join(map(_quoted, schema.split("."))) if schema else "", name
 
-    def _make(self, cursor: Any, schema: pa.Schema) -> None:
-        columns = [f"{_quoted(field.name)} {self._type(field)}" for field in schema]
-        columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, KEY))})")
+    def _make(self, cursor: Any, schema: pa.Schema, what: str) -> None:
+        if self._placeholder == "?":
+            check_names(schema.names, what)
+        columns = [f"{_quoted(field.name)} {self._type(field, what)}" for field in schema]
         cursor.execute(f"CREATE TABLE IF NOT EXISTS {self._name} ({', '.join(columns)})")
-        schema, name = self._parts
-        index, on = _quoted(f"{name}_change"), self._name
-        if self._placeholder == "?" and schema:
-            # SQLite wants the schema before the index, and PostgreSQL before the table.
-            index, on = f"{schema}.{index}", _quoted(name)
-        cursor.execute(f'CREATE INDEX IF NOT EXISTS {index} ON {on} ("change", "timestamp")')
+        # No primary key: a row of a timer has no source, and in SQL a null equals nothing.
+        for unique, name, on in (
+            ("UNIQUE ", "key", f"({_KEY})"),
+            ("UNIQUE ", "timer", f"({_KEY_OF_TIMER}) {_IS_OF_TIMER}"),
+            ("", "change", '("change", "timestamp")'),
+        ):
+            schema_name, table = self._parts
+            index, of = _quoted(f"{table}_{name}"), self._name
+            if self._placeholder == "?" and schema_name:
+                # SQLite wants the schema before the index, and PostgreSQL before the table.
+                index, of = f"{schema_name}.{index}", _quoted(table)
+            cursor.execute(f"CREATE {unique}INDEX IF NOT EXISTS {index} ON {of} {on}")
 
-    def _type(self, field: pa.Field) -> str:
+    def _check_columns(self, cursor: Any, changes: pa.Table, what: str) -> None:
+        """Whether the table, perhaps made before the operator changed, has all columns, in types
+        that hold their values: SQLite stores what it can convert, and so does PostgreSQL."""
+        schema, name = self._parts
+        if self._placeholder == "%s":
+            cursor.execute(
+                "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute "
+                "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+                [self._name],
+            )
+            said = dict(cursor.fetchall())
+        else:
+            at = f"{schema}." if schema else ""
+            cursor.execute(f"PRAGMA {at}table_info({_quoted(name)})")
+            said = {row[1]: row[2] for row in cursor.fetchall()}
+        for field in changes.schema:
+            if field.name not in said:
+                raise SinkError(
+                    f"{what}: the table has no column {field.name!r} (it has {', '.join(said)}): "
+                    f"ALTER TABLE {self._name} ADD COLUMN {_quoted(field.name)} "
+                    f"{self._type(field, what)}, or give an empty table of another name"
+                )
+        is_sqlite = self._placeholder == "?"
+        kept = {name: arrow_type(of, is_sqlite=is_sqlite) for name, of in said.items()}
+        as_kept(changes, {name: of for name, of in kept.items() if of is not None}, what, said)
+
+    def _type(self, field: pa.Field, what: str) -> str:
         of, types = field.type, pa.types
         for is_such, name in (
             (types.is_boolean, "BOOLEAN"),
@@ -163,14 +218,14 @@ class EarlyDatabaseSink:
             (types.is_floating, "DOUBLE PRECISION"),
             (types.is_string, "TEXT"),
             (types.is_date, "DATE"),
-            (types.is_decimal, "NUMERIC"),
+            (lambda of: self._placeholder == "%s" and types.is_decimal(of), "NUMERIC"),
         ):
             if is_such(of):
                 return name
         if types.is_timestamp(of):
             return "TIMESTAMP WITH TIME ZONE" if of.tz else "TIMESTAMP"
         raise SinkError(
-            f"{self!r}: column {field.name!r} is {of}, for which it knows no type of SQL: emit "
+            f"{what}: column {field.name!r} is {of}, for which it knows no type of SQL: emit "
             "a number or a text"
         )
 
@@ -179,21 +234,29 @@ class EarlyDatabaseSink:
         columns = ", ".join(map(_quoted, names))
         values = ", ".join([at] * len(names))
         replaced = ", ".join(f"{c} = excluded.{c}" for c in map(_quoted, names) if c not in KEY)
-        upsert = (
-            f"INSERT INTO {self._name} AS kept ({columns}) VALUES ({values}) "
-            f"ON CONFLICT ({', '.join(map(_quoted, KEY))}) DO UPDATE SET {replaced} "
-            'WHERE excluded."version" > kept."version"'
-        )
+
+        def upsert(rows: pa.Table) -> None:
+            of_timer = rows["source"].is_null()
+            for key, part in (
+                (f"({_KEY})", rows.filter(pc.invert(of_timer))),
+                (f"({_KEY_OF_TIMER}) {_IS_OF_TIMER}", rows.filter(of_timer)),
+            ):
+                for some in _rows(part):
+                    cursor.executemany(
+                        f"INSERT INTO {self._name} AS kept ({columns}) VALUES ({values}) "
+                        f"ON CONFLICT {key} DO UPDATE SET {replaced} "
+                        'WHERE excluded."version" > kept."version"',
+                        some,
+                    )
+
         is_early = pc.equal(changes["change"], "early")
-        for rows in _rows(changes.filter(pc.invert(is_early))):
-            cursor.executemany(upsert, rows)
+        upsert(changes.filter(pc.invert(is_early)))
         early = changes.filter(is_early)
         cursor.execute(f"SELECT {self._last_final}")
         (last,) = cursor.fetchone()
         if last is not None:
             early = self._from(early, last)
-        for rows in _rows(early):
-            cursor.executemany(upsert, rows)
+        upsert(early)
 
     @staticmethod
     def _from(changes: pa.Table, last: Any) -> pa.Table:
@@ -202,6 +265,25 @@ class EarlyDatabaseSink:
         if isinstance(last, str):
             last = pa.array([last]).cast(times.type)[0]
         return changes.filter(pc.greater_equal(times, pa.scalar(last, times.type)))
+
+
+def arrow_type(said: str, *, is_sqlite: bool = False) -> pa.DataType | None:
+    """What a column of the database holds, by its type in a statement; None: unknown.
+
+    >>> arrow_type("BIGINT"), arrow_type("character varying(9)"), arrow_type("box")
+    (DataType(int64), DataType(string), None)
+    >>> arrow_type("numeric(9,2)"), arrow_type("timestamp(6) with time zone")
+    (Decimal128Type(decimal128(9, 2)), TimestampType(timestamp[us, tz=UTC]))
+    """
+    said = said.lower()
+    name = said.partition("(")[0].strip()
+    if name.startswith("timestamp"):
+        return pa.timestamp("us", "UTC" if "with time zone" in said else None)
+    if found := re.fullmatch(r"numeric\((\d+)(?:,\s*(\d+))?\)", said):
+        return pa.decimal128(int(found[1]), int(found[2] or 0))
+    if name == "real" and is_sqlite:
+        return pa.float64()
+    return _TYPES.get(name)
 
 
 def _quoted(name: str) -> str:
@@ -235,7 +317,8 @@ def early_database_sink(
     begins anew needs an empty one.
 
     The statements are those that SQLite (3.24 or newer) and PostgreSQL have in common. SQLite has
-    no type for times, which are texts in UTC there, and no NaN, which is NULL.
+    no type for times, which are texts in UTC there, no NaN, which is NULL, and no -0.0, which is
+    0.0; decimals are refused there.
 
     Args:
         connect: opens a connection; called for each batch.
@@ -245,7 +328,8 @@ def early_database_sink(
     Raises:
         ConfigurationError: an option is not what it must be.
         SinkError: a batch cannot be written, or the table is of another query; names table and
-            batch.
+            batch. Or a column is not in the table, or of a type there that does not hold its values
+            exactly; names the column.
 
     >>> import pyarrow as pa, sqlite3, tempfile, specstream as ss
     >>> from specstream.engine.early_results import EarlyAnswer

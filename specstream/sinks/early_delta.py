@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specstream.columns.tables import in_utc, whole_microseconds
 from specstream.declarations.options import instance, place, refused, refuses_unknown
 from specstream.early.latest import KEY
 from specstream.engine.early_results import EarlyAnswer
 from specstream.errors import ConfigurationError
 from specstream.files.places import is_uri
 from specstream.sinks.delta import place_of, to_disk
+from specstream.sinks.delta_columns import as_delta, check_names
 from specstream.sinks.failing import check_begun_here, named, table_of_another_run
 
 __all__ = ["EarlyDeltaSink", "early_delta_sink"]
@@ -82,7 +82,11 @@ class EarlyDeltaSink:
         with named(self, batch_id):
             known = self._table()
             first = 0 if known is None else known.version() + 1
-            changes = in_utc(whole_microseconds(answer.changes))
+            what = f"{self!r}, batch {batch_id}"
+            changes = answer.changes
+            if changes.num_rows:  # those without rows know no types of times and sources
+                check_names(changes.column_names, what)
+                changes = as_delta(changes, known, what)
             if known is None:
                 if not changes.num_rows:
                     return
@@ -137,7 +141,13 @@ class EarlyDeltaSink:
     def _merge(known: Any, changes: pa.Table) -> None:
         if not changes.num_rows:
             return
-        same = " AND ".join(f'told."{name}" = kept."{name}"' for name in KEY)
+        # A row of a timer has no source, and in SQL a null equals nothing.
+        same = " AND ".join(
+            f'(told."{name}" = kept."{name}" OR told."{name}" IS NULL AND kept."{name}" IS NULL)'
+            if name == "source"
+            else f'told."{name}" = kept."{name}"'
+            for name in KEY
+        )
         # So that files of earlier rows need not be read.
         first = _literal(pc.min(changes["timestamp"]))
         (
@@ -211,7 +221,9 @@ def early_delta_sink(
     Raises:
         ConfigurationError: deltalake is not installed, or an option is not what it must be.
         SinkError: a batch cannot be written, or the table is of another query; names table and
-            batch.
+            batch. Or a column is not in the table, or of a type there that does not hold its values
+            exactly, or has a name that differs from another only in upper and lower case, or has a
+            backtick in it; names the column.
 
     >>> import pyarrow as pa, tempfile, specstream as ss
     >>> from specstream.engine.early_results import EarlyAnswer

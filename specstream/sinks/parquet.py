@@ -28,6 +28,7 @@ from specstream.errors import ConfigurationError, SinkError
 from specstream.files.part_files import Part, dataset_of, parts_of, rows_of_batch, standing
 from specstream.files.tree import Lock, shown_uri, tree_of
 from specstream.sinks.failing import named, of_another_run
+from specstream.sinks.kept_types import kind_of
 from specstream.sinks.partitions import (
     by_directory,
     checked_partition_by,
@@ -145,7 +146,7 @@ class ParquetSink:
         parts = standing(parts_of(self._tree.files()))[0]
         if not self._looked:
             self._check_layout(parts, batch_id)
-            self._check_zones(rows, parts, batch_id)
+            self._check_types(rows, parts, batch_id)
             self._looked = True
         self._newest = max([self._newest, *(part.last for part in parts)])
         stale = []
@@ -177,10 +178,11 @@ class ParquetSink:
                     "files; give partition_by= as before, or a new directory"
                 )
 
-    def _check_zones(self, rows: dict[str, pa.Table], parts: list[Part], batch_id: int) -> None:
-        """Whether times are instants here and in the newest of the other files, or in neither.
+    def _check_types(self, rows: dict[str, pa.Table], parts: list[Part], batch_id: int) -> None:
+        """Whether columns are of the same kind here and in the newest of the other files.
 
-        Readers take the columns' types from one file for all: it would be chance what they are.
+        Readers take the columns' types from one file for all: it would be chance what they are,
+        whether times are instants, and whether the text "007" becomes a 7.
         """
         others = [part for part in parts if (part.first, part.last) != (batch_id, batch_id)]
         if not others or not rows:
@@ -202,6 +204,13 @@ class ParquetSink:
                     "which is there, so that readers would take the times of one for the other's: "
                     f'declare it ss.timestamp("{of.unit}", {zone}) to go on as before '
                     "(datetime.datetime had no zone until version 0.2), or give a new directory"
+                )
+            own, kept = kind_of(field.type), kind_of(of)
+            if own != kept and "null" not in (own, kept):
+                raise SinkError(
+                    f"{self!s}, batch {batch_id}: column {field.name!r} is {field.type}, and {of} "
+                    f"in {newest.name}, which is there, so that readers would take the values of "
+                    f"one for the other's: emit it as {kept} again, or give a new directory"
                 )
 
     def _show(self, batch_id: int, written: list[str], stale: list[str]) -> None:
@@ -319,9 +328,10 @@ def parquet_sink(path: str | os.PathLike[str], *, partition_by: Sequence[str] = 
     Raises:
         ConfigurationError: ``path`` cannot be reached, or cannot be made; ``partition_by`` is no
             list of columns.
-        SinkError: a batch cannot be written; names directory and batch. Or it has times with a
-            zone where the files that are there have them without, or the other way round; or these
-            have other directories; or a column of ``partition_by`` is not there.
+        SinkError: a batch cannot be written; names directory and batch. Or a column is of another
+            kind than in the files that are there, such as text instead of integers, or times with a
+            zone instead of without; or these have other directories; or a column of
+            ``partition_by`` is not there.
 
     >>> import pyarrow as pa, pyarrow.dataset, tempfile
     >>> with tempfile.TemporaryDirectory() as path:

@@ -29,6 +29,7 @@ _COPIED = {
 }
 # What else a column may be that takes all values of a type.
 _WIDER = {"int2": ("int4", "int8"), "int4": ("int8",), "float4": ("float8",), "text": ("varchar",)}
+_INTEGERS = {"int2": 5, "int4": 10, "int8": 19}  # decimal digits
 _MICROSECONDS = 6  # digits of a second that rows have
 NAME_BYTES = 63
 _IN_WORDS = {
@@ -150,6 +151,42 @@ def _takes(said: str, column: Column) -> bool:
     return True
 
 
+def _advice(said: str, column: Column) -> str:
+    """What to do where a column of a type does not take all values of the rows; no statement that
+    would change the values that are there.
+
+    >>> amount, count = columns_of(pa.schema({"a": pa.decimal128(19, 1), "n": pa.int64()}))
+    >>> _advice("numeric(19,2)", amount)
+    'ALTER TABLE ... ALTER COLUMN "a" TYPE numeric(20,2)'
+    >>> _advice("float8", count)
+    "emit 'n' so that it is double precision: a change of its type might alter values"
+    """
+    kind, _, within = said.partition("(")
+    quoted = identifier(column.name)
+    of: str | None = column.type
+    using = ""
+    if kind == column.kind == "numeric":
+        (digits, scale), (own, own_scale) = _digits(within), _digits(column.type.partition("(")[2])
+        most = max(scale, own_scale)
+        of = f"numeric({max(digits - scale, own - own_scale) + most},{most})"
+    elif kind == "numeric" and column.kind in _INTEGERS:
+        of = "numeric"  # without digits it takes all
+    elif column.kind == "numeric" and kind in _INTEGERS:
+        own, own_scale = _digits(column.type.partition("(")[2])
+        of = f"numeric({max(own - own_scale, _INTEGERS[kind]) + own_scale},{own_scale})"
+    elif {kind, column.kind} == {"timestamp", "timestamptz"}:
+        # Without it the times that are there would be taken for those of the session's zone.
+        using = f" USING {quoted} AT TIME ZONE 'UTC'"
+    elif kind != column.kind and column.kind not in (*_WIDER.get(kind, ()), "text"):
+        of = None
+    if of is None:
+        return (
+            f"emit {column.name!r} so that it is {_IN_WORDS.get(kind, said)}: a change of its type "
+            "might alter values"
+        )
+    return f"ALTER TABLE ... ALTER COLUMN {quoted} TYPE {of}{using}"
+
+
 def _digits(within: str) -> list[int]:
     return [int(one) for one in within.rstrip(")").split(",")]
 
@@ -188,14 +225,10 @@ integer, or leave it out of the rows
             )
         kind = said.partition("(")[0]
         if not _takes(said, column):
-            quoted = identifier(column.name)
-            # Without it the times that are there would be taken for those of the session's zone.
-            of_utc = {kind, column.kind} == {"timestamp", "timestamptz"}
-            using = f" USING {quoted} AT TIME ZONE 'UTC'" if of_utc else ""
             raise SinkError(
                 f"{what}: column {column.name!r} is {_IN_WORDS.get(kind, said)}, and the rows have "
-                f"{column.arrow}, which takes {column.type}: ALTER TABLE ... ALTER COLUMN "
-                f"{quoted} TYPE {column.type}{using}, or give another table"
+                f"{column.arrow}, which takes {column.type}: {_advice(said, column)}, or give "
+                "another table"
             )
         of = _COPIED.get(kind)
         if kind == "numeric" and pa.types.is_integer(column.arrow):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.columns.tables import as_table
+from specstream.columns.tables import as_table, one_array
 
 
 class Counted(ss.State):
@@ -314,3 +314,15 @@ def test_views_are_put_out_of_order() -> None:
     table = pa.table({"t": [1, 2, 3], "k": pa.array(["a", LONG, ""], VIEW)})
     found = ss.testing.shuffled(table, order_by="t", disorder=3, seed=1)
     assert found.sort_by("t")["k"].to_pylist() == ["a", LONG, ""]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [pa.string_view(), pa.decimal128(10, 2), pa.date32(), pa.timestamp("us", "UTC"), pa.int64()],
+    ids=str,
+)
+@pytest.mark.parametrize("chunks", [0, 1])
+def test_a_dictionary_column_without_rows_is_one_of_no_rows(of: pa.DataType, chunks: int) -> None:
+    empty = pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([], of))
+    array = one_array(pa.chunked_array([empty] * chunks, empty.type))
+    assert len(array) == 0

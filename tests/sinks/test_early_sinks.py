@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import random
 import sqlite3
 from collections.abc import Callable
@@ -17,12 +18,14 @@ import pyarrow as pa
 import pytest
 from support.checkpoint.fed import Fed
 from support.early.streams import KEY, WATERMARK, chain, events, oracle, told_rows
+from support.sinks.postgres_dbapi import connect
 
 import specstream as ss
 from specstream.engine.early_results import ANSWER_BITS, EarlyAnswer
 
 Sink = Any
 Make = Callable[[], Sink]
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(params=["delta", "database"])
@@ -33,6 +36,21 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
         return lambda: ss.sinks.early_delta_sink(tmp_path / "early")
     path = tmp_path / "desk"
     return lambda: ss.sinks.early_database_sink(lambda: sqlite3.connect(path), "early")
+
+
+@pytest.fixture(params=["delta", "database", pytest.param("postgres", marks=pytest.mark.slow)])
+def make_any(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """As ``make``, and on a PostgreSQL server."""
+    if request.param == "delta":
+        pytest.importorskip("deltalake")
+        return lambda: ss.sinks.early_delta_sink(tmp_path / "early")
+    if request.param == "database":
+        return lambda: ss.sinks.early_database_sink(
+            lambda: sqlite3.connect(tmp_path / "desk"), "early"
+        )
+    server = request.getfixturevalue("server")
+    name = f"early_{next(NUMBERS)}"
+    return lambda: ss.sinks.early_database_sink(lambda: connect(server.uri), name, placeholder="%s")
 
 
 def told(incarnation: int, number: int, *rows: Any, reset: bool = False) -> EarlyAnswer:
@@ -138,7 +156,7 @@ def test_a_table_of_sqlite_may_be_named_with_its_schema(table: str, tmp_path: Pa
     schema = table.partition(".")[0].lower()
     with sqlite3.connect(tmp_path / schema) as connection:
         (index,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index'")
-    assert index == (2,)  # of the key, and ours
+    assert index == (3,)  # two of keys, with and without a source, and one of changes
     assert (other.read() is None) == (schema != "main")
 
 
@@ -173,6 +191,89 @@ def test_what_a_restart_makes_void_is_withdrawn(make: Make) -> None:
         assert kept(sink) == [(5, 1.5, "final"), (7, 2.0, "withdrawn"), (9, 3.5, "early")]
     make().apply(told(3, 1, reset=True), 2)
     assert kept(sink) == [(5, 1.5, "final"), (7, 2.0, "withdrawn"), (9, 3.5, "withdrawn")]
+
+
+class Silence(ss.State):
+    due = ss.timers(str, limit=100)
+
+
+def ring(state, timer, emit):
+    emit(timer.key, timer.at)
+
+
+@ss.operator(state=Silence, event={"name": str}, emits={"name": str, "since": int}, on_timer=ring)
+def silent(state, event, emit):
+    state.due.set(event.name, event.timestamp + 10)
+
+
+def test_rows_of_timers_are_kept_once_each_and_go_when_they_are_withdrawn(make_any: Make) -> None:
+    """They have no source, and in SQL no null equals another one."""
+    answers: list[EarlyAnswer] = []
+
+    def standing(engine: ss.Engine) -> list[tuple[str, int, str]]:
+        answers.append(engine.poll_early(timeout=None))
+        # The newest again, and then older ones.
+        for number in (len(answers) - 1, len(answers) - 1, *range(1, len(answers))):
+            make_any().apply(answers[number], number)
+        rows = [row for row in make_any().read().to_pylist() if row["change"] != "withdrawn"]
+        names = ("name", "since", "change")
+        found = sorted(tuple(row[name] for name in names) for row in rows)
+        for log in (ss.sinks.latest(make_any()), ss.early.latest(answers)):
+            assert sorted(tuple(row[name] for name in names) for row in log.to_pylist()) == found
+        return found
+
+    with ss.Engine(silent, sources=["log", "post"], early=True, threads=1) as engine:
+        answers.append(engine.poll_early())
+        make_any().apply(answers[0], 0)
+        at = {"time": [0, 25], "name": ["ada", "bob"]}
+        engine.submit(at, order_by="time", source="log")
+        assert standing(engine) == [("ada", 10, "early")]
+        engine.submit_event(4, "post", name="ada")
+        assert standing(engine) == [("ada", 14, "early")]
+        # The number of ada's timer, a part of its key, is another one now.
+        engine.submit_event(2, "post", name="zoe")
+        assert standing(engine) == [("ada", 14, "early"), ("zoe", 12, "early")]
+        for source in ("log", "post"):
+            engine.advance(source)
+        final = [("ada", 14, "final"), ("bob", 35, "final"), ("zoe", 12, "final")]
+        assert standing(engine) == final
+    # Tombstones from before the last row that is final are gone, and nothing comes back.
+    assert make_any().read().num_rows == len(final)
+    for number, answer in enumerate(answers):
+        if number:
+            make_any().apply(answer, number)
+    kept_now = [row["change"] for row in make_any().read().to_pylist()]
+    assert kept_now == ["final"] * len(final)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("N", "columns 'N' and 'n' differ only in upper and lower case, .* 'N' by another name"),
+        ("Price", "columns 'price' and 'Price' differ only in upper and lower case"),
+        ("a`b", "column 'a`b' has a backtick in its name"),
+    ],
+)
+def test_names_that_cannot_be_merged_are_refused_at_the_first_batch(
+    make: Make, name: str, words: str
+) -> None:
+    answer = told(1, 1, (5, 0, 1.0, "early"))
+    table = answer.changes.add_column(0, name, pa.array([1]))
+    if name == "Price":
+        table = answer.changes.append_column(name, pa.array([1]))
+    sink = make()
+    with pytest.raises(ss.SinkError, match=f"batch 7: {words}"):
+        sink.apply(EarlyAnswer(table, None, None, False, answer.version), 7)
+    assert sink.read() is None
+
+
+def test_sqlite_has_no_decimals(tmp_path: Path) -> None:
+    sink = ss.sinks.early_database_sink(lambda: sqlite3.connect(tmp_path / "desk"), "early")
+    answer = told(1, 1, (5, 0, 1.0, "early"))
+    column = pa.array([1], pa.decimal128(9, 2))
+    table = answer.changes.append_column("paid", column)
+    with pytest.raises(ss.SinkError, match=r"batch 3: column 'paid' is decimal.*emit a number"):
+        sink.apply(EarlyAnswer(table, None, None, False, answer.version), 3)
 
 
 def test_a_query_that_begins_anew_needs_an_empty_table(make: Make) -> None:

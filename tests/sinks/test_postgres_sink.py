@@ -19,14 +19,13 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.checkpoint.fed import Fed
-from support.sinks.postgres import PASSWORD, Server, programs
+from support.sinks.postgres import PASSWORD, Server
 from support.sinks.postgres_driver import Query, Writer, sequential
 
 import specstream as ss
@@ -40,19 +39,6 @@ pytestmark = pytest.mark.slow
 postgres_sink = ss.sinks.postgres_sink
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "sources-and-sinks.md"
 NAMES = (f"table_{number}" for number in range(1000))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    bin = programs()
-    if bin is None:
-        pytest.skip("PostgreSQL is not installed, and .ci/ensure-postgres could not do it")
-    server = Server(bin)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture
@@ -269,6 +255,48 @@ def test_the_statement_that_gives_times_a_zone_keeps_them(server: Server, table:
     server.execute(f"DO $$ BEGIN SET TimeZone TO 'Asia/Tokyo'; ALTER TABLE {table} {types}; END $$")
     sink(instants, 1)
     assert server.rows(f'SELECT count(*) FROM {table} GROUP BY "a""t"') == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "value", "rows"),
+    [
+        ("numeric(19,2)", "1.25", pa.array([10**17], pa.decimal128(19, 1))),
+        ("numeric(5,2)", "1.25", pa.array([2**62])),
+        ("integer", "-7", pa.array([decimal.Decimal("1.25")], pa.decimal128(9, 2))),
+        ("timestamp(3)", "2026-01-05", pa.array([1], pa.timestamp("us"))),
+        ("bigint", "7", pa.array(["007"])),
+    ],
+)
+def test_the_statement_that_an_error_gives_changes_no_value(
+    server: Server, table: str, kept: str, value: str, rows: pa.Array
+) -> None:
+    server.execute(f"CREATE TABLE {table} (x {kept})", f"INSERT INTO {table} VALUES ('{value}')")
+    sink = postgres_sink(server.uri, table)
+    with pytest.raises(ss.SinkError, match="ALTER TABLE") as caught:
+        sink(pa.table({"x": rows}), 0)
+    said = str(caught.value).partition("ALTER TABLE ... ")[2].partition(", or give another")[0]
+    server.execute(f"ALTER TABLE {table} {said}")
+    sink(pa.table({"x": rows}), 0)
+    same = server.rows(f"SELECT count(*) FROM {table} WHERE x = '{value}'")
+    assert (same, server.rows(f"SELECT count(*) FROM {table}")) == ([(1,)], [(2,)])
+
+
+@pytest.mark.parametrize(
+    ("kept", "rows"),
+    [
+        ("double precision", pa.array([2**53 + 1])),
+        ("bigint", pa.array([2.5])),
+        ("text", pa.array([7])),
+        ("boolean", pa.array([2])),
+    ],
+)
+def test_where_a_change_of_the_type_would_change_values_no_statement_is_given(
+    server: Server, table: str, kept: str, rows: pa.Array
+) -> None:
+    server.execute(f"CREATE TABLE {table} (x {kept})")
+    with pytest.raises(ss.SinkError, match=f"emit 'x' so that it is {kept}: .* give another") as e:
+        postgres_sink(server.uri, table)(pa.table({"x": rows}), 0)
+    assert "ALTER" not in str(e.value)
 
 
 def test_a_table_that_was_dropped_between_two_batches_is_not_made_anew(

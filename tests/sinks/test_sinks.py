@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import signal
 import subprocess
 import sys
@@ -114,10 +115,85 @@ def test_delta_partitions_and_types(tmp_path: Path) -> None:
         sink(late, 1)
 
 
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (pa.array([decimal.Decimal("5.00")]), "decimal128"),
+        (pa.array([b"x"]), "binary"),
+        (pa.array(["x", ""]), "has '' in the batch"),
+        (pa.array(["x", ""]).dictionary_encode(), "has '' in the batch"),
+        (pa.array(["__HIVE_DEFAULT_PARTITION__"]), "has '__HIVE_DEFAULT_PARTITION__' in"),
+    ],
+)
+def test_delta_partitions_that_would_not_come_back_are_refused(
+    tmp_path: Path, column: pa.Array, why: str
+) -> None:
+    sink = ss.sinks.delta_sink(tmp_path / "rows", app_id="counts", partition_by=["k"])
+    batch = pa.table({"k": column, "n": list(range(len(column)))})
+    with pytest.raises(ss.SinkError, match=rf"batch 0: partition_by= names column 'k' .*{why}"):
+        sink(batch, 0)
+    assert not (tmp_path / "rows").exists()
+
+
+def test_a_delta_table_that_has_partitions_stays_readable(tmp_path: Path) -> None:
+    price = [decimal.Decimal("5.00"), decimal.Decimal("-0.05")]
+    batches = [pa.table({"k": pa.array([one], pa.decimal128(19, 2)), "n": [1]}) for one in price]
+    deltalake.write_deltalake(tmp_path, batches[0], partition_by=["k"])
+    sink = ss.sinks.delta_sink(tmp_path, app_id="counts")  # which does not know of the partitions
+    with pytest.raises(ss.SinkError, match=r"batch 0: .*'k' .*negative value.* unreadable"):
+        sink(batches[1], 0)
+    sink(batches[0], 0)
+    assert deltalake.DeltaTable(tmp_path).to_pyarrow_table()["k"].to_pylist() == [price[0]] * 2
+
+
+ODD = ["a/b", "a b", "%41", "ü", None, "a=b", "x:y", "null", "a\nb"]
+COMES_BACK: list[pa.Array] = [
+    pa.array(ODD),
+    pa.array([0.1, -0.0, None, float("inf")]),
+    pa.array([2**63 - 1, -1, None]),
+    pa.array([True, False, None]),
+    pa.array([-1, 1, None], pa.timestamp("us", "UTC")),
+]
+
+
+@pytest.mark.parametrize("column", COMES_BACK, ids=[str(one.type) for one in COMES_BACK])
+def test_other_delta_partitions_come_back(tmp_path: Path, column: pa.Array) -> None:
+    sink = ss.sinks.delta_sink(tmp_path, app_id="counts", partition_by=["k"])
+    sink(pa.table({"k": column, "n": list(range(len(column)))}), 0)
+    found = deltalake.DeltaTable(tmp_path).to_pyarrow_table().sort_by("n")["k"]
+    assert str(found.to_pylist()) == str(column.to_pylist())
+
+
+@pytest.mark.parametrize(
+    "of", [pa.time64("us"), pa.duration("s"), pa.decimal256(60, 2), pa.list_(pa.float16())], ids=str
+)
+def test_types_that_delta_does_not_have_are_refused_by_the_column(
+    tmp_path: Path, of: pa.DataType
+) -> None:
+    sink = ss.sinks.delta_sink(tmp_path / "rows", app_id="counts")
+    with pytest.raises(ss.SinkError, match=r"batch 0: column 'x' is of type .* convert it") as told:
+        sink(pa.table({"n": [1], "x": pa.nulls(1, of)}), 0)
+    assert str(of) in str(told.value)
+    assert "unknown" not in str(told.value)
+    assert not (tmp_path / "rows").exists()
+
+
+def test_unsigned_numbers_come_back_from_delta(tmp_path: Path) -> None:
+    sink = ss.sinks.delta_sink(tmp_path, app_id="counts")
+    bits = (8, 16, 32, 64)
+    largest = {f"u{n}": pa.array([2**n - 1, None], f"uint{n}") for n in bits}
+    for batch_id in range(2):
+        sink(pa.table(largest | {"half": pa.array([1.5, None], pa.float16())}), batch_id)
+    found = deltalake.DeltaTable(tmp_path).to_pyarrow_table()
+    for n in bits:
+        assert found[f"u{n}"].to_pylist() == [2**n - 1, None] * 2
+    assert found["half"].to_pylist() == [1.5, None] * 2
+
+
 def test_a_failing_sink_names_itself_and_the_batch(tmp_path: Path) -> None:
     delta = ss.sinks.delta_sink(tmp_path / "delta", app_id="counts")
     delta(rows(1), 0)
-    with pytest.raises(ss.SinkError, match=r"delta_sink\('.*/delta'\), batch 1: .*schema"):
+    with pytest.raises(ss.SinkError, match=r"delta_sink\('.*/delta'\), batch 1: .*no column 'oth"):
         delta(pa.table({"other": ["x"]}), 1)
     parquet = ss.sinks.parquet_sink(tmp_path / "parquet")
     parquet.file(7).mkdir()  # in the way
