@@ -52,6 +52,7 @@ from specstream.compiler.frontend.scopes import bound_names, is_named_lambda, na
 from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.frontend.try_and_raise import has_try, trees_reached
 from specstream.compiler.language.frozen import Frozen, digest_of
+from specstream.compiler.language.parsing import parse
 
 # All rules of the library are there before anything is rewritten, which asks what has a rule.
 from specstream.compiler.library import (  # noqa: F401
@@ -509,7 +510,7 @@ class _Analysis(Analysis):
                 "define it in a file or a notebook cell, not with exec or at a bare prompt",
             ) from None
         try:
-            tree = ast.parse(textwrap.dedent("".join(lines)))
+            tree = parse(textwrap.dedent("".join(lines)))
         except SyntaxError:
             tree = ast.Module([], [])
         found = [

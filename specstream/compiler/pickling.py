@@ -36,6 +36,7 @@ from specstream.compiler.facts.name_bindings import MISSING, look_up
 from specstream.compiler.frontend.program import Written
 from specstream.compiler.frontend.signatures import leave_out_computed
 from specstream.compiler.language.frozen import Frozen
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.pure import marked, pure_mark
 
 __all__ = ["Packed", "called_by", "inner_function", "pack", "unpack", "written_as"]
@@ -215,7 +216,7 @@ def _made(function: Packed) -> types.FunctionType:
     lines = ["\n"] * (function.line - 1) + function.text.splitlines(keepends=True)
     # Without a modification time the entry is never held against a file.
     linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
-    tree = ast.parse(textwrap.dedent(function.text))
+    tree = parse(textwrap.dedent(function.text))
     ast.increment_lineno(tree, function.line - 1)
     definition: Any = tree.body[0]
     name = function.name
@@ -275,7 +276,7 @@ def written_as(function: types.FunctionType) -> Written | None:
         return None
     try:
         lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return None
     definition = tree.body[0]

@@ -20,6 +20,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from specstream.compiler.language.parsing import parse
+
 __all__ = ["polled"]
 
 _POLL, _SITE = "__ss_poll", "__ss_site"
@@ -74,7 +76,7 @@ def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
     """A function's definition, at its own lines; None: it cannot be read, or has no loops."""
     try:
         lines, first = inspect.getsourcelines(function)
-        module = ast.parse(textwrap.dedent("".join(lines)))
+        module = parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return None
     found = module.body[0] if module.body else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.parsing import parse
 from specstream.definition.operator import Operator
 
 __all__ = ["emits_at_most_once"]
@@ -47,7 +48,7 @@ def emits_at_most_once(operator: Operator) -> bool:
 
 
 def _emits_at_most_once(text: str, has_state: bool) -> bool:
-    tree = ast.parse(textwrap.dedent(text)).body[0]
+    tree = parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):
         return False
     arguments = [*tree.args.posonlyargs, *tree.args.args]

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from specstream.compiler.frontend.program import Program
+from specstream.compiler.language.parsing import parse
 from specstream.profiling.hot_words import HotWord, uses_of
 from specstream.profiling.profile import Profile
 
@@ -155,7 +156,7 @@ def _only_added_to(program: Program, field: str) -> bool:
     used = {(written.site, *_place(node)) for _, written, node in uses_of(program, field)}
     added = set()
     for written in program.written.values():
-        for node in ast.walk(ast.parse(textwrap.dedent(written.text))):
+        for node in ast.walk(parse(textwrap.dedent(written.text))):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
                 target = node.target
                 base = target.value if isinstance(target, ast.Subscript) else target

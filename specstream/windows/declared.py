@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.compiler.language.hints import of_library
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
@@ -244,7 +245,7 @@ def _check_row(what: str, result: Any, columns: tuple[str, ...]) -> None:
     What it gives by a name or a call is told when it is compiled.
     """
     try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(result))).body
+        (tree,) = parse(textwrap.dedent(inspect.getsource(result))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return
     if not isinstance(tree, ast.FunctionDef) or not tree.args.args:

@@ -19,6 +19,7 @@ from decimal import Decimal
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.frontend.scopes import own_name
 from specstream.compiler.frontend.unclear_text_names import why_not_of_event
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.text import refusal
 from specstream.compiler.language.user_code import is_own
 from specstream.errors import CompileError
@@ -152,7 +153,7 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
 def _place_of_return(program: Program) -> tuple[str, int] | None:
     """For Numba's error about a return type, which says no place: where a value is returned."""
     written = program.written[next(reversed(program.written))]
-    definition = ast.parse(textwrap.dedent(written.text)).body[0]
+    definition = parse(textwrap.dedent(written.text)).body[0]
     todo: list[ast.AST] = list(ast.iter_child_nodes(definition))
     lines = []
     while todo:

@@ -34,6 +34,7 @@ from specstream.compiler.facts.value_types import (
     required,
     tuple_of,
 )
+from specstream.compiler.language.parsing import parse
 
 __all__ = [
     *("attribute", "constant", "function", "functions_of", "groups_found", "method"),
@@ -281,7 +282,7 @@ def _read(text: str) -> dict[str, dict[str, Type]]:
             owners = line.split()
             continue
         written, _, names = line.partition(": ")
-        given = _written(ast.parse(written.strip(), mode="eval").body)
+        given = _written(parse(written.strip(), mode="eval").body)
         for owner in owners:
             found.setdefault(owner, {}).update(dict.fromkeys(names.split(), given))
     return found

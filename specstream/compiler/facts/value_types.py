@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.language.frozen import Frozen, FrozenDict, FrozenList
+from specstream.compiler.language.parsing import parse
 
 __all__ = [
     "ANY",
@@ -303,7 +304,7 @@ def annotated(annotation: Any) -> Type | None:
         return NONE
     if isinstance(annotation, str):
         try:
-            return _written(ast.parse(annotation, mode="eval").body)
+            return _written(parse(annotation, mode="eval").body)
         except SyntaxError:
             return None
     if isinstance(annotation, type) and annotation.__name__ in _NAMES:

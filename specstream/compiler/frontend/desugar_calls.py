@@ -25,6 +25,7 @@ from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.language import standard_library
 from specstream.compiler.language.operations import OPERATIONS
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.standard_library import BY_COUNT, PREFIX, SAME
 
 __all__ = ["respell"]
@@ -264,7 +265,7 @@ class _Spelling(ast.NodeTransformer):
 
     def operation(self, node: ast.Call, written: str) -> ast.expr:
         """``operator.add(x, y)`` as ``x + y``."""
-        made = ast.parse(written, mode="eval").body
+        made = parse(written, mode="eval").body
         names = [one for one in ast.walk(made) if isinstance(one, ast.Name)]
         is_starred = any(isinstance(one, ast.Starred) for one in node.args)
         if node.keywords or is_starred or len(node.args) != len(names):

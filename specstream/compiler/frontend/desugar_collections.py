@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import REFUSED, method_of, names_where
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.standard_library import PREFIX
 from specstream.compiler.language.typing_refusals import unnamed_copy
 
@@ -381,9 +382,9 @@ class LocalCollections(ast.NodeTransformer):
         owner = ast.unparse(call.func.value)  # type: ignore[attr-defined]
         if len(call.args) != 1 or call.keywords:
             return self.generic_visit(node)
-        put = ast.parse(f"{owner}[:0] = list(values)[::-1]").body[0]
+        put = parse(f"{owner}[:0] = list(values)[::-1]").body[0]
         put.value.value.args = [self.test(call.args[0])]  # type: ignore[attr-defined]
-        cut = [] if made.most is None else ast.parse(f"del {owner}[{made.most}:]").body
+        cut = [] if made.most is None else parse(f"del {owner}[{made.most}:]").body
         return [_at_line_of(one, node) for one in (put, *cut)]
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -775,7 +776,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse(text, mode="eval").body
 
 
 def _at_line_of(node: Any, at: ast.AST) -> Any:

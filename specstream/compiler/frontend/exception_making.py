@@ -13,6 +13,8 @@ import textwrap
 import types
 from typing import Any
 
+from specstream.compiler.language.parsing import parse
+
 __all__ = ["problem_of_making"]
 
 
@@ -72,7 +74,7 @@ def _problem_of_init(
 
 def _tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        tree = parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError):
         return None
     is_usual = isinstance(tree, ast.FunctionDef) and not tree.args.vararg and not tree.args.kwarg

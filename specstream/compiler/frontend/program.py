@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol
 
 from specstream.compiler.frontend.named_attributes import write_out
 from specstream.compiler.frontend.scopes import bound_names
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
@@ -46,7 +47,7 @@ class Written:
 
         Attributes that strings name are written out.
         """
-        found = ast.parse(textwrap.dedent(self.text)).body[0]
+        found = parse(textwrap.dedent(self.text)).body[0]
         if isinstance(found, ast.FunctionDef):
             write_out(found, bound_names(found), self._look_up, self._refuse)
         return found
@@ -164,6 +165,6 @@ class Program:
         """Of each function the file, and the tree of its text with the lines of the file."""
         found: list[tuple[str, ast.AST]] = []
         for one in self.written.values():
-            tree = ast.parse(textwrap.dedent(one.text))
+            tree = parse(textwrap.dedent(one.text))
             found.append((one.filename, ast.increment_lineno(tree, one.line - 1)))
         return found

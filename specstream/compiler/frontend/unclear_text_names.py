@@ -6,6 +6,7 @@ import ast
 import textwrap
 
 from specstream.compiler.frontend.single_assignment import made_of_event
+from specstream.compiler.language.parsing import parse
 
 __all__ = ["why_not_of_event"]
 
@@ -31,7 +32,7 @@ def why_not_of_event(
     >>> why_not_of_event(text, 1, "f", 3, "strip")[0][:29]
     "'s' is assigned in two places"
     """
-    tree = ast.parse(textwrap.dedent(text)).body[0]
+    tree = parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):
         return None
     at = line - first + 1

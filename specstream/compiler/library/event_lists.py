@@ -30,6 +30,7 @@ from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
 from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.local_lists import List
 from specstream.compiler.oracle_objects.elements import LOAD
@@ -105,7 +106,7 @@ def _item_list(typing_context: Any, args: Sequence[types.Type]) -> Meaning | Non
     run, _, said = args
     if not isinstance(said, types.StringLiteral):
         return None
-    made = declared_type(ast.parse(said.literal_value, mode="eval").body)
+    made = declared_type(parse(said.literal_value, mode="eval").body)
     assert isinstance(made, ListType)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -9,7 +9,6 @@ is C's (``local_list.c``).
 
 from __future__ import annotations
 
-import ast
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +40,7 @@ from specstream.compiler.backend.local_types import (
 from specstream.compiler.backend.numba_types import RunType
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.frontend.error_texts import NO_ITEM
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.indices import Indexed, check_index
 from specstream.compiler.library.item_assignment import SET_ITEM
@@ -206,7 +206,7 @@ def _empty_as_annotated(context: Any, args: Sequence[types.Type]) -> Meaning | N
     said = args[1]
     if not isinstance(said, types.StringLiteral):
         raise refuse("an annotation is a literal: write x: list[float] = []")
-    made = declared_type(ast.parse(said.literal_value, mode="eval").body)
+    made = declared_type(parse(said.literal_value, mode="eval").body)
     symbol = "ss_list_new" if isinstance(made, ListType) else "ss_table_new"
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

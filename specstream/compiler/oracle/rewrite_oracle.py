@@ -36,6 +36,7 @@ from specstream.compiler.frontend.try_and_raise import (
 from specstream.compiler.language import numbers
 from specstream.compiler.language.bool_operators import OF_BOOLS
 from specstream.compiler.language.operations import is_singleton_test
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.language.text import Text
 from specstream.compiler.library.event_lists import ItemRead, oracle_item
@@ -241,7 +242,7 @@ class OracleRewriter(Rewriter):
     def finally_(self, node: ast.Try, final: list[ast.stmt]) -> list[ast.stmt]:
         self.finals += 1
         aside, error = f"__ss_aside_{self.finals}", f"__ss_left_{self.finals}"
-        template = ast.parse(
+        template = parse(
             f"{aside} = False\n"
             "try:\n"
             "    pass\n"

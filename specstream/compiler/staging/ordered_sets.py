@@ -21,6 +21,7 @@ from typing import Any
 from specstream.compiler.facts.binding_time_calls import is_of_a_library
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.frontend.signatures import leave_out_computed
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.ordered_set import OrderedFrozenSet, OrderedSet
 
 __all__ = ["MAKERS", "in_order", "with_ordered_sets"]
@@ -260,7 +261,7 @@ def _tree_of(function: FunctionType) -> ast.FunctionDef | None:
     """
     try:
         lines, first = inspect.getsourcelines(function)
-        (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
+        (tree,) = parse(textwrap.dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
     if not isinstance(tree, ast.FunctionDef) or tree.name != function.__code__.co_name:
