@@ -125,6 +125,11 @@ class OrderTimes:
         if type(time) is int and time_type == _INT64 and -(2**63) <= time < 2**63:
             return time
         try:
+            if (
+                isinstance(time, pa.Scalar)
+                and in_unit(time.type, self._schema.time_unit) == time_type
+            ):
+                time = time.cast(time_type)  # which refuses to cut off digits
             array = pa.array([time], time_type)
         except (pa.ArrowException, OverflowError, TypeError):
             array = None

@@ -159,6 +159,21 @@ class Plain(ss.State):
     timers = ss.timers(str)
 
 
+def test_the_check_takes_times_in_another_unit() -> None:
+    found = ss.testing.check(IN_MICROSECONDS, clicks("ns"), order_by="time")
+    expected = IN_MICROSECONDS.run_sequential(clicks("us"), order_by="time", end=True)
+    assert found.output.equals(expected.output)
+
+
+def test_a_frontier_may_be_a_scalar_of_arrow_in_another_unit() -> None:
+    whole, odd = (pa.scalar(time, pa.timestamp("ns")) for time in (10**15, 10**15 + 1))
+    with ss.Engine(IN_MICROSECONDS, sources=["a"]) as engine:
+        engine.submit(clicks("ns"), order_by="time", source="a")
+        engine.advance("a", whole)
+        with pytest.raises(ss.InputError, match=r"is no timestamp\[us\]"):
+            engine.advance("a", odd)
+
+
 class Note(ss.Record):
     at: int
     n: int = 0
