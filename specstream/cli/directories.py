@@ -160,7 +160,8 @@ def check_no_patterns(directories: Iterable[Path]) -> None:
 
 
 def check_apart(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
-    """Refuses directories that are written to below one that is read: the next start reads both.
+    """Refuses directories that are written to below one that is read, as the next start reads
+    both, and a checkpoint where rows are written.
 
     What is below a name that begins with ``.`` or ``_`` is not read.
 
@@ -182,3 +183,11 @@ def check_apart(read: Mapping[str, Path], written: Mapping[str, Path | None]) ->
                     f"{option} {directory}: it is in {origin}, and its files would be read as "
                     "input: name a directory elsewhere"
                 )
+    places = {name: os.path.realpath(path) for name, path in written.items() if path is not None}
+    checkpoint = places.pop("--checkpoint", None)
+    for option, place in places.items():
+        if place == checkpoint:
+            raise click.ClickException(
+                f"{option} and --checkpoint are the same directory, {written[option]}: readers of "
+                "the rows would find files of the checkpoint: give each its own"
+            )

@@ -330,6 +330,10 @@ def test_two_sinks_of_a_feed_have_two_places(tmp_path: Path, engine: ss.Engine) 
             make_feed(engine, tmp_path, to, order_by="x", watermark=1, late="side", late_to=late_to)
     with pytest.raises(ss.ConfigurationError, match="are the same sink"):
         make_feed(engine, tmp_path, print, order_by="x", watermark=1, late="side", late_to=print)
+    with pytest.raises(
+        ss.ConfigurationError, match=r"checkpoint= and to= write to the same directory '.*link'"
+    ):
+        make_feed(engine, None, one, checkpoint=link)
     make_feed(
         engine,
         tmp_path,

@@ -70,3 +70,15 @@ def test_a_negative_amount_makes_no_money() -> None:
 def test_the_receipt_depends_on_account_and_balance() -> None:
     digest: Any = receipt
     assert len({digest(payer, balance) for payer in range(20) for balance in range(20)}) == 400
+
+
+def test_rows_and_checkpoint_have_a_directory_each(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(events(10), tmp_path / "transfers.parquet")
+    run = ["run", OPERATOR, "--from", f"{tmp_path}/transfers.parquet"]
+    done = invoke(*run, "--output", f"{tmp_path}/rows", "--checkpoint", f"{tmp_path}/./rows")
+    assert done.exit_code == 1
+    assert "--output and --checkpoint are the same directory" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["transfers.parquet"]
+    done = invoke("replay", tmp_path, OPERATOR, "--batch", "0")
+    assert done.exit_code == 1
+    assert "has no checkpoint files; expected the directory that" in done.output

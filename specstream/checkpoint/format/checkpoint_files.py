@@ -21,7 +21,13 @@ from specstream.errors import SnapshotError
 from specstream.files.container import DamagedFile
 from specstream.files.untrusted import Buffer, Malformed
 
-__all__ = ["CheckpointFiles", "FileName", "names_of", "read_file"]
+__all__ = ["NO_FILES", "CheckpointFiles", "FileName", "names_of", "read_file"]
+
+# Of a directory that is no checkpoint, in errors.
+NO_FILES = (
+    "has no checkpoint files; expected the directory that foreach_batch(checkpoint=...) or "
+    "specstream run --checkpoint got, with a batch in it"
+)
 
 # Full files that are kept, with the increments on them.
 KEPT = 2

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specstream.checkpoint.format.chain import Chain
-from specstream.checkpoint.format.checkpoint_files import FileName, names_of, read_file
+from specstream.checkpoint.format.checkpoint_files import NO_FILES, FileName, names_of, read_file
 from specstream.checkpoint.format.file_format import CheckpointFile
 from specstream.checkpoint.format.spark_log import SparkLog
 from specstream.checkpoint.format.store import Store
@@ -157,10 +157,7 @@ def inventory(store: Store, *, thorough: bool = False, inputs: bool = False) -> 
         ) from None
     replayable = input_batches(store) if inputs else []
     if not names and not replayable:
-        raise ConfigurationError(
-            f"checkpoint={store!r} has no checkpoint files; expected the directory that "
-            "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in it"
-        )
+        raise ConfigurationError(f"checkpoint={store!r} {NO_FILES}")
     found = Inventory(prefetched=kept_rows(store), replayable=replayable)
     chain: Chain | None = None
     for at, name in enumerate(names):

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.format.chain import Chain
 from specstream.checkpoint.format.checkpoint_files import (
+    NO_FILES,
     CheckpointFiles,
     FileName,
     names_of,
@@ -167,11 +168,7 @@ def newest_state(store: Store) -> tuple[Chain, Newest]:
     what = f"checkpoint {store!r}"
     for look in range(_LOOKS):
         if not _names(store):
-            raise ConfigurationError(
-                f"{what} has no checkpoint files; expected the directory that "
-                "foreach_batch(checkpoint=...) or specstream run --checkpoint got, with a batch in "
-                "it"
-            )
+            raise ConfigurationError(f"{what} {NO_FILES}")
         try:
             found = newest_chain(CheckpointFiles(store, what, 0))
         except FileNotFoundError:
@@ -189,6 +186,8 @@ def newest_state(store: Store) -> tuple[Chain, Newest]:
 
 def _refuse(store: Store, names: list[FileName], batch_id: int, error: OSError) -> NoReturn:
     kept = input_batches(store)
+    if not names and not kept:
+        raise ConfigurationError(f"checkpoint {store!r} {NO_FILES}") from None
     there = f"batches that can be replayed: {', '.join(map(str, kept)) or 'none'}"
     if batch_id not in kept:
         recorded = _has(names, batch_id)

@@ -144,8 +144,10 @@ class StreamOptions:
                 f"in two: give {time}watermark= (specstream run: --watermark)"
             )
         check_to(engine.operator, self.to)
+        own = None if self.checkpoint is None else _Checkpoint(os.fspath(self.checkpoint))
         check_apart(
             {
+                "checkpoint=": own,
                 **_by_option("to", self.to),
                 "late_to=": self.late_to,
                 "rejected_rows_to=": self.rejected_rows_to,
@@ -248,6 +250,17 @@ def _checked_rename(given: object) -> dict[str, str]:
     if not all(isinstance(name, str) for pair in names.items() for name in pair):
         raise refused("rename", given, expected)
     return names
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """A checkpoint's directory, to be compared with those of sinks."""
+
+    path: str
+
+    @property
+    def place(self) -> str:
+        return self.path if "://" in self.path else os.path.realpath(self.path)
 
 
 def _by_option(option: str, given: object) -> dict[str, object]:
