@@ -13,7 +13,7 @@ from pathlib import Path
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.builtin_functions import BUILTINS
 from specstream.compiler.language.methods import METHODS, REFUSED, Method, methods_of
-from specstream.compiler.language.operations import OPERATIONS
+from specstream.compiler.language.operations import OPERATIONS, RECORDS
 
 PAGE = Path(__file__).parents[1] / "reference" / "language.md"
 TABLE = re.compile(r"(<!-- table of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -80,7 +80,8 @@ def refused_builtins() -> str:
 def operators() -> str:
     rows = [
         f"{as_code(one.form)} | {one.takes} | {one.returns} | {raises(one.raises)}"
-        for one in OPERATIONS.values()
+        for one in RECORDS
+        if one.node in OPERATIONS
     ]
     return "\n" + table("operator | of | gives | raises", rows)
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any, Literal
 
 from specstream.columns.instants import when
 from specstream.compiler.frontend.program import Program, Written
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.records import is_record, record_fields
 from specstream.declarations.state_layout import Layout
 
@@ -75,7 +77,8 @@ class _Times:
 
     def __init__(self, written: list[Written], entries: list[int], timers: str | None) -> None:
         self._entries = entries
-        self._trees = [(one, one.tree()) for one in written]
+        # As written: an interpreted function may name attributes while it runs.
+        self._trees = [(one, parse(textwrap.dedent(one.text)).body[0]) for one in written]
         self._names: dict[str, Any] = {}
         for one in written:
             self._names |= one.names

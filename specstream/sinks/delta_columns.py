@@ -81,10 +81,10 @@ def check_names(names: Sequence[str], what: str) -> None:
     Raises:
         SinkError: there is one.
 
-    >>> check_names(["n", "N"], "it")
+    >>> check_names(["name", "Name"], "it")
     Traceback (most recent call last):
-    specstream.errors.SinkError: it: columns 'n' and 'N' differ only in upper and lower case, \
-which the table takes for the same: emit one of them by another name
+    specstream.errors.SinkError: it: columns 'name' and 'Name' differ only in upper and lower \
+case, which the table takes for the same: emit one of them by another name
     """
     seen: dict[str, str] = {}
     for name in names:

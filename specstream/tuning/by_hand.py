@@ -77,11 +77,11 @@ class LoopByHand(Contestant):
         return None
 
     def restart(self) -> None:
-        self._state = _state(self._operator.layout)
+        self.state = _state(self._operator.layout)
 
     def _loop(self, events: list[Any], rows: list[tuple[Any, ...]]) -> float:
         """Runs the events, and gives the seconds that it took."""
-        function, state = self._operator.function, self._state
+        function, state = self._operator.function, self.state
 
         def emit(*values: Any) -> None:
             rows.append(values)

@@ -65,9 +65,9 @@ def test_it_takes_a_time_for_each_batch_and_goes_on_with_its_state() -> None:
         assert by_hand.run(EVENTS, number) is None
     assert set(by_hand.times) == {0, 1, 2}
     assert all(seconds > 0 for seconds in by_hand.times.values())
-    assert by_hand._state.count > 5 + 3
+    assert by_hand.state.count > 5 + 3
     by_hand.restart()
-    assert by_hand._state.count == 5
+    assert by_hand.state.count == 5
 
 
 @pytest.mark.parametrize(

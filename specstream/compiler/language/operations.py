@@ -13,7 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["OPERATIONS", "REFUSED", "Operation", "is_singleton_test", "refusal", "signs_of"]
+__all__ = [
+    "OPERATIONS",
+    "RECORDS",
+    "REFUSED",
+    "Operation",
+    "is_singleton_test",
+    "refusal",
+    "signs_of",
+]
 
 Group = Literal["arithmetic", "bits", "order", "equality", "membership", "logic", "identity"]
 
@@ -76,7 +84,7 @@ _POWER = (
 _SHIFTS = (("ValueError", "`y` is negative, or above 63"),)
 _UNFIT = (("ValueError", "shapes of arrays do not fit"),)
 _IN_ORDER = "numbers; lists, tuples and sets of them; arrays"
-_RECORDS = (
+RECORDS = (
     Operation(
         *(ast.Add, "+", "add", "arithmetic", "numbers, arrays; lists; tuples"),
         *("the same", _UNFIT),
@@ -117,7 +125,7 @@ _RECORDS = (
     Operation(ast.Not, "not", "not_", "logic", "any value", "bool", is_unary=True),
 )
 
-OPERATIONS = {one.node: one for one in _RECORDS}
+OPERATIONS = {one.node: one for one in RECORDS}
 """Those that operators have."""
 REFUSED = {
     one.node: one
