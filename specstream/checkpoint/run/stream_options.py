@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from specstream.checkpoint.format.lease import SECONDS
@@ -144,7 +145,9 @@ class StreamOptions:
                 f"in two: give {time}watermark= (specstream run: --watermark)"
             )
         check_to(engine.operator, self.to)
-        own = None if self.checkpoint is None else _Checkpoint(os.fspath(self.checkpoint))
+        # What is none of these is refused when it is opened.
+        named = isinstance(self.checkpoint, str | PurePath)
+        own = _Checkpoint(str(self.checkpoint)) if named else None
         check_apart(
             {
                 "checkpoint=": own,
