@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from numbers import Real
 from operator import index
 from types import UnionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -251,6 +251,16 @@ def meant(wanted: str, names: Iterable[str]) -> str:
     return f" (did you mean {near!r}?)" if near is not None else ""
 
 
+def meant_path(path: str) -> str:
+    """The file or directory beside a path that may have been meant, as :func:`meant` does."""
+    directory, name = os.path.split(path.rstrip("/"))
+    try:
+        near = nearest(name, os.listdir(directory or "."))
+    except OSError:
+        return ""
+    return f" (did you mean {os.path.join(directory, near)!r}?)" if near is not None else ""
+
+
 def nearest(wanted: str, names: Iterable[str]) -> str | None:
     """The name that is most like another, whatever its case; None: none is like it.
 
@@ -355,7 +365,11 @@ def _refusing(called: Called, written: str) -> Called:
         called.__init__ = _refusing(called.__init__, written)  # type: ignore[misc]
         return called
     name = called.__qualname__.removesuffix(".__init__")
-    check = options_check(name, inspect.signature(called), written)
+    signature = inspect.signature(called)
+    check = options_check(name, signature, written)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if all(one.kind in kinds for one in signature.parameters.values()):
+        return functools.wraps(called)(_forwarding(called, signature, check))  # type: ignore
 
     @functools.wraps(called)
     def call(*args: Any, **given: Any) -> Any:
@@ -363,6 +377,51 @@ def _refusing(called: Called, written: str) -> Called:
         return called(*args, **given)
 
     return call  # type: ignore[return-value]
+
+
+_MISSING: Any = object()
+
+
+def _forwarding(called: Called, signature: inspect.Signature, check: Any) -> Called:
+    """A function of that signature, which passes on what it is called with, once it is checked.
+
+    It passes each option by its name. Behind a call with ``*args`` or ``**named``, Python 3.11
+    looks for signals once more: what a handler raises there would be in the place of the rows that
+    the call returns.
+    """
+
+    def refused(by_place: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
+        check(by_place, by_name)
+        given = {**dict(zip(defaults, by_place, strict=False)), **by_name}
+        return called(**{name: one for name, one in given.items() if one is not _MISSING})
+
+    by_place: list[str] = []
+    by_name: list[str] = []
+    head, passed = [], []
+    defaults: dict[str, Any] = {}
+    for one in signature.parameters.values():
+        defaults[one.name] = _MISSING if one.default is one.empty else one.default
+        is_by_name = one.kind is one.KEYWORD_ONLY
+        if is_by_name and not by_name:
+            head.append("*__more")
+        (by_name if is_by_name else by_place).append(one.name)
+        head.append(f"{one.name}=__defaults[{one.name!r}]")
+        passed.append(f"{one.name}={one.name}" if is_by_name else one.name)
+    if not by_name:
+        head.append("*__more")
+    required = [f"{one} is __missing" for one in defaults if defaults[one] is _MISSING]
+    values = "".join(f"{one}, " for one in by_place)
+    named = "".join(f"{one!r}: {one}, " for one in by_name)
+    source = f"""def call({", ".join(head)}, **__unknown):
+    if {" or ".join(["__more", "__unknown", *required])}:
+        return __refused(({values}*__more,), {{{named}**__unknown}})
+    return __called({", ".join(passed)})
+"""
+    scope: dict[str, Any] = {
+        "__called": called, "__refused": refused, "__defaults": defaults, "__missing": _MISSING
+    }  # fmt: skip
+    exec(compile(source, f"{__file__}:{called.__qualname__}", "exec"), scope)
+    return cast("Called", scope["call"])
 
 
 def _by_place(

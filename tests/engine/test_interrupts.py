@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import random
 import subprocess
 from collections import Counter
@@ -12,6 +13,8 @@ import pytest
 from support import processes
 from support.engine import interrupt_driver
 from support.engine.interrupt_driver import POLLS, Interrupted, NthStep, by_time
+
+import specstream as ss
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +77,16 @@ def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice
         one.check_all()
 
     each_step(what, around, OPTIONS[0] | ({"operator": by_time()} if is_by_time else {}))
+
+
+@pytest.mark.parametrize(
+    "method", ["process", "submit", "poll", "poll_rows", "poll_early", "failed_events"]
+)
+def test_python_looks_for_no_signal_between_the_rows_and_the_caller(method: str) -> None:
+    """Python 3.11 does behind a call with ``*args`` or ``**named``. What checked the names of
+    options was such a call, and rows that were behind it were lost."""
+    code = getattr(ss.Engine, method).__code__
+    assert "CALL_FUNCTION_EX" not in {one.opname for one in dis.get_instructions(code)}
 
 
 def test_interrupts_that_come_again_and_again() -> None:
