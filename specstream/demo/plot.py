@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from specstream.figures.palette import SPARE
-from specstream.figures.style import bar_look, from_zero, in_style, new_figure, save
+from specstream.figures.style import bar_look, draw_bars, from_zero, in_style, new_figure, save
 
-__all__ = ["Batch", "draw_demo", "save_plot"]
+__all__ = ["Batch", "Compared", "draw_demo", "save_plot"]
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,74 @@ class Batch:
     aborts: int
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What all events of one operator took, in seconds, and whether the answers were the same.
+
+    Attributes:
+        title: what the operator finds.
+        python: the sequential check.
+        one_core: compiled, on one core.
+        all_cores: the engine that Spark has fed.
+        threads: that it had.
+        is_same: rows and state are those of the sequential check.
+    """
+
+    title: str
+    python: float
+    one_core: float
+    all_cores: float
+    threads: int
+    is_same: bool
+
+
 def save_plot(
     path: Path,
+    compared: Sequence[Compared],
     counts: pa.Table,
     leaders: Sequence[str],
     neighbours: pa.Table,
     batches: dict[str, list[Batch]],
 ) -> None:
     """:func:`draw_demo` into a file."""
-    save(draw_demo(counts, leaders, neighbours, batches), path)
+    save(draw_demo(compared, counts, leaders, neighbours, batches), path)
 
 
 @in_style
 def draw_demo(
+    compared: Sequence[Compared],
     counts: pa.Table,
     leaders: Sequence[str],
     neighbours: pa.Table,
     batches: dict[str, list[Batch]],
 ) -> Figure:
-    """The four panels.
+    """The five panels.
 
     Args:
+        compared: the operators beside one core and the sequential check.
         counts: rows that top-k emitted, with their keys.
         leaders: tail numbers at the end, the most frequent first.
         neighbours: rows that nearest neighbours emitted, with their keys.
         batches: by operator.
     """
     figure, panels = new_figure(
-        "2013's departures from New York, in order, on all cores", 13.0, rows=4
+        "2013's departures from New York, in order, on all cores", 15.2, rows=5
     )
-    growth, nearest, speed, aborted = panels[:, 0]
+    gain, growth, nearest, speed, aborted = panels[:, 0]
+    draw_bars(
+        gain,
+        {
+            f"{one.title}   (same answer: {'yes' if one.is_same else 'NO'})": {
+                "plain, one core": one.one_core,
+                f"specstream, {one.threads} threads": one.all_cores,
+            }
+            for one in compared
+        },
+        "{:.2f} s",
+    )
+    gain.set_title("Time for all departures, and whether the answer is that of Python")
+    python = ", ".join(f"{one.python:.0f} s" for one in compared)
+    gain.set_xlabel(f"seconds in the engine; the sequential check in Python: {python}")
     frame = counts.select(["timestamp", "item", "count"]).to_pandas()
     for tail, look in zip(leaders, itertools.cycle(SPARE), strict=False):
         rows = frame[frame["item"] == tail]
@@ -111,7 +149,11 @@ def draw_demo(
         axes.set_xlabel("time of the departure")
     for axes in (growth, nearest, speed, aborted):
         axes.grid(axis="y")
-        # Below the panel, so that nothing is covered.
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=3)
+    for axes in (gain, growth, nearest, speed, aborted):
+        # Below the panel, so that nothing is covered. A look that stands twice is named once.
+        named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        axes.legend(
+            named.values(), named.keys(), loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=3
+        )
     from_zero((growth, nearest, speed, aborted))
     return figure

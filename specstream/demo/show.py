@@ -31,8 +31,8 @@ import specstream as ss
 from specstream.columns.strings import string_code
 from specstream.demo.compare import first_difference_in_rows, first_difference_in_state
 from specstream.demo.flights import Files, load_flights, write_files
-from specstream.demo.plot import Batch, save_plot
-from specstream.demo.tasks import TASKS, Oracle, Task, run_oracles
+from specstream.demo.plot import Batch, Compared, save_plot
+from specstream.demo.tasks import TASKS, Oracle, Task, on_one_core, run_oracles
 from specstream.engine.engine import Amount
 from specstream.files.writing import writing
 
@@ -167,20 +167,28 @@ def _stream(
     return streamed
 
 
-def _sequential(files: Files, output: Path, console: Console) -> list[Oracle]:
-    """Both operators in plain Python over all events, in order."""
+def _in_order(files: Files, output: Path) -> list[Path]:
+    """The events of each operator, in order, as a file."""
     paths = []
+    for task in TASKS:
+        paths.append(output / f"in-order-{task.name}.parquet")
+        with writing(paths[-1]):
+            events = pa.Table.from_pandas(_events_of(task, files.events), preserve_index=False)
+            pq.write_table(events, paths[-1])
+    return paths
+
+
+def _sequential(paths: list[Path], console: Console) -> list[Oracle]:
+    """Both operators in plain Python over all events, in order."""
     with _progress(console) as progress:
-        lines: list[TaskID] = []
-        for task in TASKS:
-            events = _events_of(task, files.events)
-            path = output / f"in-order-{task.name}.parquet"
-            with writing(path):
-                pq.write_table(pa.Table.from_pandas(events, preserve_index=False), path)
-            paths.append(path)
-            lines.append(
-                progress.add_task(f"oracle: {task.name}", total=len(events), detail="events")
+        lines: list[TaskID] = [
+            progress.add_task(
+                f"check in Python: {task.name}"[:26],
+                total=pq.read_metadata(path).num_rows,
+                detail="events",
             )
+            for task, path in zip(TASKS, paths, strict=True)
+        ]
 
         def report(done: list[int]) -> None:
             for line, count in zip(lines, done, strict=True):
@@ -305,23 +313,41 @@ def run_demo(
     console.print(_leader_table(leaders, exact))
     console.print(_similar(files.events, neighbours.output))
     console.print(_figures(streamed))
+    paths = _in_order(files, output)
+    with live.status("the same on one core"):
+        one_core = [
+            on_one_core(stream.task, path, [batch.events for batch in stream.batches])
+            for stream, path in zip(streamed, paths, strict=True)
+        ]
+    oracles = _sequential(paths, live)
+    differences = _differences(streamed, oracles)
+    compared = [
+        Compared(
+            stream.task.title,
+            oracle.seconds,
+            alone,
+            stream.stats.time_per_event * stream.stats.events,
+            threads,
+            not _differences([stream], [oracle]),
+        )
+        for stream, oracle, alone in zip(streamed, oracles, one_core, strict=True)
+    ]
     plot = output / "demo.png"
     save_plot(
         plot,
+        compared,
         top.output,
         [tail for tail, _ in leaders],
         neighbours.output,
         {stream.task.name: stream.batches for stream in streamed},
     )
     console.print(f"plot: {plot}")
-
-    differences = _differences(streamed, _sequential(files, output, live))
     for difference in differences:
         console.print(f"first difference: {difference}", highlight=False)
     verdict = f"identical to the sequential run: {'no' if differences else 'yes'}"
     if as_json:
         seconds = time.perf_counter() - started
-        result = _as_json(differences, plot, seconds, leaders, streamed)
+        result = _as_json(differences, plot, seconds, leaders, streamed, compared)
         print(verdict, file=sys.stderr)
         print(json.dumps(result))
     else:
@@ -335,6 +361,7 @@ def _as_json(
     seconds: float,
     leaders: list[tuple[str, int]],
     streamed: list[Streamed],
+    compared: list[Compared],
 ) -> dict[str, Any]:
     return {
         "identical": not differences,
@@ -349,10 +376,13 @@ def _as_json(
                 "batches": len(stream.batches),
                 "events_per_second": stream.events_per_second,
                 "stream_seconds": stream.seconds,
+                "engine_seconds": beside.all_cores,
+                "one_core_seconds": beside.one_core,
+                "check_seconds": beside.python,
                 "commits": stream.stats.commits,
                 "head_runs": stream.stats.head_runs,
                 "aborts": dict(stream.stats.aborts),
             }
-            for stream in streamed
+            for stream, beside in zip(streamed, compared, strict=True)
         },
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import SynchronizedArray
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import specstream as ss
 from specstream.operators import nearest_neighbours, top_k
 
-__all__ = ["TASKS", "Oracle", "Task", "run_oracles"]
+__all__ = ["TASKS", "Oracle", "Task", "on_one_core", "run_oracles"]
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,11 @@ TASKS = (
 
 @dataclass(frozen=True)
 class Oracle:
-    """What a sequential run gave: emitted rows, and every field of the state."""
+    """What a sequential run gave: emitted rows, and every field of the state; and its seconds."""
 
     output: pa.Table
     state: dict[str, Any]
+    seconds: float
 
 
 _progress: SynchronizedArray[int]
@@ -74,14 +76,25 @@ def _run_oracle(number: int, events: Path) -> Oracle:
     def done(rows: int) -> None:
         _progress[number] = rows
 
-    run = (
-        TASKS[number]
-        .make()
-        .run_sequential(
-            pq.read_table(events), order_by="time", source="origin", keys=True, progress=done
-        )
-    )
-    return Oracle(run.output, run.state.to_dict())
+    operator, table = TASKS[number].make(), pq.read_table(events)
+    started = time.perf_counter()
+    run = operator.run_sequential(table, order_by="time", source="origin", keys=True, progress=done)
+    return Oracle(run.output, run.state.to_dict(), time.perf_counter() - started)
+
+
+def on_one_core(task: Task, events: Path, batches: Sequence[int]) -> float:
+    """Seconds in an engine that runs the same batches on one core, and speculates nothing.
+
+    Args:
+        events: a Parquet file of the events, in order.
+        batches: of so many events each.
+    """
+    table, first = pq.read_table(events), 0
+    with ss.Engine(task.make(), threads=1, horizon=0, keys=True) as engine:
+        for count in batches:
+            engine.process(table.slice(first, count), order_by="time", source="origin")
+            first += count
+        return engine.stats.time_per_event * engine.stats.events
 
 
 def run_oracles(events: list[Path], report: Callable[[list[int]], None]) -> list[Oracle]:

@@ -439,6 +439,7 @@ def test_the_demo_is_identical_to_the_sequential_run(tmp_path: Path) -> None:
     for counts in result["operators"].values():
         assert counts["batches"] >= 12
         assert counts["events"] > 70_000
+        assert counts["one_core_seconds"] < counts["check_seconds"]
     assert [leader["count"] for leader in result["top_k"]] == sorted(
         (leader["count"] for leader in result["top_k"]), reverse=True
     )
