@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import click
 
+from specstream.columns.failed_events import user_traceback
 from specstream.errors import SpecstreamError
 
 __all__ = ["needs", "reported_errors"]
@@ -34,8 +35,10 @@ def reported_errors() -> Iterator[None]:
         ours = isinstance(error, SpecstreamError | ImportError) or _is_of_our_file(error)
         if ours and not hasattr(error, "specstream_partial"):
             raise click.ClickException(str(error)) from error
-        # The user's own error: its traceback leads into the user's code.
-        traceback.print_exc(file=sys.stderr)
+        # Of the user's own error, the user's own lines; of a defect of ours, all of them.
+        is_users = hasattr(error, "specstream_partial") and _packages(error)[-1] != "specstream"
+        text = user_traceback(error) if is_users else traceback.format_exc()
+        click.echo(text, err=True, nl=False)
         raise click.ClickException(f"{type(error).__name__}: {error}") from error
 
 
@@ -44,7 +47,7 @@ def _writer_of(error: OSError) -> str:
     return _packages(error)[-1]
 
 
-def _packages(error: OSError) -> list[str]:
+def _packages(error: Exception) -> list[str]:
     """Those whose code was at work, from the outermost call on."""
     walked = traceback.walk_tb(error.__traceback__)
     return [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in walked]

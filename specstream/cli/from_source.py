@@ -13,16 +13,19 @@ import click
 
 import specstream as ss
 from specstream.cli.errors import needs
+from specstream.declarations.options import meant_path
 from specstream.monitoring.watch import Watch
 from specstream.sources.options import RunOptions
 from specstream.sources.running import SourceFeed, stopping_on
 
 __all__ = ["check_from", "feed_of", "from_options", "run_events", "source_of", "url_and_column"]
 
-FROM = (
-    "nats://HOST:PORT/STREAM[/SUBJECT], kafka://HOST:PORT/TOPIC[,TOPIC], tcp://HOST:PORT, or a "
-    "directory or file of Parquet"
-)
+_URLS = {
+    "nats": "nats://HOST:PORT/STREAM[/SUBJECT]",
+    "kafka": "kafka://HOST:PORT/TOPIC[,TOPIC]",
+    "tcp": "tcp://HOST:PORT",
+}
+FROM = f"{', '.join(_URLS.values())}, or a directory or file of Parquet"
 # What may stand behind the question mark of a URL.
 _TEXTS = {
     "nats": ("start", "gone"),
@@ -64,7 +67,7 @@ def source_of(origin: str) -> ss.sources.Source:
     except (IndexError, ValueError, TypeError) as error:
         if isinstance(error, ss.SpecstreamError):
             raise
-        raise click.UsageError(f"--from {origin}: expected {FROM}") from error
+        raise click.UsageError(f"--from {origin}: expected {_URLS[scheme]}") from error
 
 
 def _files(origin: str) -> ss.sources.Source:
@@ -76,13 +79,15 @@ def _files(origin: str) -> ss.sources.Source:
                 f"--from {origin}: {name}= is an option, and files have none: give --from {path}. "
                 f"{_OTHER_FILES}"
             )
-        raise click.UsageError(f"--from {origin}: there is no such file; expected {FROM}")
+        near = meant_path(origin)
+        raise click.UsageError(f"--from {origin}: there is no such file{near}; expected {FROM}")
     try:
         return ss.sources.dataset(origin)
     except ss.ConfigurationError as error:
         why = str(error.__cause__ or error)
         raise ss.ConfigurationError(
-            f"--from {origin} cannot be read as Parquet ({why}). {_OTHER_FILES}"
+            f"--from {origin} cannot be read as Parquet ({why}). If a file is incomplete, "
+            f"write it again or take it out of the directory. {_OTHER_FILES}"
         ) from error
 
 

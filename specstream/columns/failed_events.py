@@ -40,6 +40,7 @@ __all__ = [
     "checked_errors",
     "failed_firing",
     "failed_of",
+    "user_traceback",
 ]
 
 Errors = Literal["raise", "side"]
@@ -49,7 +50,10 @@ _POLICIES = ("raise", "side")
 
 _TOLD = ("error", "message", "traceback")
 # Frames in them are the package's, and not of whoever wrote the function.
-_ROOMS = ("checkpoint", "columns", "compiler", "definition", "engine", "interpreted", "pipelines")
+_ROOMS = (
+    *("checkpoint", "cli", "columns", "compiler", "definition", "engine", "interpreted"),
+    *("pipelines", "sources", "spark"),
+)
 _OURS = tuple(f"{Path(__file__).parents[1] / room}/" for room in _ROOMS)
 
 
@@ -180,14 +184,19 @@ def failed_firing(
 
 
 def _described(error: BaseException) -> dict[str, Any]:
-    shown = traceback.TracebackException.from_exception(error)
-    _leave_users(shown)
     return {
         "error": type(error).__name__,
         "message": _whole(_text(error)),
-        "traceback": _whole("".join(shown.format())),
+        "traceback": _whole(user_traceback(error)),
         "vertex": getattr(error, "specstream_vertex", None),
     }
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback of what an operator's function has raised, without frames of the package."""
+    shown = traceback.TracebackException.from_exception(error)
+    _leave_users(shown)
+    return "".join(shown.format())
 
 
 def _leave_users(shown: traceback.TracebackException) -> None:

@@ -162,8 +162,8 @@ def test_lines_of_tcp(tmp_path: Path) -> None:
         (["--from", "nowhere"], "--from nowhere: there is no such file; expected nats://"),
         (["--from", "amqp://host/queue"], "--from amqp://host/queue: expected nats://"),
         (["--from", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
-        (["--from", "kafka://host:1"], "--from kafka://host:1: expected nats://"),
-        (["--from", "tcp://host"], "--from tcp://host: expected nats://"),
+        (["--from", "kafka://host:1"], "--from kafka://host:1: expected kafka://HOST:PORT/TOPIC"),
+        (["--from", "tcp://host"], "--from tcp://host: expected tcp://HOST:PORT"),
         (["--from", "tcp://host:1?start=x"], "start= is not one of the options format, listen"),
         (["--from", ".", "--input", "."], "--from and --input both say where"),
         (["--source", "nats://host:1"], "--from nats://host:1: expected nats://HOST:PORT/STREAM"),
@@ -204,3 +204,24 @@ def test_files_that_are_no_parquet_are_told_what_to_do(tmp_path: Path) -> None:
 def test_a_value_that_an_option_cannot_have_is_told() -> None:
     with pytest.raises(ss.ConfigurationError, match="start='now'; expected one of earliest"):
         source_of("nats://127.0.0.1:4222/ORDERS?start=now")
+
+
+def test_what_the_operator_raises_is_shown_by_its_own_lines(tmp_path: Path) -> None:
+    """A poison event once was below 25 frames of the package."""
+    (tmp_path / "poison.py").write_text(
+        "import specstream as ss\n\n\n"
+        '@ss.operator(event={"x": int}, emits={"x": int})\n'
+        "def halves(event, emit):\n"
+        "    if event.x == 3:\n"
+        '        raise ValueError("three")\n'
+        "    emit(event.x // 2)\n"
+    )
+    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "in.parquet")
+    directories = ("--output", tmp_path / "out", "--checkpoint", tmp_path / "checkpoint")
+    done = invoke(
+        "run", f"{tmp_path}/poison.py:halves", "--from", tmp_path / "in.parquet", *directories
+    )
+    assert done.exit_code == 1
+    frames = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert frames == [f'  File "{tmp_path}/poison.py", line 7, in halves']
+    assert "raised by operator 'halves' at event" in done.stderr
