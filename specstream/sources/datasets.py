@@ -17,7 +17,7 @@ import pyarrow.dataset as pds
 
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
-from specstream.declarations.options import meant, place, refused, refuses_unknown
+from specstream.declarations.options import meant, meant_path, place, refused, refuses_unknown
 from specstream.errors import ConfigurationError, InputError, SourceError, SpecstreamError
 from specstream.files.places import is_uri
 from specstream.sources.source import Position, Rows, Source, Wanted
@@ -56,10 +56,16 @@ class DatasetSource(Source):
             where = given if is_uri(given) else os.path.realpath(given)
             try:
                 self._dataset = pds.dataset(where, format=format)
+            except FileNotFoundError as error:
+                raise ConfigurationError(
+                    f"of={os.fspath(of)!r}: there is no such file or directory"
+                    f"{'' if is_uri(given) else meant_path(given)}"
+                ) from error
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise ConfigurationError(
                     f"of={os.fspath(of)!r} cannot be read as {format}: {error}; expected files "
-                    'whose format= is "parquet", "ipc", "csv", "json" or "orc"'
+                    'whose format= is "parquet", "ipc", "csv", "json" or "orc". If a file is '
+                    "incomplete, write it again or take it out of the directory"
                 ) from error
             self.name = f"the dataset {where!r}"
         else:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import threading
 import time
@@ -63,7 +64,9 @@ class SourceFeed:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         instance("engine", engine, Engine, "an ss.Engine: run(ss.Engine(operator), ...)")
-        instance("events", source, Source, "a source such as ss.sources.nats(...)")
+        instance(
+            "events", source, Source, f"a source such as ss.sources.nats(...){_of_path(source)}"
+        )
         if options.checkpoint is not None and not (source.can_replay or options.at_most_once):
             raise ConfigurationError(
                 f"checkpoint= with {source.name}, which cannot send again what had come and was "
@@ -216,6 +219,13 @@ class SourceFeed:
                 f"there is more now: {rows.place}. Begin a new one with a new checkpoint=; where "
                 "more can come, say finish=False, so that events wait instead"
             )
+
+
+def _of_path(source: object) -> str:
+    """What reads a path that is given as a source, as the end of a message."""
+    if not isinstance(source, str | os.PathLike):
+        return ""
+    return f", or ss.sources.dataset({str(source)!r}) for files"
 
 
 class Stop(threading.Event):

@@ -121,9 +121,25 @@ def test_a_column_that_is_missing_is_told_before_anything_runs(tmp_path: Path) -
     source = ss.sources.dataset(pa.table({"x": [1]}))
     with pytest.raises(ss.InputError, match=r"reads column 'name', .* \(columns: x\)"):
         run(tmp_path, source)
-    said = r"cannot be read as parquet: (?s:.*) format= is .parquet., .ipc., .csv."
+
+
+def test_files_that_cannot_be_read_are_named_with_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path / "events", 0, 0, 100)
+    with pytest.raises(ss.ConfigurationError, match=r"no such .* \(did you mean '.*/events'\?\)$"):
+        ss.sources.dataset(tmp_path / "event")
+    with pytest.raises(ss.ConfigurationError, match=r"no such file or directory$"):
+        ss.sources.dataset(tmp_path / "nowhere" / "at all")
+    (whole,) = (tmp_path / "events").iterdir()
+    whole.write_bytes(whole.read_bytes()[:100])
+    said = r"format= is .parquet., .ipc., .csv.(?s:.*) incomplete, write it again or take it out"
     with pytest.raises(ss.ConfigurationError, match=said):
-        ss.sources.dataset(tmp_path / "nowhere")
+        ss.sources.dataset(whole)
+
+
+def test_a_path_is_no_source_and_says_which_one_reads_it() -> None:
+    said = r"such as ss.sources.nats\(...\), or ss.sources.dataset\('in'\) for files"
+    with ss.Engine(chain) as engine, pytest.raises(ss.ConfigurationError, match=said):
+        ss.sources.run(engine, "in", to=lambda rows, batch: None)
 
 
 def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:
