@@ -67,7 +67,11 @@ class CompileError(SpecstreamError):
         self._told = f"{problem}; {hint}"
         stands = "" if vertex is None else f" in vertex {vertex!r} of pipeline {pipeline!r}"
         super().__init__(f"operator {operator!r}{stands}, {filename}:{line}: {self._told}")
-        if vertex is None:
+        # What does not fit a declaration does not fit it under Python either.
+        is_of_declaration = any(
+            one in problem for one in (" is declared ", " has no field ", " has no column ")
+        )
+        if vertex is None and not is_of_declaration:
             self.add_note(
                 "Another way out is @ss.operator(..., interpreted=True): Python runs the function "
                 "as it is written. An access to the state then takes about a microsecond, and "

@@ -304,7 +304,7 @@ def _of_misfits(misfits: Mapping[int, str], count: int, what: str) -> RowError:
     reason = misfits[int(wrong.argmax())]
     return RowError(
         lambda row: (
-            f"{what}: {row}: {reason}: give it a value that does, or use "
+            f"{what}: {row}: {reason}: correct or convert the value before, or use "
             'rejected_rows="side", which sets such rows aside'
         ),
         wrong,

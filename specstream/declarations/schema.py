@@ -114,6 +114,17 @@ _TYPES: dict[object, Column] = {
     datetime.date: Column("int", pa.date32()),
 }
 
+# What is written where types have names, as in SQL and pandas, and what a column is declared as.
+_BY_NAME = {
+    **dict.fromkeys(("int", "int64", "integer", "long", "bigint"), "int"),
+    **dict.fromkeys(("float", "float64", "double", "real"), "float"),
+    **dict.fromkeys(("bool", "boolean"), "bool"),
+    **dict.fromkeys(("str", "string", "text", "varchar", "object"), "str"),
+    **dict.fromkeys(("datetime", "timestamp", "datetime64"), "datetime.datetime"),
+    "date": "datetime.date",
+    **dict.fromkeys(("decimal", "numeric"), "ss.decimal(scale)"),
+}
+
 
 @refuses_unknown
 def timestamp(unit: str = "us", zone: str | None = None) -> Column:
@@ -212,6 +223,8 @@ def declared_column(declared: Any, what: str) -> Column:
         hint = ""
         if declared is decimals.Decimal:
             hint = ": write ss.decimal(scale), or Annotated[Decimal, ss.decimal(2)]"
+        elif isinstance(declared, str) and declared.lower() in _BY_NAME:
+            hint = f": write {_BY_NAME[declared.lower()]}, without quotation marks"
         bare = not_called(declared)
         if bare is not None:
             raise DeclarationError(

@@ -139,7 +139,7 @@ def check(
     test knows what the numbers ought to be: look at what is returned.
 
     Your function is not compared with a run on plain Python objects. Where operators differ from
-    Python (integers wrap; docs/explanations/arithmetic.md has the list) such a run has another
+    Python (integers wrap, for example; the page "Arithmetic" has the list) such a run has another
     answer, which is no defect. The tests of specstream itself make that comparison, allowing for
     these differences, for random operators and for a hundred that people would write.
 

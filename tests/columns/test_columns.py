@@ -240,6 +240,8 @@ def test_a_date_out_of_range_raises_at_its_event(path: Path) -> None:
         (lambda: ss.timestamp("d"), "unit='d'; expected one of s, ms, us, ns"),
         (lambda: ss.decimal(19), "scale=19; expected an integer from 0 to 18"),
         (lambda: ss.nullable(list), "type list; expected one of int"),
+        (lambda: ss.nullable("String"), "Arrow's types: write str, without quotation marks"),
+        (lambda: ss.nullable("timestamp"), "write datetime.datetime, without quotation marks"),
         (lambda: operator_of({"x": Decimal}), r"column 'x' has type Decimal.*write ss\.decimal"),
     ],
 )

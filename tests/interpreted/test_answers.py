@@ -277,6 +277,19 @@ def test_a_refused_operator_names_this_way_out() -> None:
     assert any("interpreted=True" in note for note in caught.value.__notes__)
 
 
+def test_what_does_not_fit_a_declaration_is_not_sent_that_way() -> None:
+    def halves(state, event, emit):
+        state.total = event.x / 2
+
+    def misspelt(state, event, emit):
+        state.totl = event.x
+
+    for function, said in ((halves, "write int\\(x\\), or declare it float"), (misspelt, "'totl'")):
+        with pytest.raises(ss.CompileError, match=said) as caught:
+            ss.Engine(ss.operator(state=Sums, event={"x": int}, emits={})(function))
+        assert not getattr(caught.value, "__notes__", [])
+
+
 @pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2, "horizon": 4, "chunk": 1}])
 def test_what_does_not_fit_its_field_raises_at_that_event(options: dict[str, Any]) -> None:
     @ss.operator(state=Sums, event={"x": int}, emits={"total": int}, interpreted=True)

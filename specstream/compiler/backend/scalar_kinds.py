@@ -79,7 +79,7 @@ _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
     "str": ("string", "int64"),
 }
 _HINTS = {
-    ("float64", "int"): "write int(x)",
+    ("float64", "int"): "write int(x), or declare it float",
     ("uint64", "int"): "write np.int64(x)",
     ("uint64", "str"): "write str(x)",
     ("float64", "str"): "write str(x)",
