@@ -39,15 +39,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Compared:
-    """What all events of one operator took, in seconds, and whether the answers were the same.
+    """What all events of one operator take, in seconds, and whether the answers were the same.
 
     Attributes:
         title: what the operator finds.
         python: the sequential check.
-        one_core: compiled, on one core.
-        all_cores: the engine that Spark has fed.
+        one_core: an engine on one core.
+        all_cores: an engine on all.
         threads: that it had.
-        is_same: rows and state are those of the sequential check.
+        is_same: rows and state of the engine that Spark has fed are those of the sequential check.
     """
 
     title: str
@@ -103,8 +103,8 @@ def draw_demo(
         "{:.2f} s",
     )
     gain.set_title("Time for all departures, and whether the answer is that of Python")
-    python = ", ".join(f"{one.python:.0f} s" for one in compared)
-    gain.set_xlabel(f"seconds in the engine; the sequential check in Python: {python}")
+    python = " and ".join(f"{one.python:.0f} s" for one in compared)
+    gain.set_xlabel(f"seconds in an engine; the sequential check in Python takes {python}")
     frame = counts.select(["timestamp", "item", "count"]).to_pandas()
     for tail, look in zip(leaders, itertools.cycle(SPARE), strict=False):
         rows = frame[frame["item"] == tail]

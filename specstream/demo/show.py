@@ -32,7 +32,7 @@ from specstream.columns.strings import string_code
 from specstream.demo.compare import first_difference_in_rows, first_difference_in_state
 from specstream.demo.flights import Files, load_flights, write_files
 from specstream.demo.plot import Batch, Compared, save_plot
-from specstream.demo.tasks import TASKS, Oracle, Task, on_one_core, run_oracles
+from specstream.demo.tasks import TASKS, Oracle, Oracles, Task, oracles_beside, timed
 from specstream.engine.engine import Amount
 from specstream.files.writing import writing
 
@@ -178,8 +178,8 @@ def _in_order(files: Files, output: Path) -> list[Path]:
     return paths
 
 
-def _sequential(paths: list[Path], console: Console) -> list[Oracle]:
-    """Both operators in plain Python over all events, in order."""
+def _awaited(oracles: Oracles, paths: list[Path], console: Console) -> list[Oracle]:
+    """What both operators give in plain Python over all events, in order."""
     with _progress(console) as progress:
         lines: list[TaskID] = [
             progress.add_task(
@@ -194,10 +194,10 @@ def _sequential(paths: list[Path], console: Console) -> list[Oracle]:
             for line, count in zip(lines, done, strict=True):
                 progress.update(line, completed=count)
 
-        oracles = run_oracles(paths, report)
+        found = oracles.wait(report)
         for line in lines:
             progress.update(line, completed=progress.tasks[line].total)
-    return oracles
+    return found
 
 
 def _differences(streamed: list[Streamed], oracles: list[Oracle]) -> list[str]:
@@ -297,41 +297,37 @@ def run_demo(
         flights = load_flights().rename(columns={"tailnum": "item"})
         files = write_files(flights, events_path, quick=quick)
         tails = {string_code(tail): tail for tail in flights["item"].dropna().unique()}
-    with live.status("starting Spark"):
-        session = ss.spark.local_session("specstream demo", settings={"spark.log.level": "OFF"})
-    try:
-        streamed = [
-            _stream(session, task, files, output, tails, live, threads, horizon, chunk)
-            for task in TASKS
-        ]
-    finally:
-        session.stop()
-
-    top, neighbours = streamed
-    leaders = _leaders(top.state, tails)
-    exact = files.events["item"].value_counts().to_dict()
-    console.print(_leader_table(leaders, exact))
-    console.print(_similar(files.events, neighbours.output))
-    console.print(_figures(streamed))
     paths = _in_order(files, output)
-    with live.status("the same on one core"):
-        one_core = [
-            on_one_core(stream.task, path, [batch.events for batch in stream.batches])
-            for stream, path in zip(streamed, paths, strict=True)
+    with oracles_beside(paths) as oracles:
+        with live.status("starting Spark"):
+            session = ss.spark.local_session("specstream demo", settings={"spark.log.level": "OFF"})
+        try:
+            streamed = [
+                _stream(session, task, files, output, tails, live, threads, horizon, chunk)
+                for task in TASKS
+            ]
+        finally:
+            session.stop()
+
+        top, neighbours = streamed
+        leaders = _leaders(top.state, tails)
+        exact = files.events["item"].value_counts().to_dict()
+        console.print(_leader_table(leaders, exact))
+        console.print(_similar(files.events, neighbours.output))
+        console.print(_figures(streamed))
+        found = _awaited(oracles, paths, live)
+    differences = _differences(streamed, found)
+    with live.status("timing both on one core and on all, without Spark"):
+        compared = [
+            Compared(
+                stream.task.title,
+                oracle.seconds,
+                *timed(stream.task, path, [batch.events for batch in stream.batches], threads),
+                threads,
+                not _differences([stream], [oracle]),
+            )
+            for stream, oracle, path in zip(streamed, found, paths, strict=True)
         ]
-    oracles = _sequential(paths, live)
-    differences = _differences(streamed, oracles)
-    compared = [
-        Compared(
-            stream.task.title,
-            oracle.seconds,
-            alone,
-            stream.stats.time_per_event * stream.stats.events,
-            threads,
-            not _differences([stream], [oracle]),
-        )
-        for stream, oracle, alone in zip(streamed, oracles, one_core, strict=True)
-    ]
     plot = output / "demo.png"
     save_plot(
         plot,

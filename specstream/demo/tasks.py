@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import SynchronizedArray
 from pathlib import Path
@@ -17,7 +20,7 @@ import pyarrow.parquet as pq
 import specstream as ss
 from specstream.operators import nearest_neighbours, top_k
 
-__all__ = ["TASKS", "Oracle", "Task", "on_one_core", "run_oracles"]
+__all__ = ["TASKS", "Oracle", "Oracles", "Task", "oracles_beside", "timed"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ TASKS = (
 
 @dataclass(frozen=True)
 class Oracle:
-    """What a sequential run gave: emitted rows, and every field of the state; and its seconds."""
+    """What a sequential run gave: emitted rows, and every field of the state; and what time it
+    took of a core, in seconds."""
 
     output: pa.Table
     state: dict[str, Any]
@@ -67,9 +71,10 @@ class Oracle:
 _progress: SynchronizedArray[int]
 
 
-def _share(progress: SynchronizedArray[int]) -> None:
+def _begin(progress: SynchronizedArray[int]) -> None:
     global _progress
     _progress = progress
+    os.nice(19)
 
 
 def _run_oracle(number: int, events: Path) -> Oracle:
@@ -77,39 +82,76 @@ def _run_oracle(number: int, events: Path) -> Oracle:
         _progress[number] = rows
 
     operator, table = TASKS[number].make(), pq.read_table(events)
-    started = time.perf_counter()
+    started = time.process_time()
     run = operator.run_sequential(table, order_by="time", source="origin", keys=True, progress=done)
-    return Oracle(run.output, run.state.to_dict(), time.perf_counter() - started)
+    return Oracle(run.output, run.state.to_dict(), time.process_time() - started)
 
 
-def on_one_core(task: Task, events: Path, batches: Sequence[int]) -> float:
-    """Seconds in an engine that runs the same batches on one core, and speculates nothing.
+def timed(
+    task: Task, events: Path, batches: Sequence[int], threads: int, rounds: int = 3
+) -> tuple[float, float]:
+    """Seconds in engines without Spark: on one core, and on all with whatever the runtime chooses.
 
     Args:
         events: a Parquet file of the events, in order.
         batches: of so many events each.
+        rounds: both run in each; medians count.
     """
-    table, first = pq.read_table(events), 0
-    with ss.Engine(task.make(), threads=1, horizon=0, keys=True) as engine:
-        for count in batches:
-            engine.process(table.slice(first, count), order_by="time", source="origin")
-            first += count
-        return engine.stats.time_per_event * engine.stats.events
+    table = pq.read_table(events)
+    settings: tuple[dict[str, Any], ...] = ({"threads": 1, "horizon": 0}, {"threads": threads})
+    seconds: tuple[list[float], ...] = ([], [])
+    for _ in range(rounds):
+        for setting, found in zip(settings, seconds, strict=True):
+            first = 0
+            with ss.Engine(task.make(), **setting) as engine:
+                for count in batches:
+                    engine.process(table.slice(first, count), order_by="time", source="origin")
+                    first += count
+                found.append(engine.stats.time_per_event * engine.stats.events)
+    one_core, all_cores = map(statistics.median, seconds)
+    return one_core, all_cores
 
 
-def run_oracles(events: list[Path], report: Callable[[list[int]], None]) -> list[Oracle]:
-    """Runs both operators in plain Python, each in a process, so that two cores are used.
+class Oracles:
+    """The sequential runs of both operators, under way.
+
+    Args:
+        running: of each of ``TASKS``.
+        progress: the number of events that each has done.
+    """
+
+    def __init__(self, running: list[Future[Oracle]], progress: SynchronizedArray[int]) -> None:
+        self._running = running
+        self._progress = progress
+
+    def wait(self, report: Callable[[list[int]], None]) -> list[Oracle]:
+        """What they gave.
+
+        Args:
+            report: called several times a second with the number of events each has done.
+        """
+        while wait(self._running, timeout=0.2).not_done:
+            report(self._progress[:])
+        return [future.result() for future in self._running]
+
+
+@contextmanager
+def oracles_beside(events: list[Path]) -> Iterator[Oracles]:
+    """Runs both operators in plain Python, each in a process of the lowest priority: they take the
+    time that others leave of the cores.
 
     Args:
         events: for each of ``TASKS`` a Parquet file of its events, in order.
-        report: called several times a second with the number of events each has done.
     """
     context = multiprocessing.get_context("spawn")
     progress = context.Array("q", len(TASKS))
-    with ProcessPoolExecutor(len(TASKS), context, _share, (progress,)) as pool:
-        running: list[Future[Oracle]] = [
-            pool.submit(_run_oracle, number, path) for number, path in enumerate(events)
-        ]
-        while wait(running, timeout=0.2).not_done:
-            report(progress[:])
-        return [future.result() for future in running]
+    with ProcessPoolExecutor(len(TASKS), context, _begin, (progress,)) as pool:
+        try:
+            yield Oracles(
+                [pool.submit(_run_oracle, number, path) for number, path in enumerate(events)],
+                progress,
+            )
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
