@@ -12,7 +12,7 @@ class Bank(ss.State):
     balance = ss.array(int, 10_000, fill=100)  # of 10,000 accounts
 
 
-def receipt(payer, balance):  # a digest of 500 rounds: some work
+def receipt(payer, balance):  # a digest, in place of your own work
     digest = payer << 16 ^ balance ^ 0x2545F491
     for _ in range(500):
         digest ^= digest << 13 & 0xFFFFFFFF

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from specstream.checkpoint.run.run_directory import RECORD, recorded_store, run_
 from specstream.cli.errors import reported_errors
 from specstream.cli.options import LocalPath, json_option
 from specstream.display.values import size
+from specstream.files.part_files import parts_of
 
 __all__ = ["checkpoint"]
 
@@ -150,6 +152,11 @@ def rollback(
     with reported_errors():
         run = run_directory_of(directory)
         log, store = _spark_log(directory, spark), recorded_store(directory)
+        if log is None and not inventory(store).restart:
+            raise click.ClickException(
+                f"{directory}: no file of a batch can be used, so there is none to go back to: put "
+                "a copy of the directory back, or begin anew, which the run book describes"
+            )
         if log is None and not _is_of_source(store):
             raise click.UsageError(
                 "a checkpoint alone would be refused at the next batch: give --spark, the "
@@ -223,7 +230,9 @@ def _troubles_of_spark(found: Inventory, log: SparkLog) -> dict[str, str]:
 def _show_restart(found: Inventory) -> None:
     restart = found.restart
     if restart is None:
-        click.echo("no file can be used: restore a copy of both directories")
+        click.echo(
+            "no file can be used: restore a copy of the checkpoint, with Spark's if there is one"
+        )
         return
     click.echo(f"the newest state to continue from is the one after batch {restart.batch_id}")
     if restart.batch_id < found.files[-1].batch_id:
@@ -330,7 +339,10 @@ def _show_rollback(
         )
     if done.newest <= done.batch_id and not done.outputs and not done.mixed:
         return
-    first, last = done.batch_id + 1, max(done.newest, done.batch_id + 1)
+    first = done.batch_id + 1
+    # A copy that was put back knows nothing of the batches behind it, whose files are there.
+    known = parts_of(os.path.basename(name) for name in done.outputs)
+    last = max([done.newest, first, *(part.last for part in known)])
     these = f"batch {first}" if first == last else f"batches {first} to {last}"
     tell(f"Before the query starts again, remove {these} from each sink:")
     if knows_outputs and done.outputs:

@@ -116,16 +116,27 @@ def check_input(
     return rows, None if order_by is None else newest_time(dataset, order_by)
 
 
-def check_no_files(option: str, directory: Path) -> None:
+def check_no_files(option: str, directory: Path, checkpoint: Path | None = None) -> None:
     """Refuses a directory for rows that has some of an earlier run.
+
+    Args:
+        option: names it in the error.
+        directory: see there.
+        checkpoint: of the run, which has no batch; None: it has none.
 
     Raises:
         click.ClickException: names the option.
     """
     if any(directory.glob("*.parquet")):
+        lost = ""
+        if checkpoint is not None:
+            lost = (
+                f"; or, if they are of this run, --checkpoint {checkpoint}, which has no batch, is "
+                "another directory than before, or lost: the run book has what to do then"
+            )
         raise click.ClickException(
             f"{option} {directory}: there are Parquet files in it already; name a new or empty "
-            "directory"
+            f"directory{lost}"
         )
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -206,14 +206,17 @@ def run(
         directories = directories_of(operator, output)
         for directory in (output, *directories.values()):
             if not goes_on:
-                check_no_files("--output", directory)
+                check_no_files("--output", directory, checkpoint)
         shared = [one for one in (order_by, source) if one is not None]
         if events is None:
             needs("spark", "pyspark", "pandas")
         in_time = feed_options(**event_time, is_new=not goes_on)
         check_early(early_output, in_time, [output, late_output], is_new=not goes_on)
-        adds = place is not None and goes_on and bool(place.adds(settings))
-        failed = errors_options(errors_output, errors_limit, is_new=adds or not goes_on)
+        changed = place is not None and goes_on and bool(place.changes(settings))
+        is_lost = place is not None and goes_on and not place.is_there
+        is_own = place is not None and goes_on and (is_lost or place.writes(errors_output))
+        is_shared = errors_output in (output, late_output, early_output)
+        failed = errors_options(errors_output, errors_limit, is_new=is_shared or not is_own)
         written = list(directories.values())
         if errors_output is not None:
             written.append(errors_output)
@@ -234,6 +237,7 @@ def run(
                 errors="raise" if errors_output is None else "side",
             ) as engine,
             nullcontext(str(place.spark)) if place else tempfile.TemporaryDirectory() as spark,
+            ExitStack() as stack,
         ):
             is_fed = place is not None
             early = None if early_output is None else EarlyLog(engine, early_output, is_fed=is_fed)
@@ -253,9 +257,10 @@ def run(
                 **in_time,
                 **failed,
             )
-            if place is not None and (adds or not goes_on):
+            stack.callback(feed.close)
+            if place is not None and (changed or is_lost or not goes_on):
                 late = [] if late_output is None else [late_output]
-                (place.note if adds else place.begin)(settings, [*written, *late])
+                (place.note if goes_on else place.begin)(settings, [*written, *late])
             recorded = None if feed.checkpoint is None else feed.checkpoint.recorded
             before = None if recorded is None else recorded.batch_id
             left = rows - events_of(engine)
@@ -277,7 +282,6 @@ def run(
                         shared=shared if isinstance(input_, dict) else (),
                     )
             stats = engine.stats
-            feed.close()
         summary = {
             **summary_of(operator.name, feed.stats, stats, seconds, bool(ended)),
             "protocol": protocol,

@@ -82,7 +82,12 @@ def hint(column: Column, of: pa.DataType) -> str:
         pa.nulls(0, of).cast(column.arrow)
     except pa.ArrowNotImplementedError:  # Arrow has no such cast, so nobody is told to use it
         return f"make a column of {column.arrow} from it"
-    return f"cast it to {column.arrow}"
+    wider = ", or declare it float" if _is_int_of_float(column, of) else ""
+    return f"cast it to {column.arrow}{wider}"
+
+
+def _is_int_of_float(column: Column, of: pa.DataType) -> bool:
+    return bool(column.arrow == pa.int64() and pa.types.is_floating(of))
 
 
 def target(column: Column) -> str:

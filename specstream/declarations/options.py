@@ -418,7 +418,8 @@ def _forwarding(called: Called, signature: inspect.Signature, check: Any) -> Cal
     return __called({", ".join(passed)})
 """
     scope: dict[str, Any] = {
-        "__called": called, "__refused": refused, "__defaults": defaults, "__missing": _MISSING
+        "__name__": __name__, "__called": called, "__refused": refused,
+        "__defaults": defaults, "__missing": _MISSING,
     }  # fmt: skip
     exec(compile(source, f"{__file__}:{called.__qualname__}", "exec"), scope)
     return cast("Called", scope["call"])

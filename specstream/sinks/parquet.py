@@ -84,7 +84,7 @@ class ParquetSink:
         return dataset_of(self._tree)
 
     def check_first_batch(self, batch_id: int, *, is_new: bool) -> None:
-        """Refuses a directory that has rows of another run.
+        """Refuses a directory that has rows of another run, or of another program.
 
         A feed asks before it runs the first batch of a stream. A stream records a batch before any
         sink gets it: so where nothing is recorded, no file can be its own. Without a record, a
@@ -98,10 +98,18 @@ class ParquetSink:
             is_new: whether the feed has a checkpoint, and nothing is recorded there.
 
         Raises:
-            SinkError: there is a file of another run; names it.
+            SinkError: there is a file of another run, or another file of Parquet; names it.
         """
         with named(self, batch_id):
-            parts = parts_of(self._tree.files())
+            names = [name for name in self._tree.files() if name.endswith(".parquet")]
+        parts = parts_of(names)
+        own = {part.name for part in parts}
+        if strange := next((name for name in names if name not in own), None):
+            raise SinkError(
+                f"{self!s}, batch {batch_id}: there is {strange!r} already, which no sink of "
+                "specstream has written, and readers would take its rows for the query's: give a "
+                "directory of its own"
+            )
         last = max(parts, key=lambda part: part.last, default=None)
         if last is not None and (is_new or last.last > batch_id):
             problem = of_another_run(f"there is {last.name!r}", "a directory without such files")

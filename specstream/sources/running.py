@@ -180,8 +180,8 @@ class SourceFeed:
                 f"{what}: the newest file that can be used is that of batch {recorded.batch_id}, "
                 f"and there were files up to batch {checkpoint.skipped}, whose rows the sinks may "
                 "have. They would be cut into other batches now: put a copy of the directory back; "
-                f"or delete the files of batches behind {recorded.batch_id}, and what the sinks "
-                "have of these, and start again"
+                f"or go back to batch {recorded.batch_id} with specstream checkpoint rollback, "
+                "which says what to take out of the sinks, and start again"
             )
         position = self._position_of(recorded, what)
         self.runner.deliver(recorded.result, recorded.batch_id, ends=recorded.finished)

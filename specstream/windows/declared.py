@@ -48,7 +48,10 @@ __all__ = [
 EARLY, ON_TIME, LATE = "early", "on time", "late"
 LIMIT = 2**24
 LONGEST = 2**61
-IN_ORDER = "sort the events of all tables, submit() them, or take watermark= in Spark"
+IN_ORDER = (
+    "sort the events of all tables, submit() them, or give ss.spark.foreach_batch or "
+    "ss.sources.run a watermark="
+)
 """What is to be done about an event that is too old."""
 MOST_OF_AN_EVENT = 100_000
 """Windows that an event is in, and panes that a window has: each costs time and memory."""

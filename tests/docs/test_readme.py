@@ -48,7 +48,7 @@ def test_what_it_is_takes_a_sentence_and_a_page() -> None:
     assert sentence.count(".") == 1
     assert len(sentence.split()) <= 25
     assert (
-        what.index("import specstream") < what.index("ledger.png") < what.index("specstream run e")
+        what.index("import specstream") < what.index("ledger.png") < what.index("specstream run p")
     )
     prose = re.sub(r"```.*?```", "", what, flags=re.DOTALL)
     assert len(prose.splitlines()) < 35

@@ -102,13 +102,66 @@ def test_a_run_that_has_ended_with_a_failing_event_goes_on_with_errors(tmp_path:
     assert used.exit_code == 1
     assert "--errors" in used.output
     failed = tmp_path / "failed"
-    assert invoke(*command, "--errors", failed).exit_code == 0
+    went = invoke(*command, "--errors", failed)
+    assert went.exit_code == 0, went.output
     assert rows_of(tmp_path)["half"].to_pylist() == [4, 2]
     assert pq.read_table(failed)["x"].to_pylist() == [0]
-    # From here on it belongs to the run.
-    assert "--errors was " in invoke(*command).output
+    # From here on it belongs to the run, which needs no other, and may go on without.
+    assert "--errors was " in invoke(*command, "--errors", tmp_path / "others").output
     output = invoke("checkpoint", "rollback", tmp_path / "state", "--to", 0, "--dry-run").stdout
     assert str(failed / "part-00000001.parquet") in output
+    # Not while the last batch may have to be given to it once more.
+    refused = " ".join(invoke(*command).output.split())
+    assert "were recorded for a sink: give errors_to= (specstream run: --errors) as be" in refused
+    for number, last in (2, 4), (3, 0):
+        pq.write_table(pa.table({"x": [last]}), tmp_path / "in" / f"{number}.parquet")
+        if last:
+            went = invoke(*command, "--errors", failed)
+            assert went.exit_code == 0, went.output
+    assert "ZeroDivisionError" in invoke(*command).output
+    assert rows_of(tmp_path)["half"].to_pylist() == [4, 2, 1]
+    assert invoke(*command, "--errors", tmp_path / "others").exit_code == 0
+    assert rows_of(tmp_path)["half"].to_pylist() == [4, 2, 1]
+    assert pq.read_table(failed)["x"].to_pylist() == [0]
+    assert pq.read_table(tmp_path / "others")["x"].to_pylist() == [0]
+
+
+def test_a_run_whose_record_is_lost_goes_on_with_the_options_of_its_start(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "in" / "0.parquet")
+    (tmp_path / "halves.py").write_text(HALVES)
+    command = (
+        "run", f"{tmp_path / 'halves.py'}:halves", "--from", tmp_path / "in",
+        "--output", tmp_path / "out", "--checkpoint", tmp_path / "state",
+    )  # fmt: skip
+    assert invoke(*command).exit_code == 0
+    record = tmp_path / "state" / "run.json"
+    before = record.read_text()
+    record.write_text(before[:-20])
+    refused = invoke(*command).output
+    assert "run.json in" in refused
+    assert "or remove it, and start the run with the options that it had" in refused
+    record.unlink()
+    pq.write_table(pa.table({"x": [2]}), tmp_path / "in" / "1.parquet")
+    with pytest.warns(UserWarning, match=r"run.json is not there; the options of this start"):
+        assert invoke(*command).exit_code == 0
+    assert rows_of(tmp_path)["half"].to_pylist() == [4, 2]
+    assert record.read_text() == before
+
+
+def test_a_lost_checkpoint_is_named_beside_the_rows_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "in" / "0.parquet")
+    (tmp_path / "halves.py").write_text(HALVES)
+    command = (
+        "run", f"{tmp_path / 'halves.py'}:halves", "--from", tmp_path / "in",
+        "--output", tmp_path / "out", "--checkpoint", tmp_path / "state",
+    )  # fmt: skip
+    assert invoke(*command).exit_code == 0
+    (tmp_path / "state").rename(tmp_path / "away")
+    refused = " ".join(invoke(*command).output.split())
+    assert "there are Parquet files in it already; name a new or empty directory; or" in refused
+    assert "which has no batch, is another directory than before, or lost" in refused
 
 
 @pytest.mark.parametrize("kind", ["nats", "kafka"])

@@ -19,7 +19,10 @@ from specstream import windows
 EVENT = {"user": str, "x": int}
 Event = tuple[int, str, int]
 Row = tuple[int, str, int, int, int]
-ADVICE = "; sort the events of all tables, submit() them, or take watermark= in Spark"
+ADVICE = (
+    "; sort the events of all tables, submit() them, or give ss.spark.foreach_batch or "
+    "ss.sources.run a watermark="
+)
 
 
 class Known(ss.Record):

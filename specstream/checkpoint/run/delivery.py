@@ -231,9 +231,12 @@ class Sinks:
             if rows is None:
                 continue
             if sink is None:
+                # Late and failed rows go to directories that a command is given.
+                given = {"late": "--late-output", "failed": "--errors"}.get(kind)
+                command = "" if given is None else f" (specstream run: {given})"
                 raise ConfigurationError(
                     f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give "
-                    f"{option}= as before"
+                    f"{option}={command} as before"
                 )
             found.append((sink, rows, f"{option}="))
         return found

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -34,7 +35,7 @@ RECORD = "run.json"
 FILES = "specstream"
 SPARK = "spark"
 _VERSION = 1
-# What a run may be given later on, as when it has ended with an event that fails.
+# What a run may be given later on, as when it has ended with an event that fails; and not any more.
 _LATER = ("--errors",)
 _NO_BATCH = -1  # whose steps no failpoint names
 
@@ -106,18 +107,18 @@ class RunDirectory:
                 )
             record = made_of(told, RunRecord, "the record")
             if record.checksum is not None and record != record.summed():
-                raise Malformed(
-                    "its checksum is wrong, so something in it has changed (who means to change "
-                    "it takes the checksum out)"
-                )
+                raise Malformed("its checksum is wrong, so something in it has changed")
             return record
         except FileNotFoundError:
             raise SnapshotError(
-                f"{what} is not there, and batches of a run are: put it back, or name another "
-                "directory"
+                f"{what} is not there, and batches of a run are: put it back; or start the run "
+                "with the options that it had, which writes it anew"
             ) from None
         except Malformed as error:
-            raise SnapshotError(f"{what} cannot be used: {error}: put a copy of it back") from None
+            raise SnapshotError(
+                f"{what} cannot be used: {error}: put a copy of it back; or remove it, and start "
+                "the run with the options that it had, which writes it anew"
+            ) from None
 
     @property
     def trouble(self) -> str | None:
@@ -130,7 +131,7 @@ class RunDirectory:
 
     def check(self, settings: Mapping[str, str | None]) -> bool:
         """Whether a run with these settings may begin or go on here; True: it goes on, with
-        options that it :meth:`adds` as well.
+        options that it :meth:`changes`, or with those of this start where the record is gone.
 
         Raises:
             ConfigurationError: the directory is somebody else's.
@@ -144,13 +145,20 @@ class RunDirectory:
                     f"--checkpoint {self.path}: {option} {value!r} is no UTF-8, as the record of a "
                     "run is: rename it"
                 ) from None
+        if self.has_batches and not self.is_there:
+            warnings.warn(
+                f"--checkpoint {self.path}: {RECORD} is not there; the options of this start are "
+                "taken for those that the run was begun with",
+                stacklevel=2,
+            )
+            return True
         if self.has_batches:
-            added = {option: settings[option] for option in self.adds(settings)}
+            changed = {option: settings[option] for option in self.changes(settings)}
             check_settings(
-                json.dumps({**dict(self.record().settings), **added}),
+                json.dumps({**dict(self.record().settings), **changed}),
                 settings,
                 f"--checkpoint {self.path}",
-                "a run goes on with the options that it was begun with: give those, or a new "
+                "a run goes on with the options that it has: give those, or a new "
                 "--checkpoint and a new --output, to have the whole stream run in the new way",
             )
             return True
@@ -173,14 +181,22 @@ class RunDirectory:
                 )
         return False
 
-    def adds(self, settings: Mapping[str, str | None]) -> list[str]:
-        """The options of a run that goes on which it was not begun with, and may be given now."""
+    def changes(self, settings: Mapping[str, str | None]) -> list[str]:
+        """The options of a run that goes on which it has not had, or has no more, and may."""
+        if not self.is_there:
+            return []
         before = dict(self.record().settings)
         return [
             option
             for option in _LATER
-            if before.get(option) is None and settings.get(option) is not None
+            if before.get(option) != settings.get(option)
+            and None in (before.get(option), settings.get(option))
         ]
+
+    def writes(self, directory: Path | None) -> bool:
+        """Whether a directory is one that the run, which goes on, has written to."""
+        known = self.record().outputs if self.is_there else []
+        return directory is not None and os.path.realpath(directory) in known
 
     def begin(self, settings: Mapping[str, str | None], outputs: Iterable[object]) -> None:
         """Makes it that of a new run; the caller holds the lock of :attr:`files`."""
@@ -195,8 +211,11 @@ class RunDirectory:
         self.note(settings, outputs)
 
     def note(self, settings: Mapping[str, str | None], outputs: Iterable[object]) -> None:
-        """Records what a run is begun with, or goes on with; the lock is held likewise."""
-        record = RunRecord(list(settings.items()), [os.path.realpath(str(one)) for one in outputs])
+        """Records what a run is begun with, or goes on with; the lock is held likewise. Where it
+        has written before stays with it: a rollback takes rows out of there as well."""
+        before = self.record().outputs if self.has_batches and self.is_there else []
+        written = dict.fromkeys([*(os.path.realpath(str(one)) for one in outputs), *before])
+        record = RunRecord(list(settings.items()), list(written))
         said = json.dumps(asdict(record.summed()), indent=2).encode()
         LocalStore(self.path).write(RECORD, [said, b"\n"], _NO_BATCH)
 

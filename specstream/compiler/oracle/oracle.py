@@ -21,7 +21,7 @@ from specstream.compiler.frontend.error_texts import as_told
 from specstream.compiler.frontend.program import CompiledOperation, InterpretedVertices, Program
 from specstream.compiler.language.numbers import Int64, Uint64
 from specstream.compiler.language.reserved import RESERVED_COLUMNS
-from specstream.compiler.language.text import Text, refuse, tell_texts
+from specstream.compiler.language.text import Text, python_string, refuse, tell_texts
 from specstream.compiler.language.typing_refusals import TIMER_NAMES
 from specstream.compiler.library.event_lists import oracle_list
 from specstream.compiler.oracle_objects.containers import Find, Journal, StateSet, loaded, rows_of
@@ -338,6 +338,17 @@ class OracleEvent(Draws):
         if texts is not None:
             return Text(column[self._row], texts[self._row] or "")
         return load(column[self._row])
+
+    def __repr__(self) -> str:
+        """Its columns, for who looks at it in a debugger."""
+        shown = ((name, self._shown(name)) for name in self._readers)
+        return f"event({', '.join(f'{name}={value!r}' for name, value in shown)})"
+
+    def _shown(self, name: str) -> Any:
+        nulls = self._nulls.get(name)
+        return (
+            None if nulls is not None and nulls[self._row] else python_string(getattr(self, name))
+        )
 
     def _derived(self, place: Place) -> Any:
         """A derived value; what its function raised is raised here."""
