@@ -52,7 +52,7 @@ highlight_language = "text"
 html_theme = "furo"
 html_title = "specstream"
 html_static_path = ["_static"]
-html_search_scorer = "search_scorer.js"
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 html_css_files = ["layout.css", "notebook.css", "catalogue.css"]
 html_theme_options = {"navigation_with_keys": True}
 
