@@ -217,6 +217,13 @@ def read_events(
     """
     if rejected_rows == "side":
         check_no_reason(table.column_names, what)
+    if order_by is None and reads_timestamp and schema.time_unit is not None:
+        warnings.warn(
+            f"{what}: it declares time_unit={schema.time_unit!r} and reads event.timestamp, and "
+            "order_by= is not given: event.timestamp is the number of the row; name the column of "
+            "times with order_by=",
+            stacklevel=_levels_inside(),
+        )
     table, misfits = misfits_of(table)
     given = table
     positions = np.arange(table.num_rows)

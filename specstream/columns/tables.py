@@ -87,7 +87,9 @@ def as_table(
     elif isinstance(data, Mapping):
         table = _of_columns(data, what, read)
     elif type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
-        table = _of_columns(data, what, read, list(map(_name, data.columns)))
+        names = list(map(_name, data.columns))
+        _check_index(data.index.names, names, read, what)
+        table = _of_columns(data, what, read, names)
     elif hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         table = _of_arrow(data, what)
     elif isinstance(data, list | tuple) and not hasattr(data, "_fields"):
@@ -291,6 +293,17 @@ def _of_columns(
         arrays.append(array)
         misfits = wrong | misfits
     return with_misfits(_arrow_table(what, arrays, names), misfits)
+
+
+def _check_index(index: Iterable[Any], names: list[str], read: Iterable[str], what: str) -> None:
+    """Refuses a pandas frame whose index is a column that is read."""
+    known = {_name(one) for one in index if one is not None}
+    for name in read:
+        if name in known and name not in names:
+            raise InputError(
+                f"{what}: column {name!r} is the index of the DataFrame, which is not read: give "
+                "df.reset_index()"
+            )
 
 
 def _name(given: object) -> str:

@@ -30,8 +30,15 @@ def is_command() -> bool:
 
 def name_the_doctor(error: BaseException) -> None:
     """Adds to an error of an import, once, who says what is missing."""
-    if _NOTE not in getattr(error, "__notes__", ()):
-        error.add_note(_NOTE)
+    note = _NOTE
+    if isinstance(error, ModuleNotFoundError) and error.name == "specstream._native":
+        sources = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        note = (
+            f"specstream is imported from its sources in {sources}, and its C extension is not "
+            f"built there: pip install -e {sources}, or run in another directory"
+        )
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def begin() -> bool:

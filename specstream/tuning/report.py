@@ -95,7 +95,10 @@ class Report(ABC):
     def _about_threads(self) -> list[str]:
         if self.threads == 1:
             return []
-        return [f"{self.threads} threads that share nothing ran at {self.capacity:.2f} of one."]
+        found = f"{self.threads} threads that share nothing ran at {self.capacity:.2f} of one"
+        if self.capacity < 1.2:
+            found += ": other programs had the cores; measure again when they are idle"
+        return [f"{found}."]
 
     def __str__(self) -> str:
         return as_text(self.report())

@@ -347,3 +347,35 @@ def test_ints_that_pandas_has_made_floats_are_told_how_to_become_ints_again(decl
         with pytest.raises(ss.InputError, match=r"cast it to int64(, or declare it float)?$"):
             engine.process(pd.DataFrame({"x": [1.0, 2.0]}))
         engine.process(frame.fillna(0).astype("int64"))
+
+
+def test_the_index_of_a_frame_is_named_where_a_column_is_read() -> None:
+    """It was only "no column", with the columns that there are."""
+    pd = pytest.importorskip("pandas")
+
+    @ss.operator(event={"x": int}, emits={"x": int})
+    def same(event, emit):
+        emit(event.x)
+
+    frame = pd.DataFrame({"time": [1, 2], "x": [3, 4]}).set_index("time")
+    with ss.Engine(same) as engine:
+        said = r"'same': column 'time' is the index of the DataFrame, .* give df.reset_index\(\)"
+        with pytest.raises(ss.InputError, match=said):
+            engine.process(frame, order_by="time")
+        assert engine.process(frame.reset_index(), order_by="time").num_rows == 2
+        assert engine.process(frame).num_rows == 2
+        both = frame.assign(time=[5, 6])  # a column that is called as the index is
+        assert engine.process(both, order_by="time").num_rows == 2
+
+
+def test_a_unit_of_times_without_a_column_of_times_is_warned_of() -> None:
+    @ss.operator(event={"x": int}, emits={"at": int}, time_unit="us")
+    def when(event, emit):
+        emit(event.timestamp)
+
+    with ss.Engine(when) as engine:
+        with pytest.warns(
+            UserWarning, match=r"declares time_unit='us' .* name the column of times"
+        ):
+            rows = engine.process({"x": [1, 2]})
+        assert rows["at"].to_pylist() == [0, 1]

@@ -125,6 +125,7 @@ def of_constant(value: Any) -> tuple[str, str] | None:
         "date": "(x - datetime.date(1970, 1, 1)).days",
         "datetime": "int(x.timestamp()) * 1_000_000, of microseconds",
         "timedelta": "x // datetime.timedelta(microseconds=1)",
+        "Timedelta": "x.value // 1000, of microseconds",
         "Decimal": "int(x * 100), of cents",
     }.get(name, "60 * x.hour + x.minute")
     return name, (
