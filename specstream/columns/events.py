@@ -749,6 +749,12 @@ def check_unit_declared(of: pa.DataType, schema: Schema, whose: str, what: str) 
         what: names the operator.
     """
     tick = tick_of(of)
+    if schema.assumed and pa.types.is_integer(of):
+        warnings.warn(
+            f"{what}: {schema.assumed}, {whose} has type {of}, and unit= is not given: its numbers "
+            'are taken for microseconds; say what they count, as in unit="ms"',
+            stacklevel=_levels_inside(),
+        )
     if not schema.counts_times or schema.time_unit is not None or tick is None:
         return
     unit = next(name for name, length in UNIT_TICKS.items() if length == tick)

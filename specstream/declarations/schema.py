@@ -320,6 +320,7 @@ class Schema:
             "day"; None: that of the order column, whatever it is.
         counts_times: where the operator goes by the numbers of times, without saying their unit:
             "'deadline', line 7, adds to a time"; empty: nowhere.
+        assumed: why ``time_unit`` is microseconds, where nobody has said so; empty: somebody has.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -334,6 +335,7 @@ class Schema:
     unentered: tuple[tuple[str, tuple[str, ...]], ...] = ()
     time_unit: str | None = None
     counts_times: str = ""
+    assumed: str = ""
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:

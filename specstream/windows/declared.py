@@ -70,12 +70,14 @@ class Clock:
         unit: from one to the next, as messages have it.
         tick: the same in nanoseconds.
         is_declared: whether somebody has said so.
+        is_assumed: whether nobody has, and lengths are durations.
     """
 
     column: Any
     unit: str
     tick: int
     is_declared: bool = True
+    is_assumed: bool = False
 
     @property
     def time_unit(self) -> str | None:
@@ -95,7 +97,7 @@ class Clock:
         if given is not None:
             return cls.of(option, given)
         is_duration = isinstance(length, str | datetime.timedelta)
-        return replace(cls.of(option, "us"), is_declared=is_duration)
+        return replace(cls.of(option, "us"), is_declared=is_duration, is_assumed=is_duration)
 
     @classmethod
     def of(cls, option: str, given: Any) -> Clock:
@@ -233,6 +235,38 @@ def kept_in_dict(of: Any, key: Any, value: Any, limit: int | None = None) -> Any
     return replace(dict_field(key, value, limit=limit or of.limit), full=of.full)
 
 
+def _check_gives_nothing(option: str, given: Any) -> None:
+    """Refuses a function that returns a value, for all that can be read: nobody would look at it.
+
+    Raises:
+        ConfigurationError: names the option.
+    """
+    try:
+        (tree,) = parse(textwrap.dedent(inspect.getsource(given))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return
+    if not isinstance(tree, ast.FunctionDef):
+        return
+    inner = [
+        one
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree
+        for one in ast.walk(node)
+    ]
+    own = [one for one in ast.walk(tree) if isinstance(one, ast.Return) and one not in inner]
+    for node in own:
+        if node.value is not None and not _is_none(node.value):
+            raise ConfigurationError(
+                f"{option}={tree.name} returns {ast.unparse(node.value)}, which nobody takes: "
+                "expected a function that changes the window, like window.count += 1, and returns "
+                "nothing"
+            )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def _plain(option: str, given: Any, expected: str) -> None:
     """Refuses what is no function of the user's."""
     found = of_library(function(option, given, expected))
@@ -307,7 +341,8 @@ def ticks(option: str, value: int | str | datetime.timedelta, clock: Clock, leas
 
 
 def counted_in(made: Operator, clock: Clock, option: str, length: Any) -> Operator:
-    """The operator of windows whose length is a number, which says so where it is to be warned of.
+    """The operator of windows whose length is a number, or a duration without ``unit=``, which says
+    so where it is to be warned of.
 
     Args:
         clock: of its times.
@@ -317,6 +352,8 @@ def counted_in(made: Operator, clock: Clock, option: str, length: Any) -> Operat
     if not clock.is_declared:
         counts_times = f"its {option}={shown(length)} is a number"
         made.event = replace(made.event, counts_times=counts_times)
+    if clock.is_assumed:
+        made.event = replace(made.event, assumed=f"its {option}={shown(length)} is a duration")
     return made
 
 
@@ -395,3 +432,5 @@ def takes(what: str, option: str, given: Any, *parameters: str) -> None:
         raise ConfigurationError(
             f"{what}: {option} cannot be called as {option}({', '.join(parameters)}): {error}"
         ) from None
+    if parameters[0] == "window":
+        _check_gives_nothing(f"{what}: {option}", given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import operator as operators
+import warnings
 from typing import Any
 
 import numpy as np
@@ -657,6 +658,45 @@ class Bare(ss.Record):
 
 class NoDefault(ss.Record):
     count: int
+
+
+def test_what_a_window_is_given_back_is_refused() -> None:
+    """A function that made a new record left all windows empty."""
+
+    def renewed(known, event):
+        return Known(1, event.x, event.x)
+
+    def inner(known, event):
+        def smallest(a, b):
+            return min(a, b)
+
+        known.last = smallest(known.last, event.x)
+        return
+
+    given: dict[str, Any] = {"record": Known, "length": 5, "event": EVENT}
+    said = r"by_time: add=renewed returns Known\(1, event.x, event.x\), which nobody takes"
+    with pytest.raises(ss.ConfigurationError, match=said):
+        windows.by_time(add=renewed, **given)
+    with pytest.raises(ss.ConfigurationError, match="merge=renewed returns"):
+        windows.by_time(add=add, merge=renewed, **given)
+    windows.by_time(add=inner, **given)
+
+
+@pytest.mark.parametrize("kind", ["by_time", "by_session"])
+def test_durations_over_integers_ask_for_a_unit(kind: str) -> None:
+    """Milliseconds since 1970 were taken for microseconds: an hour was 41 days."""
+
+    def made(**unit: Any) -> ss.Operator:
+        found: ss.Operator = getattr(windows, kind)(Known, add, "1 hour", event=EVENT, **unit)
+        return found
+
+    table = table_of(random_events(0, 5))
+    said = r"='1 hour' is a duration, .* has type int64, and unit= is not given"
+    with ss.Engine(made()) as engine, pytest.warns(UserWarning, match=said):
+        engine.process(table, order_by="t", end=True)
+    with ss.Engine(made(unit="ms")) as engine, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.process(table, order_by="t", end=True)
 
 
 @pytest.mark.parametrize(
