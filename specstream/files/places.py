@@ -46,7 +46,7 @@ def check_place(option: str, text: str, *, is_path: bool = False) -> None:
         is_path: whether it was given as a path of ``pathlib``.
 
     Raises:
-        ConfigurationError: it is a path that looks like a URI.
+        ConfigurationError: it is a path that looks like a URI, or begins with ``~`` or ``$``.
 
     >>> check_place("path", "s3://bucket/rows"), check_place("path", "./dbfs:/rows")
     (None, None)
@@ -55,6 +55,12 @@ def check_place(option: str, text: str, *, is_path: bool = False) -> None:
     specstream.errors.ConfigurationError: path='s3:/bucket/rows' looks like a URI, and would be a \
 local directory of that name: write 's3://bucket/rows'; or './s3:/bucket/rows' for such a directory
     """
+    if text[:1] == "~" or text[:1] == "$":
+        written = "os.path.expanduser" if text[:1] == "~" else "os.path.expandvars"
+        raise ConfigurationError(
+            f"{option}={text!r} would be a directory of that name, as no shell looks at it: write "
+            f"{written}({text!r}); or './{text}' for such a directory"
+        )
     if is_uri(text) or not _looks_like_uri(text):
         return
     advice = f"write {spelling(text) or _SUPPORTED}; or './{text}' for such a directory"

@@ -58,7 +58,8 @@ class ParquetSink:
             self._tree.make()
         except (OSError, pa.ArrowException) as error:
             raise ConfigurationError(
-                f"path={shown_uri(text)!r} cannot be a directory of Parquet files: {error}"
+                f"path={shown_uri(text)!r} cannot be a directory of Parquet files: {error}: give "
+                "the process the right to write there, or another directory"
             ) from error
 
     def __repr__(self) -> str:

@@ -130,3 +130,12 @@ def test_commands_that_take_uris_say_how_they_are_written(
     assert done.exit_code == 1
     assert "write 's3://bucket/x'" in " ".join(done.output.split())
     assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize("text", ["~/rows", "~", "$DATA/rows"])
+def test_what_a_shell_would_replace_is_no_name_of_a_directory(text: str, here: Path) -> None:
+    """They became directories called ``~`` and ``$DATA``."""
+    with pytest.raises(ss.ConfigurationError, match=r"as no shell looks at it: write os.path.exp"):
+        ss.sinks.parquet_sink(text)
+    ss.sinks.parquet_sink(f"./{text}")
+    assert list(here.iterdir()) == [here / text.partition("/")[0]]

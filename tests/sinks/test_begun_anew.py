@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import specstream as ss
@@ -109,11 +110,29 @@ def test_what_comes_again_is_the_query_s_own(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "rows") == list(range(90))
 
 
-def test_without_a_checkpoint_files_of_later_batches_are_of_another_run(tmp_path: Path) -> None:
+def test_without_a_checkpoint_all_files_are_of_another_run(tmp_path: Path) -> None:
+    """A source begins anew: of two runs of one batch, the second took the place of the first."""
     rows = tmp_path / "rows"
-    # A crash behind the sink: the batch comes again, and its file is there.
     run(tmp_path, 10, parquet_sink(rows), checkpoint=False)
-    run(tmp_path, 45, parquet_sink(rows), checkpoint=False)
-    assert rows_of(rows) == list(range(45))
-    with pytest.raises(ss.SinkError, match=r"part-00000004.parquet' already, which this query"):
-        run(tmp_path, 20, parquet_sink(rows), checkpoint=False)
+    with pytest.raises(ss.SinkError, match=r"part-00000000.parquet' already, which this query"):
+        run(tmp_path, 45, parquet_sink(rows), checkpoint=False)
+    assert rows_of(rows) == list(range(10))
+
+
+def test_without_a_checkpoint_spark_may_send_a_batch_again(tmp_path: Path) -> None:
+    sink = parquet_sink(tmp_path / "rows")
+    sink(pa.table({"x": [1]}), 0)
+    sink.check_first_batch(0, is_new=False)  # a crash behind the sink
+    sink(pa.table({"x": [2]}), 1)
+    with pytest.raises(ss.SinkError, match=r"part-00000001.parquet' already, which this query"):
+        sink.check_first_batch(0, is_new=False)
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    """Readers took the rows of a loop that had written there for the query's."""
+    (tmp_path / "rows").mkdir()
+    pq.write_table(pa.table({"x": [7]}), tmp_path / "rows" / "part-00000-5c0e.snappy.parquet")
+    said = r"'part-00000-5c0e.snappy.parquet' already, which no sink .* a directory of its own"
+    for checkpoint in (False, True):
+        with pytest.raises(ss.SinkError, match=said):
+            run(tmp_path, 10, parquet_sink(tmp_path / "rows"), checkpoint=checkpoint)

@@ -183,3 +183,22 @@ def test_old_and_new_name_of_an_option_are_not_both_given() -> None:
             pytest.raises(ss.ConfigurationError, match="both are given"),
         ):
             ss.spark.foreach_batch(engine, **both)
+
+
+@pytest.mark.parametrize("inside", ["", "ours"])
+def test_one_directory_for_both_checkpoints_is_refused_at_the_first_batch(
+    session: Any, tmp_path: Path, inside: str
+) -> None:
+    """The first start passed, and the second could not: the query had to begin anew."""
+    places, spark = Places(session, tmp_path), tmp_path / "spark"
+    with ss.Engine(running_total, threads=1) as engine:
+        feed = ss.spark.foreach_batch(engine, to=nothing, checkpoint=spark / inside)
+        writer = places.stream.writeStream.foreachBatch(feed)
+        query = writer.option("checkpointLocation", str(spark)).start()
+        try:
+            with pytest.raises(Exception, match=r"the checkpointLocation .* a directory beside it"):
+                query.processAllAvailable()
+        finally:
+            query.stop()
+            feed.close()
+        assert engine.stats.events == 0

@@ -60,6 +60,13 @@ class Store(Protocol):
             ConfigurationError: it cannot be a directory, or another process uses it.
         """
 
+    def check_place(self) -> None:
+        """Looks whether it is outside of Spark's checkpoint, as far as Spark has made that.
+
+        Raises:
+            ConfigurationError: it is one, or inside of one.
+        """
+
     def check_held(self) -> None:
         """Looks whether other processes are still kept out.
 
@@ -117,8 +124,11 @@ class LocalStore:
     def __repr__(self) -> str:
         return repr(self.key)
 
-    def open(self, lease: float = SECONDS) -> None:
+    def check_place(self) -> None:
         check_beside_spark(self.key, self._is_there)
+
+    def open(self, lease: float = SECONDS) -> None:
+        self.check_place()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             sync_directory(self.path.parent)
@@ -211,9 +221,12 @@ class RemoteStore:
     def __repr__(self) -> str:
         return repr(shown_uri(self.key))
 
+    def check_place(self) -> None:
+        check_beside_spark(self._path, self._is_there, shown_uri(self.key))
+
     def open(self, lease: float = SECONDS) -> None:
         try:
-            check_beside_spark(self._path, self._is_there, shown_uri(self.key))
+            self.check_place()
             self._filesystem.create_dir(self._path, recursive=True)
             self.names()
             taken = Lease(self._filesystem, self._path, f"checkpoint={self!r}", lease)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from specstream.checkpoint.format import failpoints
-from specstream.checkpoint.run.batch import Batch, Result
+from specstream.checkpoint.run.batch import OF_SOURCES, Batch, Result
 from specstream.checkpoint.run.batch_log import BatchFigures, BatchLog
 from specstream.checkpoint.run.checkpoint import Checkpoint
 from specstream.checkpoint.run.delivery import Deliveries, Sinks
@@ -171,8 +171,13 @@ class BatchRunner:
                 are as before the batch, or, where it is recorded, as after it.
         """
         if batch.batch_id == 0:
-            # Before anything is recorded: the query can be started again with other sinks.
-            is_new = self.checkpoint is not None and self.checkpoint.recorded is None
+            # Before anything is recorded: the query can be started again with other sinks. Without
+            # our checkpoint, Spark may send the batch again, and a source begins anew.
+            if self.checkpoint is None:
+                is_new = batch.query == OF_SOURCES
+            else:
+                is_new = self.checkpoint.recorded is None
+                self.checkpoint.store.check_place()  # Spark has made its own by now
             self.sinks.check_first_batch(0, is_new=is_new)
         if self.inputs is not None and self.checkpoint is not None:
             ends = batch.rows is None
