@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from specstream.cli.errors import needs
+from specstream.declarations.options import meant_path
 from specstream.engine.engine import Amount
 from specstream.files.places import local_path, not_local
 
@@ -85,7 +86,12 @@ class InputType(click.ParamType[tuple[str, Path]]):
             self.fail(f"{text!r}: {trouble}", param, ctx)
         path = local_path(text)
         if not path.exists():
-            self.fail(f"directory {str(path)!r} does not exist", param, ctx)
+            self.fail(
+                f"directory {str(path)!r} does not exist{meant_path(str(path))}; expected one of "
+                "Parquet files",
+                param,
+                ctx,
+            )
         return name if is_named else "", path
 
 

@@ -207,6 +207,12 @@ def run(
         for directory in (output, *directories.values()):
             if not goes_on:
                 check_no_files("--output", directory, checkpoint)
+        if goes_on and not any(output.rglob("*.parquet")):
+            click.echo(
+                f"Warning: --output {output} has none of the files that this run has written: put "
+                "them back, unless they were moved on purpose; they are not written again",
+                err=True,
+            )
         shared = [one for one in (order_by, source) if one is not None]
         if events is None:
             needs("spark", "pyspark", "pandas")

@@ -263,7 +263,8 @@ def no_column(what: str, problem: str, name: str, table: pa.Table) -> InputError
     """
     return InputError(
         f"{what}: the batch has {problem} {name!r}; it has "
-        f"{', '.join(table.column_names) or 'none'}: rename or add the column"
+        f"{', '.join(table.column_names) or 'none'}: "
+        f"{'rename or add the column' if problem == 'no column' else 'rename or drop one of them'}"
         f"{meant(name, table.column_names) if problem == 'no column' else ''}"
     )
 

@@ -616,6 +616,10 @@ _LIKE_FIELDS = {
     set: "ss.set(str)",
     collections.deque: "ss.deque(int)",
     np.ndarray: "ss.array(float, 100)",
+    bool: "ss.scalar(bool)",
+    int: "ss.scalar(int)",
+    float: "ss.scalar(float)",
+    str: "ss.scalar(str)",
 }
 
 
@@ -630,7 +634,7 @@ def _no_field(what: str, name: str, value: object) -> DeclarationError:
     like = next((write for of, write in _LIKE_FIELDS.items() if isinstance(value, of)), None)
     hint = "constants belong into the operator's module or closure"
     if like is not None:
-        hint = f"write {name} = {like}, with your types; {hint}"
+        hint = f"write {name} = {like}, with your types, for what changes; {hint}"
     return DeclarationError(
         f"{what} has attribute {name!r}, which is no field; expected ss.array(...), "
         "ss.scalar(...), ss.scratch(...), ss.dict(...) or another container: "

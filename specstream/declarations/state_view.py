@@ -92,6 +92,14 @@ class StateView:
             self._seen = self._moving.fields()
         return self._seen
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"state {self._layout.name!r} is shown, not changed: {name!r} is set by events, or "
+                "by initial= of an engine"
+            )
+        super().__setattr__(name, value)
+
     def __getattribute__(self, name: str) -> Any:
         # A field that is called as the method is the field, as it was before there was the method.
         if name == "table" and self._layout.field("table") is not None:

@@ -92,7 +92,7 @@ class Options:
             "limits": instance("limits", self.limits, Limits, "ss.Limits(...)"),
             "memory": self.memory
             if self.memory is None
-            else integer("memory", self.memory, 1, 2**63 - 1, " or None"),
+            else integer("memory", self.memory, 1, 2**63 - 1, " (bytes, as 2 * 1024**3) or None"),
             "execution": one_of("execution", self.execution, _EXECUTIONS),
             "profile": flag("profile", self.profile),
             "sources": checked_sources(self.sources),

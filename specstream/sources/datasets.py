@@ -253,7 +253,10 @@ class DatasetSource(Source):
     def _cannot_be_read(self, fragment: Any, error: Exception) -> SourceError:
         path = _path(fragment)
         which = f"{self.name}: file {path!r}" if path else self.name
-        return SourceError(f"{self._wanted.what}: {which} cannot be read: {error}")
+        return SourceError(
+            f"{self._wanted.what}: {which} cannot be read: {error}. If it is incomplete, write it "
+            "again or take it out of the directory"
+        )
 
     def stop(self) -> None:
         self._stopped = True

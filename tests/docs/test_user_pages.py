@@ -7,7 +7,9 @@ from pathlib import Path
 
 from support.pages import DOCS, ROOT, broken, words
 
-MOST = 65_000
+MOST = 59_000
+# Some 6,000 words that come out of docstrings, more with each operator.
+GENERATED = {"catalogue.md"}
 # For readers of the papers and for contributors; the changelog is included from elsewhere.
 OTHERS = ("research", "contributing", "changelog.md")
 
@@ -18,8 +20,8 @@ def user_pages() -> list[Path]:
 
 def test_the_pages_of_users_are_short() -> None:
     counts = {path.relative_to(DOCS).as_posix(): words(path.read_text()) for path in user_pages()}
-    total = sum(counts.values())
-    longest = sorted(counts, key=lambda page: -counts[page])[:5]
+    total = sum(count for page, count in counts.items() if page not in GENERATED)
+    longest = sorted(counts.keys() - GENERATED, key=lambda page: -counts[page])[:5]
     print(f"{total:,} words in {len(counts)} pages")
     assert total <= MOST, (
         f"{total:,} words, {total - MOST:,} too many; the longest pages: "

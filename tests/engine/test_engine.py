@@ -449,3 +449,20 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
         second = engine.process(table.slice(300))
     expected = run_oracle(names, table, seed=5)
     assert pa.concat_tables([first, second]).equals(expected.output)
+
+
+def test_the_view_of_a_state_takes_no_values() -> None:
+    """They were kept by the view, and changed nothing."""
+
+    class Seen(ss.State):
+        count = ss.scalar(int)
+
+    @ss.operator(state=Seen, event={"x": int}, emits={})
+    def counted(state, event, emit):
+        state.count += 1
+
+    with ss.Engine(counted) as engine:
+        with pytest.raises(AttributeError, match="'count' is set by events, or by initial="):
+            engine.state.count = 5
+        engine.process({"x": [1]})
+        assert engine.state.count == 1
