@@ -7,9 +7,11 @@ wrapped; it carries a :class:`Partial` as ``specstream_partial``.
 
 from __future__ import annotations
 
+import functools
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "SnapshotError",
     "SourceError",
     "SpecstreamError",
+    "is_of_signal_handler",
 ]
 
 
@@ -237,3 +240,32 @@ class Partial:
 
     output: Any
     consumed: int
+
+
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler has raised it, and not the function that it came out of: that is
+    what the traceback shows, whatever class it has.
+
+    >>> is_of_signal_handler(ValueError("negative"))
+    False
+    """
+    codes = frozenset(_codes_of_handlers())
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code in codes:
+            return True
+        at = at.tb_next
+    return False
+
+
+def _codes_of_handlers() -> Iterator[CodeType]:
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, functools.partial):
+            handler = handler.func
+        if callable(handler):
+            function = getattr(handler, "__func__", handler)  # of a method
+            if not hasattr(function, "__code__"):  # an object that can be called
+                function = type(handler).__call__
+            if isinstance(code := getattr(function, "__code__", None), CodeType):
+                yield code

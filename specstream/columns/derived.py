@@ -28,7 +28,7 @@ from specstream.columns.unentered import ColumnTexts
 from specstream.declarations.derived import Derived, Part, Place
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column, Schema
-from specstream.errors import SpecstreamError
+from specstream.errors import SpecstreamError, is_of_signal_handler
 
 __all__ = [
     "NO_TEXTS",
@@ -253,6 +253,8 @@ def outcome_of(function: Callable[[], Any]) -> Any:
     try:
         return function()
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         return Raised(error)
 
 
@@ -274,7 +276,9 @@ def _in_one_call(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[
         return outcomes
     try:
         found = _of_columns(derived, [combinations[at] for at in wanted])
-    except Exception:
+    except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         # Which events fail must not depend on what else is in the batch.
         found = [
             outcome_of(lambda at=at: _of_columns(derived, [combinations[at]])[0])  # type: ignore[misc]

@@ -358,6 +358,8 @@ def _arrow_column(
     what: str, name: object, column: Any, of: Column | Reads | None
 ) -> tuple[pa.Array, dict[int, str]]:
     """One column as Arrow has it, and the rows whose values do not fit what it is read as."""
+    if isinstance(column, pa.ChunkedArray):
+        column = one_array(column)  # chunks of dictionaries have no common array else
     kind = getattr(column, "dtype", None)
     from_pandas = None
     if type(column).__module__.split(".")[0] == "pandas" and isinstance(kind, np.dtype):
@@ -384,6 +386,8 @@ def _arrow_column(
                 return made, {}
         except _NO_COLUMN:
             pass
+    if any(type(value).__name__ == "NAType" for value in column):  # pandas.NA
+        column = [None if type(value).__name__ == "NAType" else value for value in column]
     found, wrong = fitting_values(column, str(name), of or Reads.whatever(), from_pandas)
     if of is None and wrong:
         row, reason = next(iter(wrong.items()))

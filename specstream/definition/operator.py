@@ -59,7 +59,13 @@ from specstream.declarations.state_view import StateView
 from specstream.definition.counted_times import counts_times
 from specstream.definition.explanation import Explanation, explained
 from specstream.display.sheet import Sheet
-from specstream.errors import CompileError, DeclarationError, InputError, Partial
+from specstream.errors import (
+    CompileError,
+    DeclarationError,
+    InputError,
+    Partial,
+    is_of_signal_handler,
+)
 from specstream.interpreted.program import interpreted_program
 from specstream.interpreted.sequential import Sequential
 
@@ -661,6 +667,8 @@ class _Run:
             row: of the event or phase; None: it was a timer.
         """
         operator, events = self.operator, self.events
+        if is_of_signal_handler(error):
+            raise error
         goes_on = self.skips or self.failed.sets_aside
         if goes_on and self.failed.sets_aside and not isinstance(error, CompileError):
             self.failed.keep(self._failed(error, row))

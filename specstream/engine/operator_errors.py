@@ -19,7 +19,13 @@ from specstream.compiler.oracle_objects.containers import key_of
 from specstream.compiler.oracle_objects.timers import timer_key, timer_text
 from specstream.declarations.state_layout import Field
 from specstream.engine.parts import Parts
-from specstream.errors import CompileError, OperatorCrashError, Partial, SpecstreamError
+from specstream.errors import (
+    CompileError,
+    OperatorCrashError,
+    Partial,
+    SpecstreamError,
+    is_of_signal_handler,
+)
 
 if TYPE_CHECKING:
     from specstream._native import ss_outcome
@@ -69,6 +75,8 @@ def _compiled_failure(
     try:
         oracle.run(row)
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         strings = parts.committed.strings
         note_raised(error, parts.name, operator.event, events, row, first, strings)
         error.specstream_partial = partial  # type: ignore[attr-defined]
@@ -171,6 +179,8 @@ def timer_failure(parts: Parts, outcome: ss_outcome, partial: Partial) -> BaseEx
             oracle = _oracle(parts, sent=sent)
             oracle.fire_alone(field, failed.at, key, failed.time, failed.number)
         except Exception as raised:
+            if is_of_signal_handler(raised):
+                raise
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             return raised
         error = SpecstreamError(
@@ -238,6 +248,8 @@ def _what_raises(parts: Parts, run: Callable[[], None]) -> Exception | None:
     except CompileError:
         return None
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         return error
     return None
 

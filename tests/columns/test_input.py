@@ -379,3 +379,31 @@ def test_a_unit_of_times_without_a_column_of_times_is_warned_of() -> None:
         ):
             rows = engine.process({"x": [1, 2]})
         assert rows["at"].to_pylist() == [0, 1]
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], [1.5, 2.5, 1.5], "times", "days"])
+def test_chunked_dictionaries_come_in_a_dict_as_in_a_table(values: Any) -> None:
+    of = {"times": pa.timestamp("us", "UTC"), "days": pa.date32()}.get(str(values))
+    given = pa.array([0, 7, 0], of) if of is not None else pa.array(values)
+    parts = [given.slice(0, 1).dictionary_encode(), given.slice(1).dictionary_encode()]
+    column = pa.chunked_array(parts)
+
+    @ss.operator(event={"x": given.type}, emits={"x": given.type})
+    def same(event, emit):
+        emit(event.x)
+
+    with ss.Engine(same) as engine:
+        found = engine.process({"x": column})
+        assert found["x"].to_pylist() == given.to_pylist()
+        assert found.equals(engine.process(pa.table({"x": column})))
+
+
+def test_a_missing_value_of_pandas_in_a_list_is_a_null() -> None:
+    pd = pytest.importorskip("pandas")
+
+    @ss.operator(event={"x": ss.nullable(int)}, emits={"x": bool})
+    def same(event, emit):
+        emit(event.is_null("x"))
+
+    with ss.Engine(same) as engine:
+        assert engine.process({"x": [1, pd.NA, 3]})["x"].to_pylist() == [False, True, False]

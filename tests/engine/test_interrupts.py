@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dis
 import random
+import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -100,3 +101,66 @@ def test_interrupts_that_come_again_and_again() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("well\n"), done.stdout
+
+
+class TimesUp(Exception):
+    """What handlers of SIGALRM like to raise, and no BaseException only."""
+
+
+class Alarm:
+    """Handlers as people write them: a function, a method, an object."""
+
+    def method(self, number: int, frame: object) -> None:
+        raise TimesUp
+
+    __call__ = method
+
+
+def alarm(number: int, frame: object) -> None:
+    raise TimesUp
+
+
+@pytest.fixture(params=[alarm, Alarm().method, Alarm()], ids=["function", "method", "object"])
+def handled(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, request.param)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@ss.pure
+def alarming(x: int) -> str:
+    if x == 3:
+        signal.raise_signal(signal.SIGALRM)
+    return str(x)
+
+
+@ss.operator(state=interrupt_driver.Count, event={"x": int}, emits={"x": str})
+def reads(state, event, emit):  # type: ignore[no-untyped-def]
+    state.n += 1
+    emit(alarming(event.x))
+
+
+@ss.operator(state=interrupt_driver.Count, event={"x": int}, emits={"x": int})
+def refuses(state, event, emit):  # type: ignore[no-untyped-def]
+    state.n += 1
+    if event.x % 2:
+        raise ValueError(alarming(event.x))
+    emit(event.x)
+
+
+@pytest.mark.parametrize("errors", ["raise", "side"])
+@pytest.mark.parametrize(("operator", "applied"), [(reads, 0), (refuses, 1)], ids=["before", "for"])
+def test_what_a_handler_raises_is_no_error_of_an_event(
+    operator: ss.Operator, applied: int, errors: Any, handled: None
+) -> None:
+    """What Python computes of events before they run, and for the text of their errors, were taken
+    to have raised it: events were set aside, and nobody heard of the signal."""
+    with ss.Engine(operator, errors=errors) as engine:
+        with pytest.raises(TimesUp):
+            engine.process({"x": [2, 3, 4]})
+        assert engine.state.n == applied
+        failed = engine.failed_events() if errors == "side" else None
+        assert failed is None or failed.num_rows == 0
+        assert engine.process({"x": [4]}).num_rows == 1
+    with pytest.raises(TimesUp):
+        operator.run_sequential({"x": [2, 3, 4]}, on_error="skip")

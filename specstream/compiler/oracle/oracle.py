@@ -44,6 +44,7 @@ from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Field, Layout, Space
 from specstream.declarations.updates import misfit_of_field
+from specstream.errors import is_of_signal_handler
 
 __all__ = [
     *("Draws", "Oracle", "OracleEmit", "OracleEvent", "OracleLocks", "OraclePhase", "OracleTimer"),
@@ -732,6 +733,8 @@ class Oracle:
         try:
             self._run(program.oracle, timer, number - 2**63)
         except Exception as error:  # and not KeyboardInterrupt, which is nobody's
+            if is_of_signal_handler(error):
+                raise
             self.failed_timer = at, 0, key
             vars(error)["specstream_timer"] = timer_key(key, field), at
             error.add_note(
