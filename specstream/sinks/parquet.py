@@ -54,7 +54,6 @@ class ParquetSink:
         self._tree = tree_of("path", text)
         self._newest = -1  # of the batches that are there
         self._looked = False
-        self._schema: pa.Schema | None = None  # of the last batch
         try:
             self._tree.make()
         except (OSError, pa.ArrowException) as error:
@@ -151,18 +150,13 @@ class ParquetSink:
     def _make_room(self, rows: dict[str, pa.Table], batch_id: int) -> list[str]:
         """Looks at what is there. Takes out of ``rows`` what needs not be written, because it has
         been put together with other batches; returns the files that the batch has left over."""
-        schema = next(iter(rows.values())).schema if rows else self._schema
-        is_alike = schema == self._schema
-        if self._looked and is_alike and batch_id > self._newest:
+        if self._looked and batch_id > self._newest:
             return []
         parts = standing(parts_of(self._tree.files()))[0]
-        if not is_alike and self._looked:
-            self._check_types(rows, parts, batch_id)
         if not self._looked:
             self._check_layout(parts, batch_id)
             self._check_types(rows, parts, batch_id)
             self._looked = True
-        self._schema = schema
         self._newest = max([self._newest, *(part.last for part in parts)])
         stale = []
         for part in parts:

@@ -104,7 +104,8 @@ class Clock:
         """By a unit, of times that are ints; or by the type of a column.
 
         >>> Clock.of("by_time: unit", "ms")
-        Clock(column=<class 'int'>, unit='ms', tick=1000000, is_declared=True)
+        Clock(column=<class 'int'>, unit='ms', tick=1000000, is_declared=True, \
+is_assumed=False)
 
         Raises:
             ConfigurationError: it is neither.

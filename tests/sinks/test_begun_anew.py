@@ -138,17 +138,6 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
             run(tmp_path, 10, parquet_sink(tmp_path / "rows"), checkpoint=checkpoint)
 
 
-def test_a_sink_that_was_used_looks_at_other_types_as_a_new_one_does(tmp_path: Path) -> None:
-    """It had looked once, and afterwards the directory could not be read."""
-    sink = parquet_sink(tmp_path / "rows")
-    sink(pa.table({"x": [1]}), 0)
-    for _ in range(2):
-        with pytest.raises(ss.SinkError, match="column 'x' is bool, and int64 in part-00000000"):
-            sink(pa.table({"x": [True]}), 1)
-    sink(pa.table({"x": [2]}), 1)
-    assert parquet_dataset(tmp_path / "rows").to_table()["x"].to_pylist() == [1, 2]
-
-
 def test_a_text_that_readers_take_for_a_null_is_refused(tmp_path: Path) -> None:
     sink = parquet_sink(tmp_path / "rows", partition_by=["k"])
     with pytest.raises(ss.SinkError, match="column 'k' of partition_by= has the text '__HIVE_D"):
