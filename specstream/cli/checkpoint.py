@@ -152,16 +152,8 @@ def rollback(
     with reported_errors():
         run = run_directory_of(directory)
         log, store = _spark_log(directory, spark), recorded_store(directory)
-        if log is None and not inventory(store).restart:
-            raise click.ClickException(
-                f"{directory}: no file of a batch can be used, so there is none to go back to: put "
-                "a copy of the directory back, or begin anew, which the run book describes"
-            )
-        if log is None and not _is_of_source(store):
-            raise click.UsageError(
-                "a checkpoint alone would be refused at the next batch: give --spark, the "
-                "checkpointLocation of the same query"
-            )
+        if log is None:
+            _check_alone(directory, store)
         places: list[Any] = list(outputs) or ([] if run is None else run.record().outputs)
         done = roll_back(store, log, to, outputs=places, dry_run=dry_run)
         if as_json:
@@ -184,10 +176,23 @@ def _spark_log(directory: str, spark: str | None) -> SparkLog | None:
     return None if spark is None else SparkLog(spark)
 
 
-def _is_of_source(store: Store) -> bool:
-    """Whether it is the checkpoint of a stream without Spark."""
+def _check_alone(directory: str, store: Store) -> None:
+    """Refuses a checkpoint without Spark's that is not of a stream without Spark.
+
+    Raises:
+        click.ClickException: it is of one of Spark's, or has nothing to go back to.
+    """
     restart = inventory(store).restart
-    return restart is not None and restart.query == OF_SOURCES
+    if restart is None:
+        raise click.ClickException(
+            f"{directory}: no file of a batch can be used, so there is none to go back to: put "
+            "a copy of the directory back, or begin anew, which the run book describes"
+        )
+    if restart.query != OF_SOURCES:
+        raise click.UsageError(
+            "a checkpoint alone would be refused at the next batch: give --spark, the "
+            "checkpointLocation of the same query"
+        )
 
 
 def _troubles(found: Inventory) -> dict[str, str]:

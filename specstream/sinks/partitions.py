@@ -98,12 +98,13 @@ def by_directory(table: pa.Table, names: Sequence[str], what: str) -> dict[str, 
     places = [""]
     for name in names:
         texts = _texts(table[name], name, what).dictionary_encode()
-        if NONE in texts.dictionary.to_pylist():
+        distinct = texts.dictionary.to_pylist()
+        if NONE in distinct:
             raise SinkError(
                 f"{what}: column {name!r} of partition_by= has the text {NONE!r}, which readers "
                 "take for a null: emit another text"
             )
-        values = [f"{escaped(name)}={escaped(text or '')}" for text in texts.dictionary.to_pylist()]
+        values = [f"{escaped(name)}={escaped(text or '')}" for text in distinct]
         values.append(f"{escaped(name)}={NONE}")
         at = pc.fill_null(texts.indices, len(values) - 1).to_numpy(zero_copy_only=False)
         # A null and an empty text are one directory.

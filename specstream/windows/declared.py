@@ -242,26 +242,38 @@ def _check_gives_nothing(option: str, given: Any) -> None:
     Raises:
         ConfigurationError: names the option.
     """
+    tree = _tree_of(given)
+    if tree is None:
+        return
+    for value in _returned(tree):
+        if value is not None and not _is_none(value):
+            raise ConfigurationError(
+                f"{option}={tree.name} returns {ast.unparse(value)}, which nobody takes: "
+                "expected a function that changes the window, like window.count += 1, and returns "
+                "nothing"
+            )
+
+
+def _tree_of(function: Any) -> ast.FunctionDef | None:
+    """A function as it is written; None: that cannot be read, or it is a lambda."""
     try:
-        (tree,) = parse(textwrap.dedent(inspect.getsource(given))).body
+        (tree,) = parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, TypeError, SyntaxError, ValueError):
-        return
-    if not isinstance(tree, ast.FunctionDef):
-        return
+        return None
+    return tree if isinstance(tree, ast.FunctionDef) else None
+
+
+def _returned(tree: ast.FunctionDef) -> list[ast.expr | None]:
+    """What its own ``return`` statements give, not those of functions inside of it."""
     inner = [
         one
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree
         for one in ast.walk(node)
     ]
-    own = [one for one in ast.walk(tree) if isinstance(one, ast.Return) and one not in inner]
-    for node in own:
-        if node.value is not None and not _is_none(node.value):
-            raise ConfigurationError(
-                f"{option}={tree.name} returns {ast.unparse(node.value)}, which nobody takes: "
-                "expected a function that changes the window, like window.count += 1, and returns "
-                "nothing"
-            )
+    return [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node not in inner
+    ]
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -282,21 +294,10 @@ def _check_row(what: str, result: Any, columns: tuple[str, ...]) -> None:
 
     What it gives by a name or a call is told when it is compiled.
     """
-    try:
-        (tree,) = parse(textwrap.dedent(inspect.getsource(result))).body
-    except (OSError, TypeError, SyntaxError, ValueError):
+    tree = _tree_of(result)
+    if tree is None or not tree.args.args:
         return
-    if not isinstance(tree, ast.FunctionDef) or not tree.args.args:
-        return
-    inner = [
-        one
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree
-        for one in ast.walk(node)
-    ]
-    given = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node not in inner
-    ]
+    given = _returned(tree)
     expected = f"a tuple of its columns, return ({', '.join(columns)}{',' * (len(columns) == 1)})"
     said = f"{what}: result={result.__name__}"
     if not given:
