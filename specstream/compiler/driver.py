@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 import types
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -48,11 +47,11 @@ from specstream.compiler.frontend.named_attributes import write_out
 from specstream.compiler.frontend.nesting import too_deep
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.frontend.program import CompiledOperation, LookUp, Program, Written
-from specstream.compiler.frontend.scopes import bound_names, is_named_lambda, named_lambda, separate
+from specstream.compiler.frontend.scopes import bound_names, separate
 from specstream.compiler.frontend.signatures import parameters_of
 from specstream.compiler.frontend.try_and_raise import has_try, trees_reached
+from specstream.compiler.language.definitions import is_lambda, read_definition
 from specstream.compiler.language.frozen import Frozen, digest_of
-from specstream.compiler.language.parsing import parse
 
 # All rules of the library are there before anything is rewritten, which asks what has a rule.
 from specstream.compiler.library import (  # noqa: F401
@@ -500,7 +499,7 @@ class _Analysis(Analysis):
         """A function's syntax tree, with the lines of its file, and its text."""
         code = original.__code__
         try:
-            lines, first = inspect.getsourcelines(original)
+            found = read_definition(original)
         except (OSError, TypeError):
             raise CompileError(
                 self.operator,
@@ -509,15 +508,6 @@ class _Analysis(Analysis):
                 f"the source of {original.__name__!r} cannot be read",
                 "define it in a file or a notebook cell, not with exec or at a bare prompt",
             ) from None
-        try:
-            tree = parse(textwrap.dedent("".join(lines)))
-        except SyntaxError:
-            tree = ast.Module([], [])
-        found = [
-            node if isinstance(node, ast.FunctionDef) else named_lambda(node)
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
-        ]
         if inspect.iscoroutinefunction(original) or inspect.isasyncgenfunction(original):
             raise CompileError(
                 self.operator,
@@ -545,13 +535,17 @@ class _Analysis(Analysis):
                 f"{original.__name__!r} has a decorator that replaces it with another function",
                 "leave the decorator out, and call what it does",
             )
-        if not found or found[0].name != code.co_name:
+        if found is None:
             named = f"{original.__name__!r} is not the only statement of its lines"
             hint = "write it as a def statement of its own"
-            if code.co_name == "<lambda>":
+            if is_lambda(original):
                 parameters = ", ".join(inspect.signature(original).parameters)
-                named = f"the lambda of ({parameters}) is part of a statement, with other code"
-                hint += f", or name it in a line of its own: name = lambda {parameters}: ..."
+                named = (
+                    f"the lambda of ({parameters}) cannot be told from others: its file has "
+                    "changed since it ran, or Python keeps no columns (-X no_debug_ranges) and "
+                    "there are two on the line"
+                )
+                hint += f", or in a line of its own: name = lambda {parameters}: ..."
             raise CompileError(
                 self.operator,
                 code.co_filename,
@@ -559,10 +553,7 @@ class _Analysis(Analysis):
                 named,
                 hint,
             )
-        text = "".join(lines[found[0].lineno - 1 :])
-        definition = found[0]
-        ast.increment_lineno(definition, first - 1)
-        return definition, text
+        return found.tree, found.text
 
     def read(self, original: types.FunctionType) -> FunctionSource:
         tree, text, named = self.written_as(original)

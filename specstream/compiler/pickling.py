@@ -22,7 +22,6 @@ import ast
 import functools
 import hashlib
 import importlib
-import inspect
 import linecache
 import sys
 import sysconfig
@@ -35,6 +34,7 @@ from typing import Any
 from specstream.compiler.facts.name_bindings import MISSING, look_up
 from specstream.compiler.frontend.program import Written
 from specstream.compiler.frontend.signatures import leave_out_computed
+from specstream.compiler.language.definitions import definition_of
 from specstream.compiler.language.frozen import Frozen
 from specstream.compiler.language.parsing import parse
 from specstream.declarations.pure import marked, pure_mark
@@ -274,19 +274,12 @@ def written_as(function: types.FunctionType) -> Written | None:
     is_installed = root == "specstream" or root in sys.stdlib_module_names - {"__main__"}
     if is_installed or code.co_filename.startswith(_INSTALLED):
         return None
-    try:
-        lines, first = inspect.getsourcelines(function)
-        tree = parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError):
+    found = definition_of(function)
+    if found is None:
         return None
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef) or definition.name != code.co_name:
-        return None
-    text = "".join(lines[definition.lineno - 1 :])
     values = {name: look_up(function, name) for name in sorted(_names_read(code))}
     names = {name: value for name, value in values.items() if value is not MISSING}
-    line = first + definition.lineno - 1
-    return Written(text, line, code.co_filename, 0, names)
+    return Written(found.text, found.line, code.co_filename, 0, names)
 
 
 def _names_read(code: types.CodeType) -> set[str]:

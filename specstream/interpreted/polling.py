@@ -14,13 +14,11 @@ from __future__ import annotations
 import __future__
 
 import ast
-import inspect
-import textwrap
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specstream.compiler.language.parsing import parse
+from specstream.compiler.language.definitions import definition_of
 
 __all__ = ["polled"]
 
@@ -72,20 +70,6 @@ class _Inserting(ast.NodeTransformer):
         return self._with_poll(node)
 
 
-def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
-    """A function's definition, at its own lines; None: it cannot be read, or has no loops."""
-    try:
-        lines, first = inspect.getsourcelines(function)
-        module = parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    found = module.body[0] if module.body else None
-    if not isinstance(found, ast.FunctionDef) or found.name != function.__code__.co_name:
-        return None
-    ast.increment_lineno(module, first - 1)
-    return found
-
-
 def _names(code: types.CodeType) -> set[str]:
     nested = [one for one in code.co_consts if isinstance(one, types.CodeType)]
     return set(code.co_names).union(*map(_names, nested))
@@ -113,14 +97,14 @@ class Rewritten:
         self.function = function
         self.code: types.CodeType | None = None
         self.called: dict[str, Rewritten] = {}
-        tree = _tree(function)
-        if tree is None:
+        found = definition_of(function)
+        if found is None:
             return
         for name in _names(function.__code__):
             one = function.__globals__.get(name)
             if isinstance(one, types.FunctionType) and one.__module__ == function.__module__:
                 self.called[name] = known.get(one) or Rewritten(one, known, sites)
-        self.code = self._compiled(tree)
+        self.code = self._compiled(found.tree)
 
     def _compiled(self, tree: ast.FunctionDef) -> types.CodeType | None:
         original = self.function.__code__

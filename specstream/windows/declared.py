@@ -6,15 +6,15 @@ import ast
 import datetime
 import functools
 import inspect
-import textwrap
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from specstream.compiler.language.definitions import definition_of
 from specstream.compiler.language.hints import of_library
-from specstream.compiler.language.parsing import parse
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
@@ -246,7 +246,9 @@ def _check_gives_nothing(option: str, given: Any) -> None:
     if tree is None:
         return
     for value in _returned(tree):
-        if value is not None and not _is_none(value):
+        # What a lambda calls may well return nothing.
+        is_called = tree.name == "<lambda>" and isinstance(value, ast.Call)
+        if value is not None and not _is_none(value) and not is_called:
             raise ConfigurationError(
                 f"{option}={tree.name} returns {ast.unparse(value)}, which nobody takes: "
                 "expected a function that changes the window, like window.count += 1, and returns "
@@ -255,12 +257,9 @@ def _check_gives_nothing(option: str, given: Any) -> None:
 
 
 def _tree_of(function: Any) -> ast.FunctionDef | None:
-    """A function as it is written; None: that cannot be read, or it is a lambda."""
-    try:
-        (tree,) = parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    return tree if isinstance(tree, ast.FunctionDef) else None
+    """A function as it is written; None: that cannot be read."""
+    found = definition_of(function) if isinstance(function, types.FunctionType) else None
+    return None if found is None else found.tree
 
 
 def _returned(tree: ast.FunctionDef) -> list[ast.expr | None]:

@@ -813,14 +813,15 @@ def test_a_result_that_is_no_row_is_told_by_the_window(result: Any, message: str
         windows.by_time(Known, add, 5, event=EVENT, result=result, emits={"n": int})
 
 
-def test_a_lambda_among_other_code_is_told_how_it_is_taken() -> None:
-    with pytest.raises(ss.CompileError, match=r"the lambda of \(known\) is part of a statement"):
-        windows.by_count(
-            Known, add, 1, event={"x": int}, result=lambda known: (known.sum,), emits={"n": int}
-        ).run_sequential({"x": [1]})
-    alone = lambda known: (known.sum,)  # noqa: E731
-    made = windows.by_count(Known, add, 1, event={"x": int}, result=alone, emits={"n": int})
+def test_a_lambda_is_taken_where_it_stands() -> None:
+    made = windows.by_count(
+        Known, add, 1, event={"x": int}, result=lambda known: (known.sum,), emits={"n": int}
+    )
     assert rows_of(made.run_sequential({"x": [5]})) == [(0, 1, "on time", 5)]
+    with pytest.raises(ss.ConfigurationError, match="result=<lambda> returns one value"):
+        windows.by_count(
+            Known, add, 1, event={"x": int}, result=lambda known: known.sum + 1, emits={"n": int}
+        )
 
 
 def test_a_window_without_a_name_is_refused() -> None:
@@ -887,7 +888,7 @@ def test_windows_of_dates_are_of_days() -> None:
         windows.by_time(Known, add, "1 hour", event={"x": int}, unit=datetime.date)
 
 
-@pytest.mark.parametrize("wrong", [int, "h", ss.nullable(ss.timestamp("s")), None])
+@pytest.mark.parametrize("wrong", [int, "h", ss.nullable(ss.timestamp("s"))])
 def test_what_is_no_unit_is_refused(wrong: Any) -> None:
     with pytest.raises(ss.ConfigurationError, match=r"^by_session: unit=.*; expected one of s, ms"):
         windows.by_session(Known, add, 5, event=EVENT, unit=wrong)

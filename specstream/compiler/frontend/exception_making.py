@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 import types
 from typing import Any
 
-from specstream.compiler.language.parsing import parse
+from specstream.compiler.language.definitions import definition_of
 
 __all__ = ["problem_of_making"]
 
@@ -73,12 +72,10 @@ def _problem_of_init(
 
 
 def _tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
-    try:
-        tree = parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    except (OSError, TypeError, SyntaxError):
+    found = definition_of(function)
+    if found is None or found.tree.args.vararg or found.tree.args.kwarg:
         return None
-    is_usual = isinstance(tree, ast.FunctionDef) and not tree.args.vararg and not tree.args.kwarg
-    return tree if isinstance(tree, ast.FunctionDef) and is_usual else None
+    return found.tree
 
 
 def _passed_on(statement: ast.stmt, names: set[str]) -> int | None:

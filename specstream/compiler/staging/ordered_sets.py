@@ -12,8 +12,6 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-import inspect
-import textwrap
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -21,7 +19,7 @@ from typing import Any
 from specstream.compiler.facts.binding_time_calls import is_of_a_library
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.frontend.signatures import leave_out_computed
-from specstream.compiler.language.parsing import parse
+from specstream.compiler.language.definitions import definition_of
 from specstream.declarations.ordered_set import OrderedFrozenSet, OrderedSet
 
 __all__ = ["MAKERS", "in_order", "with_ordered_sets"]
@@ -259,14 +257,10 @@ def _tree_of(function: FunctionType) -> ast.FunctionDef | None:
 
     It is without what the function's definition computes.
     """
-    try:
-        lines, first = inspect.getsourcelines(function)
-        (tree,) = parse(textwrap.dedent("".join(lines))).body
-    except (OSError, TypeError, SyntaxError, ValueError):
+    found = definition_of(function)
+    if found is None:
         return None
-    if not isinstance(tree, ast.FunctionDef) or tree.name != function.__code__.co_name:
-        return None
-    ast.increment_lineno(tree, first - 1)
+    tree = found.tree
     tree.decorator_list, tree.returns = [], None
     leave_out_computed(tree.args)
     return tree
