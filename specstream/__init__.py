@@ -118,6 +118,7 @@ __all__ = [
     "priority_queue",
     "profile",
     "pure",
+    "rules",
     "scalar",
     "scratch",
     "set",
@@ -129,6 +130,7 @@ __all__ = [
     "timers",
     "timestamp",
     "tune",
+    "verbs",
     "when",
     "windows",
 ]
@@ -194,11 +196,13 @@ _MODULES = {
     "early": "specstream.early",
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
+    "rules": "specstream.rules",
     "sinks": "specstream.sinks",
     "sources": "specstream.sources",
     "spark": "specstream.spark",
     "structures": "specstream.structures",
     "testing": "specstream.testing",
+    "verbs": "specstream.verbs",
     "windows": "specstream.windows",
 }
 

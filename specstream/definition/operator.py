@@ -172,10 +172,12 @@ class Operator:
             those of all of them. Empty: it takes events.
         is_interpreted: whether Python runs its function as it is written (``interpreted=``).
         speculates: whether events may run ahead of their turn (``speculate=``).
+        sign: of a verb, as pictures show it; empty: it has none.
     """
 
     is_interpreted = False
     speculates = True
+    sign = ""
 
     def __init__(
         self,
@@ -318,6 +320,7 @@ class Operator:
             "inputs": self.inputs,
             "interpreted": self.is_interpreted,
             "speculate": self.speculates,
+            "sign": self.sign,
         }
 
     def _look_again(self) -> None:
@@ -340,6 +343,7 @@ class Operator:
         # A record of version 0.2 has neither.
         self.is_interpreted = state.pop("interpreted", False)
         self.speculates = state.pop("speculate", True)
+        self.sign = state.pop("sign", "")
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)

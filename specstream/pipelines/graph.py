@@ -1,4 +1,4 @@
-"""A pipeline's graph: sources, vertices, sinks, and the streams between them."""
+"""A pipeline's graph: sources, vertices and sinks."""
 
 from __future__ import annotations
 
@@ -14,23 +14,7 @@ from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError
 from specstream.pipelines.numbering import numbered
 
-__all__ = ["Graph", "Stream", "Vertex"]
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """What a source or a vertex sends: the rows of one phase after the other.
-
-    Attributes:
-        pipeline: name of the pipeline that it belongs to.
-        name: of the source or vertex.
-        columns: of its rows.
-    """
-
-    pipeline: str
-    name: str
-    columns: Schema
-    graph: object = field(repr=False)
+__all__ = ["Graph", "Vertex"]
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from specstream.pipelines.arrangement import arranged
 from specstream.pipelines.description import Description, described
 from specstream.pipelines.drawing import svg, to_dot
 from specstream.pipelines.explanation import PipelineExplanation, explained_pipeline
-from specstream.pipelines.graph import Graph, Stream, Vertex
+from specstream.pipelines.graph import Graph, Vertex
 from specstream.pipelines.interpreted_vertices import InterpretedVertices, Recorded
 from specstream.pipelines.oracle import phase_oracle, timer_oracle
 from specstream.pipelines.planning import plan_of
+from specstream.pipelines.stream import Stream
 from specstream.pipelines.tables import by_sink, events_table
 
 __all__ = ["Pipeline"]
@@ -288,7 +289,7 @@ class Pipeline(Operator):
             )
 
     def _stream(self, name: str) -> Stream:
-        return Stream(self.name, name, self._graph.columns(name), self._graph)
+        return Stream(self.name, name, self._graph.columns(name), self._graph, self)
 
     def _name_of(self, stream: object, reader: str) -> str:
         if isinstance(stream, str):

@@ -79,12 +79,54 @@ def by_count(
     ...     engine.process({"price": [5.0, 1.0, 3.0, 2.0]})["median"].to_pylist()
     [3.0, 2.0]
     """
-    what = "by_count"
+    return counted(
+        "by_count",
+        record,
+        add,
+        length,
+        step,
+        event=event,
+        key=key,
+        result=result,
+        emits=emits,
+        merge=merge,
+        remove=remove,
+        collect=collect,
+        limit=limit,
+        name=name,
+    )
+
+
+def counted(
+    what: str,
+    record: Any,
+    add: Callable[..., Any],
+    length: int,
+    step: int | None,
+    *,
+    event: Any,
+    key: str | Sequence[str],
+    result: Callable[..., Any] | None,
+    emits: Any,
+    merge: Callable[..., Any] | None,
+    remove: Callable[..., Any] | None,
+    collect: bool = False,
+    limit: int,
+    name: str,
+    is_bare: bool = False,
+) -> Operator:
+    """Windows by count.
+
+    Args:
+        what: they are called in errors.
+        is_bare: rows have neither start nor end nor kind, and ``result`` may give one bare value;
+            the others are those of :func:`by_count`.
+    """
     length = integer(f"{what}: length", length, 1, 2**62)
     given = {"length": length, "step": step}
     step = length if step is None else integer(f"{what}: step", step, 1, 2**62)
     not_too_many(what, length, step, given, None if merge is None else math.gcd(length, step))
-    of = declared(what, record, event, key, result, emits, limit, name, collect)
+    of = declared(what, record, event, key, result, emits, limit, name, collect, is_bare=is_bare)
     grid = Grid(length, step, 0, 0)
     known = (_open, _goes_on, _is_past)
     every = Kept(record, add, of.values, grid, of.place, of.limit, of.full, *known)
@@ -92,9 +134,26 @@ def by_count(
     put, value, columns = kept.put, kept.value, of.columns
     fields = {**kept.fields, "counts": kept_in_dict(of, of.place, int)}
 
-    @operator(
+    declaring = operator(
         state=type("WindowsByCount", (State,), fields), event=of.event, emits=of.emits, name=name
     )
+    if is_bare:
+
+        @declaring
+        def latest(state, event, emit):
+            key = tuple(getattr(event, name) for name in columns)
+            number = state.counts.get((*key, 0), 0)
+            state.counts[(*key, 0)] = number + 1
+            put(state, key, number, event)
+            start = number + 1 - length
+            if start >= 0 and start % step == 0:
+                row = value(state, (*key, start))
+                if row is not None:
+                    emit(*key, *row)
+
+        return latest
+
+    @declaring
     def process(state, event, emit):
         key = tuple(getattr(event, name) for name in columns)
         number = state.counts.get((*key, 0), 0)
@@ -102,7 +161,9 @@ def by_count(
         put(state, key, number, event)
         start = number + 1 - length
         if start >= 0 and start % step == 0:
-            emit(*key, start, number + 1, ON_TIME, *value(state, (*key, start)))
+            row = value(state, (*key, start))
+            if row is not None:
+                emit(*key, start, number + 1, ON_TIME, *row)
 
     return process
 

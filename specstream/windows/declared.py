@@ -164,6 +164,7 @@ def declared(
     name: str,
     collect: bool = False,
     time: Any = int,
+    is_bare: bool = False,
 ) -> Windowed:
     """Checks what all windows are declared with.
 
@@ -198,7 +199,7 @@ def declared(
             "order; without both, rows have the fields of the record"
         )
     own = fields if emits is None else dict(columns_declared(emits, "emits"))
-    of_window = {"start": time, "end": time, "kind": str}
+    of_window = {} if is_bare else {"start": time, "end": time, "kind": str}
     before = [*columns, *of_window]
     twice = [name for at, name in enumerate(before) if name in before[:at]]
     if twice:

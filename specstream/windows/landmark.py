@@ -130,9 +130,13 @@ def by_landmark(
         landmark.count += 1
         add(state.windows[at], event)
         if ends(event):
-            emit(*key, landmark.start, event.timestamp, ON_TIME, *values(state.windows[at]))
+            row = values(state.windows[at])
+            if row is not None:
+                emit(*key, landmark.start, event.timestamp, ON_TIME, *row)
             del state.windows[at], state.landmarks[at]
         elif early > 0 and landmark.count % early == 0:
-            emit(*key, landmark.start, event.timestamp, EARLY, *values(state.windows[at]))
+            row = values(state.windows[at])
+            if row is not None:
+                emit(*key, landmark.start, event.timestamp, EARLY, *row)
 
     return process

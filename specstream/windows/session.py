@@ -121,7 +121,9 @@ def by_session(
         session = state.sessions.pop(timer.key)
         window = state.windows.pop(timer.key)
         state.ended = timer.at
-        emit(*timer.key[:-1], session.start, timer.at, ON_TIME, *values(window))
+        row = values(window)
+        if row is not None:
+            emit(*timer.key[:-1], session.start, timer.at, ON_TIME, *row)
 
     def begins(state, at, time):
         """A session begins at this time, which no session that was emitted has."""
@@ -164,6 +166,8 @@ def by_session(
         add(state.windows[at], event)
         session.count += 1
         if early > 0 and session.count % early == 0:
-            emit(*key, session.start, session.last + gap, EARLY, *values(state.windows[at]))
+            row = values(state.windows[at])
+            if row is not None:
+                emit(*key, session.start, session.last + gap, EARLY, *row)
 
     return counted_in(process, clock, "gap", given_gap)

@@ -180,7 +180,9 @@ def by_time(
                 at = (*key, start)
                 state.counts[at] = state.counts.get(at, 0) + 1
                 if state.counts[at] % early == 0:
-                    emit(*at, start + length, EARLY, *values(state.windows[at]))
+                    row = values(state.windows[at])
+                    if row is not None:
+                        emit(*at, start + length, EARLY, *row)
 
         def forgotten(state, at):
             del state.counts[at]
@@ -188,7 +190,9 @@ def by_time(
     def ended(state, timer, emit):
         state.ended = timer.at
         forgotten(state, timer.key)
-        emit(*timer.key, timer.key[-1] + length, ON_TIME, *value(state, timer.key))
+        row = value(state, timer.key)
+        if row is not None:
+            emit(*timer.key, timer.key[-1] + length, ON_TIME, *row)
 
     @operator(
         state=type("WindowsByTime", (State,), fields),

@@ -191,9 +191,13 @@ def by_column(
             add(state.windows[at], event)
             state.counts[at] += 1
             if end <= watermark:
-                emit(*at, end, LATE, *values(state.windows[at]))
+                row = values(state.windows[at])
+                if row is not None:
+                    emit(*at, end, LATE, *row)
             elif early > 0 and state.counts[at] % early == 0 and end > moment - delay:
-                emit(*at, end, EARLY, *values(state.windows[at]))
+                row = values(state.windows[at])
+                if row is not None:
+                    emit(*at, end, EARLY, *row)
         if not is_in:
             state.dropped += 1
         if moment > state.latest:
@@ -203,7 +207,9 @@ def by_column(
                 end = state.open.pop()
                 for number in range(state.ends[end]):
                     at = at_of(state, end, number)
-                    emit(*at, end, ON_TIME, *values(state.windows[at]))
+                    row = values(state.windows[at])
+                    if row is not None:
+                        emit(*at, end, ON_TIME, *row)
             while len(state.kept) > 0 and state.kept.peek() + lateness <= watermark:
                 end = state.kept.pop()
                 for number in range(state.ends.pop(end)):

@@ -49,6 +49,7 @@ from specstream.compiler.language.methods import METHODS, NUMBERS
 from specstream.compiler.language.standard_library import OF_MAPPINGS
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.records import is_record
+from specstream.declarations.rows import is_row
 from specstream.declarations.updates import update_name
 
 __all__ = ["Calls", "is_impure", "is_of_a_library"]
@@ -148,7 +149,7 @@ class Calls(Expressions):
             return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
-        if is_record(value):
+        if is_record(value) or is_row(value):
             return here
         if isinstance(value, type) and not _is_of_numbers(value):
             if depends == STATE or issubclass(value, BaseException):

@@ -23,6 +23,7 @@ from specstream.compiler.facts import library_types
 from specstream.compiler.facts.def_use_webs import Webs
 from specstream.compiler.facts.number_kinds import (
     LITERAL,
+    Columns,
     Fields,
     Items,
     Parts,
@@ -40,6 +41,7 @@ from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.methods import names_where
 from specstream.declarations.containers import record_shape
 from specstream.declarations.records import is_record
+from specstream.declarations.rows import is_row, number_kinds_of
 from specstream.errors import CompileError
 
 __all__ = ["LiteralPromotion"]
@@ -304,7 +306,7 @@ class LiteralPromotion:
             for _ in field.shape[1:] if field.record is not None else field.shape:
                 kind = Items(kind, None, True)
             return kind
-        if isinstance(owner, Fields):
+        if isinstance(owner, Fields | Columns):
             return owner.kind(node.attr)
         if isinstance(node.value, ast.Name) and node.value.id not in self.webs.names:
             return kind_of(getattr(self.values.get(node.value.id), node.attr, None))
@@ -337,6 +339,8 @@ class LiteralPromotion:
             return self.helper(value, node)
         if isinstance(value, type) and is_record(value):
             return Fields(record_shape(value))
+        if is_row(value):
+            return Columns(number_kinds_of(value))
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)
             if isinstance(owner, Items):

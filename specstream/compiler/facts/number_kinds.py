@@ -7,7 +7,7 @@ array, dict or tuple, what it holds; None is what is not known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "EITHER",
     "LITERAL",
     "WIDE",
+    "Columns",
     "Fields",
     "Items",
     "Parts",
@@ -73,6 +74,22 @@ class Fields:
     def kind(self, name: str) -> Any:
         parts = dict(zip(self.of.names, self.of.parts, strict=True))
         return parts[name].number if name in parts else None
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A row: the kinds of its columns by their names."""
+
+    of: Mapping[str, Any]
+
+    def kind(self, name: str) -> Any:
+        return self.of.get(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Columns) and self.of == other.of
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.of.items()))
 
 
 def is_either(kind: Any) -> bool:

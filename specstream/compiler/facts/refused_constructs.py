@@ -42,6 +42,7 @@ from specstream.compiler.library.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.oracle_objects.forms import CaughtName
 from specstream.declarations.options import meant
 from specstream.declarations.records import is_record, record_fields
+from specstream.declarations.rows import is_row
 
 __all__ = [
     "FORBIDDEN_MODULES",
@@ -332,7 +333,7 @@ class Check:
                 self.refuse(node, f"{name!r} calls itself", "write the recursion as a loop")
         elif isinstance(value, functools.partial):
             self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
-        elif self.is_supported_callable(value):
+        elif self.is_supported_callable(value) or is_row(value):
             pass
         elif is_record(value):
             self.analysis.has_records = True

@@ -66,6 +66,7 @@ from specstream.compiler.oracle.common_rewriting import (
 from specstream.compiler.oracle_objects.forms import EmittedForm
 from specstream.declarations.deprecated import NEXT_GONE_WITH
 from specstream.declarations.records import is_record, record_fields
+from specstream.declarations.rows import is_row
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
 
@@ -185,6 +186,10 @@ class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
             return self.helper(node, callee, value)
         if is_record(value):
             return self.record(node, callee.id, value)
+        if is_row(value):
+            self.positional(node, callee.id)
+            made = self.bound(f"__ss_row_{callee.id}", value, node)
+            return ast.copy_location(ast.Call(made, list(map(self.visit, node.args)), []), node)
         if isinstance(value, EnumMembers):
             members = self.bound(f"{callee.id}.__by_value__", native(value.by_value), node)
             self.positional(node, callee.id)
