@@ -173,11 +173,15 @@ class Operator:
         is_interpreted: whether Python runs its function as it is written (``interpreted=``).
         speculates: whether events may run ahead of their turn (``speculate=``).
         sign: of a verb, as pictures show it; empty: it has none.
+        again: of a verb, makes another one with these options instead; None: it is none.
+        speaks_at_end: of a verb, whether it gives a row when the stream ends.
     """
 
     is_interpreted = False
     speculates = True
     sign = ""
+    again: Callable[..., Operator] | None = None
+    speaks_at_end = False
 
     def __init__(
         self,
@@ -321,6 +325,7 @@ class Operator:
             "interpreted": self.is_interpreted,
             "speculate": self.speculates,
             "sign": self.sign,
+            "speaks_at_end": self.speaks_at_end,
         }
 
     def _look_again(self) -> None:
@@ -344,6 +349,7 @@ class Operator:
         self.is_interpreted = state.pop("interpreted", False)
         self.speculates = state.pop("speculate", True)
         self.sign = state.pop("sign", "")
+        self.speaks_at_end = state.pop("speaks_at_end", False)
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)

@@ -135,6 +135,7 @@ class Graph:
         order = numbered(self.predecessors())
         if len(order) < len(self.names):
             self._refuse_cycle(set(order))
+        self._check_ends(order)
         for name in self.names:
             # Who emits no columns is there for its state.
             if len(self.columns(name)) and not self.readers(name) and not self.sinks_of(name):
@@ -146,6 +147,24 @@ class Graph:
         if self.by_time:
             self._check_of_phases()
         return order
+
+    def _check_ends(self, order: list[str]) -> None:
+        """Whether nobody waits for the end behind what speaks then: no timer that is set at the end
+        fires."""
+        speaks: dict[str, str] = {}
+        for name in order:
+            vertex = self.vertices.get(name)
+            if vertex is None:
+                continue
+            before = next((speaks[one.stream] for one in vertex.inputs if one.stream in speaks), "")
+            if before and vertex.operator.speaks_at_end:
+                self.refuse(
+                    f"vertex {name!r} waits for the end of the stream, and is behind vertex "
+                    f"{before!r}, which sends its rows then",
+                    "leave one of the two out, or let them read the same stream",
+                )
+            if before or vertex.operator.speaks_at_end:
+                speaks[name] = before or name
 
     def _check_of_phases(self) -> None:
         """Whether nobody asks for what only an event has."""

@@ -13,7 +13,7 @@ from specstream.declarations.state_layout import scalar
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.structures import increment
-from specstream.verbs.writing import Keys, Writer, verb
+from specstream.verbs.writing import Cell, Kept, Keys, Writer, verb
 
 __all__ = ["END", "every", "skip", "take"]
 
@@ -196,7 +196,12 @@ def every(
 
 
 def at_end(
-    writer: Writer, lines: list[str], cell: Any, kept: Any, test: str, time_unit: str | None = None
+    writer: Writer,
+    lines: list[str],
+    cell: Cell,
+    kept: Kept,
+    test: str,
+    time_unit: str | None = None,
 ) -> Operator:
     """An operator that sends what a cell keeps when the stream ends, of each key for which a test
     holds."""
@@ -216,10 +221,12 @@ def at_end(
         fired = [*entries, *(f"    {one}" for one in body)]
     else:
         fired = [*cell.load(), f"if {test}:", *sent]
-    return writer.made(lines, on_timer=fired, time_unit=time_unit)
+    made = writer.made(lines, on_timer=fired, time_unit=time_unit)
+    made.speaks_at_end = True
+    return made
 
 
-def _sent_at_end(writer: Writer, kept: Any) -> list[str]:
+def _sent_at_end(writer: Writer, kept: Kept) -> list[str]:
     parts = [*(writer.key_parts() if writer.keys.columns else ()), *kept.given()]
     return [f"emit({', '.join(parts)})"]
 

@@ -90,7 +90,7 @@ def last(
     >>> import specstream as ss
     >>> closing = ss.verbs.last(event={"x": int})
     >>> day = {"time": [1, 2], "x": [7, 8]}
-    >>> closing.run_sequential(day, order_by="time").output.to_pylist()
+    >>> closing.run_sequential(day, order_by="time", end=True).output.to_pylist()
     [{'x': 8}]
     """
     writer = Writer("last", name, event, sign="…1", limit=limit)

@@ -47,7 +47,7 @@ def verb(make: Make) -> Make:
     @functools.wraps(make)
     def made(*args: Any, **options: Any) -> Operator:
         found = make(*args, **options)
-        found.again = functools.partial(made, *args, **options)  # type: ignore[attr-defined]
+        found.again = functools.partial(made, *args, **options)
         return found
 
     return refuses_unknown(made)  # type: ignore[return-value]
@@ -64,7 +64,7 @@ def of_each_key(
     Raises:
         ConfigurationError: it is no verb's, or has a key.
     """
-    again = getattr(given, "again", None)
+    again: Any = given.again
     names = ", ".join(map(repr, key))
     if again is None:
         raise ConfigurationError(

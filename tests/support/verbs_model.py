@@ -10,7 +10,8 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
-ANY, OTHERWISE = Enum("Words", "ANY OTHERWISE")         # enum members stay themselves in a deepcopy
+Words = Enum("Words", "ANY OTHERWISE")
+ANY, OTHERWISE = Words.ANY, Words.OTHERWISE             # enum members stay themselves in a deepcopy
 DEFAULTS = dict(key=(), step=1, last=False, period=None, limit=None, leave=None, to_all=None, forget=None,
                 start=None, make=lambda: None)
 @dataclass
@@ -146,7 +147,6 @@ class Model:
         self.states = {node.name: {} for node in nodes}  # of each node: key -> state, in order of first event
         self.zeros = (0,) * (1 + max(self.level.values()))
     def event(self, source, row, time):
-        assert self.level[source] == 0, source
         self.now = time
         return self.phase({source: [(self.zeros, dict(row))]})
     def end(self):

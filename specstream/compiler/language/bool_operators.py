@@ -10,15 +10,31 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from specstream.compiler.language.numbers import Int64, Uint64
+from specstream.compiler.language.numbers import Int64, Uint64, shown_as
 
-__all__ = ["OF_BOOLS"]
+__all__ = ["OF_BOOLS", "NullBool"]
+
+
+@shown_as("bool")
+class NullBool(int):
+    """A bool of a nullable column that is null, kept in a name: it is like False, of whose class
+    none can derive, and knows what it is."""
+
+    __slots__ = ()
+    plain = False
+
+    def __repr__(self) -> str:
+        return "False"
+
+    __str__ = __repr__
 
 
 def _of_bools(operation: Callable[[Any, Any], Any], keeps: bool) -> Callable[[Any, Any], Any]:
     """An operator whose left side may be a bool; ``keeps``: of two bools it makes one."""
 
     def compute(left: Any, right: Any) -> Any:
+        left = False if left.__class__ is NullBool else left
+        right = False if right.__class__ is NullBool else right
         if left.__class__ is bool and not (keeps and right.__class__ is bool):
             left = Uint64(left) if right.__class__ is Uint64 else Int64(left)
         return operation(left, right)

@@ -338,15 +338,6 @@ def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) ->
     return types.boolean(owner, value, name), code
 
 
-def _refuse_bools(of: types.Type) -> None:
-    of = of.type if isinstance(of, types.Optional) else of
-    if isinstance(of, NullableType) and of.of == types.boolean:
-        raise refuse(
-            "a variable does not keep whether a bool of a nullable column is None; ask where "
-            'the column is read, event.x is None, or event.is_null("x")'
-        )
-
-
 @intrinsic
 def fits_none(typing_context: Any, value: Any) -> Any:
     """Whether ``case None`` fits a value that may be None; refused: a nullable column's."""
@@ -365,7 +356,6 @@ def fits_none(typing_context: Any, value: Any) -> Any:
 @intrinsic
 def is_none(typing_context: Any, value: Any) -> Any:
     """``value is None`` of a value that may be None, like a nullable column in a name."""
-    _refuse_bools(value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return null_of(context, builder, value, args[0])
@@ -376,7 +366,6 @@ def is_none(typing_context: Any, value: Any) -> Any:
 @intrinsic
 def is_not_none(typing_context: Any, value: Any) -> Any:
     """``value is not None`` of a value that may be None."""
-    _refuse_bools(value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return builder.not_(null_of(context, builder, value, args[0]))

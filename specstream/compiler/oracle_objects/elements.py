@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from specstream.columns.strings import StringTable
+from specstream.compiler.language.bool_operators import NullBool
 from specstream.compiler.language.numbers import Int64, Uint64
 from specstream.compiler.language.text import Text, refuse
 from specstream.declarations.codes import EMPTY
@@ -94,7 +95,7 @@ def _store_str(value: Any, what: str) -> Text:
 
 
 def _store_bool(value: Any, what: str) -> int:
-    if isinstance(value, bool):
+    if isinstance(value, bool | NullBool):
         return int(value)
     raise TypeError(mismatch(what, "bool", value))
 

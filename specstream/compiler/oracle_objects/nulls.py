@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.compiler.language.bool_operators import NullBool
 from specstream.compiler.language.numbers import Int64, shown_as
 from specstream.compiler.language.text import Text
 
@@ -35,6 +36,7 @@ class _NullText(Text):
 
 
 _NULLS: dict[type, Any] = {
+    bool: NullBool(0),
     Int64: int.__new__(_NullInt, 0),
     float: _NullFloat(0.0),
     Text: _NullText(0),
@@ -43,7 +45,7 @@ _NULLS: dict[type, Any] = {
 
 def is_none(value: Any) -> bool:
     """``value is None``."""
-    return value is None or isinstance(value, _NullInt | _NullFloat | _NullText)
+    return value is None or isinstance(value, _NullInt | _NullFloat | _NullText | NullBool)
 
 
 def null_or_value(owner: Any, name: str) -> Any:
