@@ -247,11 +247,13 @@ class _Drawn:
             lines = tuple(map(shortened, columns))
             self.boxes["", name] = Box("source", name, shortened(name), lines)
         for name, vertex in graph.vertices.items():
-            operator = vertex.operator.name
-            lines = () if operator == name else (shortened(operator),)
+            operator, sign = vertex.operator.name, vertex.operator.sign
+            title = sign or shortened(name)
+            lines = (shortened(name),) if sign else ()
+            lines += () if operator == name or sign else (shortened(operator),)
             lines += ("several rows",) if name in several else ()
             inputs = tuple(shortened(one.name) for one in vertex.inputs if one.name)
-            box = Box("vertex", name, shortened(name), lines, inputs, name in several)
+            box = Box("vertex", name, title, lines, inputs, name in several)
             self.boxes["", name] = box
         later = _back_edges(graph)
         for name, vertex in graph.vertices.items():

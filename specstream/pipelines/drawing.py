@@ -200,7 +200,7 @@ def _dot(graph: Graph) -> Iterator[str]:
         columns = [f"{one}: {column}" for one, column in source.columns]
         yield f"  {_quoted(name)} [shape=oval, label={_quoted(name, *columns)}];"
     for name, vertex in graph.vertices.items():
-        operator = vertex.operator.name
+        operator = vertex.operator.sign or vertex.operator.name
         more = [operator] * (operator != name) + ["several rows"] * (name in several)
         yield f"  {_quoted(name)} [shape=box, label={_quoted(name, *more)}];"
     declared = set(graph.names)

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+import ast
+import os
+import types
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from specstream.compiler.language.definitions import definition_of
 from specstream.declarations.options import refused, shown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
+from specstream.files.writing import writing
 from specstream.verbs.by_key import kept_record, record_given
+from specstream.verbs.machine_picture import Drawn, dot_of, svg_of
 from specstream.verbs.mapping import results
 from specstream.verbs.writing import Keys, Writer, columns_given, own_function, verb
 
-__all__ = ["ANY", "OTHERWISE", "machine"]
+__all__ = ["ANY", "OTHERWISE", "Machine", "machine"]
+
+
+class Machine(Operator):
+    """An operator that is a state machine; made by :func:`machine`.
+
+    Attributes:
+        drawn: its states and transitions, as its picture shows them.
+    """
+
+    drawn: Drawn
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "drawn": self.drawn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.drawn = state.pop("drawn")
+        super().__setstate__(state)
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draws its states and transitions into a file.
+
+        Args:
+            path: the file, whose name ends in ``.svg``, or in ``.dot`` or ``.gv`` for Graphviz.
+
+        Raises:
+            ConfigurationError: its name ends otherwise.
+            OSError: it cannot be written; the error names the file.
+        """
+        path = Path(path)
+        if path.suffix not in (".svg", ".dot", ".gv"):
+            raise refused("draw: path", str(path), "a name that ends in .svg, .dot or .gv")
+        text = svg_of(self.drawn) if path.suffix == ".svg" else dot_of(self.drawn)
+        with writing(path):
+            path.write_text(text, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self.drawn)
 
 
 class _Word:
@@ -123,9 +167,28 @@ def machine(
         lines += [f"{word} reached == {number[state]}:"]
         lines += [f"    {one}" for one in [*sent, *writer.emission(values)]]
         word = "elif"
-    made = writer.made(lines)
-    made.machine = (start, tuple(rules), tuple(outputs))  # type: ignore[attr-defined]
+    made = writer.made(lines, kind=Machine)
+    assert isinstance(made, Machine)
+    drawn = tuple((_shown(one), _written(two, four), three) for one, two, three, four in rules)
+    made.drawn = Drawn(name, start, states, tuple(outputs), drawn)
     return made
+
+
+def _shown(state: Any) -> str:
+    return "" if state is ANY else str(state)
+
+
+def _written(guard: Any, action: Any) -> str:
+    """A guard, and the name of an action, as they are written."""
+    text = "otherwise" if guard is OTHERWISE else _text_of(guard)
+    return text if action is None else f"{text} / {getattr(action, '__name__', 'action')}"
+
+
+def _text_of(function: Any) -> str:
+    found = definition_of(function) if isinstance(function, types.FunctionType) else None
+    is_alone = found is not None and isinstance(found.tree.body[0], ast.Return)
+    value = found.tree.body[0].value if found is not None and is_alone else None  # type: ignore[attr-defined]
+    return str(getattr(function, "__name__", "guard")) if value is None else ast.unparse(value)
 
 
 def _steps(

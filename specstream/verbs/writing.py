@@ -27,7 +27,7 @@ from specstream.declarations.record_types import columns_declared
 from specstream.declarations.rows import row_class
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state_layout import State, scalar
-from specstream.definition.operator import Operator, operator
+from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 
 __all__ = [
@@ -371,6 +371,7 @@ class Writer:
         on_timer: Sequence[str] | None = None,
         inputs: Mapping[str, Any] | None = None,
         time_unit: str | None = None,
+        kind: type[Operator] = Operator,
     ) -> Operator:
         """The operator.
 
@@ -378,6 +379,8 @@ class Writer:
             body: statements about ``event``, of one key if there is one.
             on_timer: likewise about ``timer``, of all keys.
             inputs: in place of its events' columns.
+            time_unit: that it counts times in; None: it does not.
+            kind: class of the operator.
         """
         text = self._text(list(body))
         has_state = bool(self.fields)
@@ -387,15 +390,16 @@ class Writer:
         if on_timer is not None:
             text += _function("on_timer", "state, timer, emit", on_timer)
         functions = _functions(self.name, text, self.names)
-        made = operator(
-            state=state,
-            event=None if inputs is not None else self.event,
-            inputs=inputs,
-            emits=self.emits,
-            name=self.name,
-            on_timer=functions.get("on_timer"),
+        made = kind(
+            functions["process"],
+            state,
+            None if inputs is not None else self.event,
+            self.emits,
+            self.name,
+            functions.get("on_timer"),
+            inputs,
             time_unit=time_unit,
-        )(functions["process"])
+        )
         made.sign = self.sign or self.what
         return made
 
