@@ -1,4 +1,4 @@
-"""The part of docs/catalogue.md that is about ready operators and windows, made of docstrings."""
+"""The part of docs/catalogue.md about ready operators, windows and verbs, made of docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from bench.catalogue.example import Example, example_of
 from bench.pages import table, wrapped
-from specstream import operators, windows
+from specstream import operators, verbs, windows
 
 __all__ = ["PAGE", "WANTS", "every", "name_of", "page"]
 
@@ -46,6 +46,12 @@ WANTS: dict[str, Sequence[str]] = {
     "keep accounts or stock": ("bank_transfers", "inventory"),
     "match orders, price options": ("order_book", "option_price"),
     "keep a ranking": ("leaderboard", "top_routes"),
+    "compute a row of each event": ("map", "with_columns"),
+    "take some of the events": ("filter", "every", "skip", "take"),
+    "keep a running value": ("accumulate", "keyed"),
+    "look at the last rows, or the first": ("window", "last", "freeze", "start_with"),
+    "follow each item from state to state": ("machine",),
+    "sum up the latest row of each key": ("across",),
 }
 # Packages and headings, in the order of the page.
 _TITLES = {
@@ -58,6 +64,9 @@ _TITLES = {
 }
 # A longer table shows its first and last rows.
 _MOST, _FIRST, _LAST = 8, 4, 2
+
+# They have a guide of their own, and no part of the package of operators.
+_APART = (windows, verbs)
 
 _Factory = Callable[..., Any]
 _example = functools.cache(example_of)
@@ -74,11 +83,21 @@ def _groups() -> dict[ModuleType, list[_Factory]]:
     if missing:
         raise ValueError(f"the catalogue has no heading for {', '.join(sorted(missing))}: _TITLES")
     found: dict[ModuleType, list[_Factory]] = {}
-    for package in (*({"operators": operators, **packages}[name] for name in _TITLES), windows):
+    titled = ({"operators": operators, **packages}[name] for name in _TITLES)
+    for package in (*titled, windows, verbs):
         names = sorted(package.__all__, key=lambda name: (wanted.get(name, len(wanted)), name))
         values = [getattr(package, name) for name in names]
-        found[package] = [one for one in values if not inspect.ismodule(one)]
+        # Those that make operators by themselves: a verb of several streams is in the guide.
+        found[package] = [
+            one
+            for one in values
+            if not inspect.ismodule(one) and (package is not verbs or _makes_an_operator(one))
+        ]
     return found
+
+
+def _makes_an_operator(verb: Any) -> bool:
+    return inspect.isfunction(verb) and "ss.Engine(" in (verb.__doc__ or "")
 
 
 def name_of(factory: _Factory) -> str:
@@ -112,7 +131,7 @@ def _part(pictures: Mapping[str, str]) -> Iterator[str]:
         f"from {package.__name__} import {name_of(one)}"
         for package, factories in groups.items()
         for one in factories
-        if package is not windows and _example(one).definitions
+        if package not in _APART and _example(one).definitions
     ]
     yield "\n".join(
         ["<!-- python", "import numpy as np", "import specstream as ss", *imports, "-->"]
@@ -133,6 +152,12 @@ def _part(pictures: Mapping[str, str]) -> Iterator[str]:
                 "`add(window, event)`."
             )
             yield _picture("windows", pictures)
+        elif package is verbs:
+            yield "## Verbs"
+            yield wrapped(
+                "[What a stream does by itself](guides/verbs.md): functions that make an operator "
+                "of given columns, and methods of streams, which know theirs."
+            )
         else:
             yield f"### {_TITLES[package.__name__.rpartition('.')[2]]}"
         for factory in factories:
@@ -141,7 +166,7 @@ def _part(pictures: Mapping[str, str]) -> Iterator[str]:
 
 def _entry(package: ModuleType, factory: _Factory, pictures: Mapping[str, str]) -> Iterator[str]:
     name, example = name_of(factory), _example(factory)
-    level = "###" if package is windows else "####"
+    level = "###" if package in _APART else "####"
     yield f"{level} {name}"
     yield wrapped(_markdown((inspect.getdoc(factory) or "").partition("\n\n")[0]))
     took, gave = _columns(example)
@@ -213,7 +238,9 @@ def _signature(name: str, factory: _Factory) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in told:
             told.append("*")
         default = parameter.default
-        if default is parameter.empty:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            told.append(f"**{parameter.name}")
+        elif default is parameter.empty:
             told.append(parameter.name)
         else:
             shown = default.__name__ if isinstance(default, type) else repr(default)

@@ -12,7 +12,8 @@ from specstream.declarations.options import refuses_unknown, shown
 from specstream.declarations.schema import Schema
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
-from specstream.verbs.writing import Keys
+from specstream.verbs.writing import Keys, of_each_key
+from specstream.verbs.zipping import Zipped
 
 __all__ = ["Stream", "ZippedStreams"]
 
@@ -327,7 +328,7 @@ class Stream:
                 "expected what @ss.operator(...) or ss.verbs has made",
             )
         if self.key:
-            operator = verbs.of_each_key(operator, self.key, self.to_all, self.forget)
+            operator = of_each_key(operator, self.key, self.to_all, self.forget)
         made = self.owner.add(operator, self, name=self._called(operator.name, name))
         return self._with_key(made)
 
@@ -401,7 +402,7 @@ class ZippedStreams:
     """
 
     streams: tuple[Stream, ...]
-    of: verbs.Zipped
+    of: Zipped
 
     @refuses_unknown
     def map(

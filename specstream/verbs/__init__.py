@@ -25,13 +25,11 @@ from specstream.verbs.machine import ANY, OTHERWISE, machine
 from specstream.verbs.mapping import filter, map, with_columns
 from specstream.verbs.merging import merge
 from specstream.verbs.windowing import window
-from specstream.verbs.writing import of_each_key
-from specstream.verbs.zipping import Zipped, zip
+from specstream.verbs.zipping import zip
 
 __all__ = [
     "ANY",
     "OTHERWISE",
-    "Zipped",
     "accumulate",
     "across",
     "every",
@@ -42,7 +40,6 @@ __all__ = [
     "machine",
     "map",
     "merge",
-    "of_each_key",
     "skip",
     "start_with",
     "take",

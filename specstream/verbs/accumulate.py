@@ -31,10 +31,11 @@ def accumulate(
     name: str = "accumulate",
     **columns: Any,
 ) -> Operator:
-    """A running value: row i is ``f(row i-1, event i)``, and the first ``f(start, event 0)``.
+    """A running value: row i is ``f(row i-1, event i)``, and the first ``f(start, event 0)``. A
+    chain by nature without a key.
 
-    Without a key each event reads what the one before has written, so that such an operator runs on
-    one core by nature; with a key, those of different keys run beside each other.
+    Each event reads what the one before has written, so that without a key such an operator keeps
+    to one core; events of different keys run beside each other.
 
     Args:
         f: a function of the row before and of an event, which gives the row: of one column its bare
@@ -55,7 +56,8 @@ def accumulate(
 
     >>> import specstream as ss
     >>> total = ss.verbs.accumulate(lambda sum, e: sum + e.x, 0, event={"x": int}, sum=int)
-    >>> total.run_sequential({"x": [1, 2, 3]}).output["sum"].to_pylist()
+    >>> with ss.Engine(total) as engine:
+    ...     engine.process({"x": [1, 2, 3]})["sum"].to_pylist()
     [1, 3, 6]
     """
     what = "accumulate"

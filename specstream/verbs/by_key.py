@@ -76,7 +76,8 @@ def keyed(
     ...     seen.count += 1
     ...     return seen.count if seen.count % 3 == 0 else None
     >>> thirds = ss.verbs.keyed(Seen, third, event={"user": str}, key="user", nth=int)
-    >>> thirds.run_sequential({"user": ["a", "b", "a", "a"]}).output.to_pylist()
+    >>> with ss.Engine(thirds) as engine:
+    ...     engine.process({"user": ["a", "b", "a", "a"]}).to_pylist()
     [{'user': 'a', 'nth': 3}]
     """
     what = "keyed"
@@ -134,10 +135,10 @@ def across(
     name: str = "across",
     **columns: Any,
 ) -> Operator:
-    """What the latest rows of all keys come to, with each new one of them.
+    """What the latest rows of all keys come to, with each new one of them. A chain by nature.
 
     The row that a new one replaces is removed first, so that a step takes the same time however
-    many keys there are. All events change one record: such an operator runs on one core by nature.
+    many keys there are. All events change one record, so that such an operator keeps to one core.
 
     Args:
         record: a class of records: what is known of all latest rows.
@@ -167,7 +168,8 @@ def across(
     ...     event={"item": str, "price": float}, key="item", sum=float,
     ... )
     >>> day = {"item": ["a", "b", "a"], "price": [1.0, 2.0, 5.0]}
-    >>> worth.run_sequential(day).output["sum"].to_pylist()
+    >>> with ss.Engine(worth) as engine:
+    ...     engine.process(day)["sum"].to_pylist()
     [1.0, 3.0, 7.0]
     """
     what = "across"

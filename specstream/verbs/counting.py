@@ -51,7 +51,9 @@ def skip(
         ConfigurationError: an option is not what it must be; names it.
 
     >>> import specstream as ss
-    >>> ss.verbs.skip(2, event={"x": int}).run_sequential({"x": [1, 2, 3]}).output.to_pylist()
+    >>> op = ss.verbs.skip(2, event={"x": int})
+    >>> with ss.Engine(op) as engine:
+    ...     engine.process({"x": [1, 2, 3]}).to_pylist()
     [{'x': 3}]
     """
     return _passed("skip", f"{n}…", n, event, Keys((), to_all, forget), key, limit, name)
@@ -86,7 +88,9 @@ def take(
         ConfigurationError: an option is not what it must be; names it.
 
     >>> import specstream as ss
-    >>> ss.verbs.take(2, event={"x": int}).run_sequential({"x": [1, 2, 3]}).output["x"].to_pylist()
+    >>> op = ss.verbs.take(2, event={"x": int})
+    >>> with ss.Engine(op) as engine:
+    ...     engine.process({"x": [1, 2, 3]})["x"].to_pylist()
     [1, 2]
     """
     return _passed("take", f"…{n}", n, event, Keys((), to_all, forget), key, limit, name)
@@ -143,7 +147,8 @@ def every(
 
     >>> import specstream as ss
     >>> thirds = ss.verbs.every(3, event={"x": int})
-    >>> thirds.run_sequential({"x": list(range(8))}).output["x"].to_pylist()
+    >>> with ss.Engine(thirds) as engine:
+    ...     engine.process({"x": list(range(8))})["x"].to_pylist()
     [0, 3, 6]
     """
     is_time = isinstance(n, str | datetime.timedelta)

@@ -40,7 +40,9 @@ def freeze(
         ConfigurationError: an option is not what it must be; names it.
 
     >>> import specstream as ss
-    >>> ss.verbs.freeze(event={"x": int}).run_sequential({"x": [7, 8, 9]}).output["x"].to_pylist()
+    >>> op = ss.verbs.freeze(event={"x": int})
+    >>> with ss.Engine(op) as engine:
+    ...     engine.process({"x": [7, 8, 9]})["x"].to_pylist()
     [7, 7, 7]
     """
     writer = Writer("freeze", name, event, sign="1=", limit=limit)
@@ -72,9 +74,10 @@ def last(
     limit: int = 2**24,
     name: str = "last",
 ) -> Operator:
-    """The last event, when the stream ends; of each key, in the order of their first events.
+    """The last event, when the stream ends; of each key, in the order of their first events. A
+    chain by nature without a key.
 
-    Each event is kept, so that without a key such an operator runs on one core by nature. It ends
+    Each event is kept, so that without a key such an operator keeps to one core. The stream ends
     with ``process(..., end=True)`` or ``finish()``, with ``order_by=``, as timers do.
 
     Args:
@@ -90,7 +93,8 @@ def last(
     >>> import specstream as ss
     >>> closing = ss.verbs.last(event={"x": int})
     >>> day = {"time": [1, 2], "x": [7, 8]}
-    >>> closing.run_sequential(day, order_by="time", end=True).output.to_pylist()
+    >>> with ss.Engine(closing) as engine:
+    ...     engine.process(day, order_by="time", end=True).to_pylist()
     [{'x': 8}]
     """
     writer = Writer("last", name, event, sign="…1", limit=limit)
@@ -137,7 +141,8 @@ def start_with(
 
     >>> import specstream as ss
     >>> led = ss.verbs.start_with({"x": 0}, times=2, event={"x": int})
-    >>> led.run_sequential({"x": [7, 8]}).output["x"].to_pylist()
+    >>> with ss.Engine(led) as engine:
+    ...     engine.process({"x": [7, 8]})["x"].to_pylist()
     [0, 0, 7, 8]
     """
     what = "start_with"

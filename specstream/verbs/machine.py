@@ -134,7 +134,8 @@ def machine(
     ...     ],
     ...     event={"what": str}, output={"broken": lambda: True}, broken=bool,
     ... )
-    >>> door.run_sequential({"what": ["open", "open"]}).output.to_pylist()
+    >>> with ss.Engine(door) as engine:
+    ...     engine.process({"what": ["open", "open"]}).to_pylist()
     [{'broken': True}]
     """
     what = "machine" if name == "machine" else f"machine {name!r}"

@@ -64,7 +64,8 @@ def map(
 
     >>> import specstream as ss
     >>> squares = ss.verbs.map(lambda e: e.x**2, event={"x": float}, square=float)
-    >>> squares.run_sequential({"x": [3.0]}).output.to_pylist()
+    >>> with ss.Engine(squares) as engine:
+    ...     engine.process({"x": [3.0]}).to_pylist()
     [{'square': 9.0}]
     """
     writer = Writer("map", name, event, sign="ƒ")
@@ -103,7 +104,8 @@ def with_columns(
 
     >>> import specstream as ss
     >>> taxed = ss.verbs.with_columns(lambda e: e.price * 1.2, event={"price": float}, gross=float)
-    >>> taxed.run_sequential({"price": [10.0]}).output.to_pylist()
+    >>> with ss.Engine(taxed) as engine:
+    ...     engine.process({"price": [10.0]}).to_pylist()
     [{'price': 10.0, 'gross': 12.0}]
     """
     writer = Writer("with_columns", name, event, sign="+ƒ")
@@ -147,7 +149,8 @@ def filter(
 
     >>> import specstream as ss
     >>> large = ss.verbs.filter(lambda e: e.x > 2, event={"x": int})
-    >>> large.run_sequential({"x": [1, 2, 3]}).output.to_pylist()
+    >>> with ss.Engine(large) as engine:
+    ...     engine.process({"x": [1, 2, 3]}).to_pylist()
     [{'x': 3}]
     """
     writer = Writer("filter", name, event, sign="?")

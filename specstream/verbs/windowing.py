@@ -42,9 +42,10 @@ def window(
     **columns: Any,
 ) -> Operator:
     """From the n-th event on, with each ``step``-th one: what a function gives of the last n rows.
+    A chain by nature without a key.
 
-    Each event without a key changes what the next one reads, so that such an operator runs on one
-    core by nature. A window that is not full at the end of the stream gives nothing.
+    Each event changes what the next one of its key reads, so that without a key such an operator
+    keeps to one core. A window that is not full at the end of the stream gives nothing.
 
     Args:
         n: rows of a window, 1 to 100,000; with ``merge`` to 2**62.
@@ -75,7 +76,8 @@ def window(
     >>> highest = ss.verbs.window(
     ...     3, lambda rows: max(r.x for r in rows), event={"x": int}, most=int
     ... )
-    >>> highest.run_sequential({"x": [5, 1, 2, 3]}).output["most"].to_pylist()
+    >>> with ss.Engine(highest) as engine:
+    ...     engine.process({"x": [5, 1, 2, 3]})["most"].to_pylist()
     [5, 3]
     """
     what = "window"
