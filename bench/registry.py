@@ -55,6 +55,7 @@ _ALL = [
         "the speed table: two threads against one, in C and compiled, and the automatic setting",
         writes="docs/speed/threads.png",
     ),
+    Benchmark("rules", "bench.rules", "verbs beside the same operators written by hand"),
     Benchmark(
         "ledger",
         "bench.ledger",

@@ -8,7 +8,8 @@ from typing import Any
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.container_fields import deque
 from specstream.declarations.options import integer
-from specstream.declarations.state_layout import scalar
+from specstream.declarations.records import record_fields
+from specstream.declarations.state_layout import array, scalar
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verbs.by_key import record_given
@@ -165,6 +166,76 @@ def _of_keys(writer: Writer, n: int, step: int) -> list[str]:
     ]
 
 
+def _of_blocks(
+    n: int,
+    f: Callable[..., Any],
+    event: Any,
+    step: int,
+    record: Any,
+    add: Callable[..., Any],
+    merge: Callable[..., Any],
+    emits: dict[str, Any],
+    limit: int,
+    name: str,
+) -> Operator:
+    """Rows in blocks of n: a window is the end of one block and the beginning of the next.
+
+    When a block is full, the records of its ends are merged once, from behind; that of the
+    beginning grows with each row. So a step merges twice, and a block n times more.
+    """
+    what = "window"
+    if n > limit:
+        raise ConfigurationError(
+            f"{what}: n={n} rows are kept, and limit={limit}; expected a larger limit="
+        )
+    writer = Writer(what, name, event, sign=f"⊞{n}", limit=limit)
+    writer.names |= {"Record": record_given(f"{what}: record", record), "f": f}
+    for option, function in (("add", add), ("merge", merge)):
+        writer.names[option] = own_function(f"{what}: {option}", function, "a function")
+    writer.emits = dict(emits)
+    fields = [one.name for one in record_fields(record)]
+    writer.fields |= {
+        "rows": array(record, n),
+        "ends": array(record, n),
+        "beginning": scalar(record),
+        "passed": scalar(int),
+    }
+    sent, values = results("row_given", emits)
+    copied = f"Record({', '.join('{0}.' + one for one in fields)})"
+    return writer.made(
+        [
+            "passed = state.passed",
+            "state.passed = passed + 1",
+            f"place = passed % {n}",
+            "row = Record()",
+            "add(row, event)",
+            "if place == 0:",
+            "    if passed > 0:",
+            f"        end = {copied.format(f'state.rows[{n - 1}]')}",
+            f"        state.ends[{n - 1}] = end",
+            f"        for before in range({n - 1}):",
+            f"            at = {n - 2} - before",
+            f"            total = {copied.format('state.rows[at]')}",
+            "            merge(total, end)",
+            "            state.ends[at] = total",
+            "            end = total",
+            f"    state.beginning = {copied.format('row')}",
+            "else:",
+            "    merge(state.beginning, row)",
+            "state.rows[place] = row",
+            f"if passed >= {n - 1} and (passed - {n - 1}) % {step} == 0:",
+            f"    if place == {n - 1}:",
+            f"        window = {copied.format('state.beginning')}",
+            "    else:",
+            f"        window = {copied.format('state.ends[place + 1]')}",
+            "        merge(window, state.beginning)",
+            "    row_given = f(window)",
+            "    if row_given is not None:",
+            *(f"        {one}" for one in [*sent, *writer.emission(values)]),
+        ]
+    )
+
+
 def _of_record(
     n: int,
     f: Callable[..., Any],
@@ -196,6 +267,12 @@ def _of_record(
         found = f(of_window)
         return None if found is None else (found,)
 
+    if (
+        merge is not None
+        and remove is None
+        and not Keys.of(what, dict(event), key, None, None).columns
+    ):
+        return _of_blocks(n, f, event, step, record, add, merge, emits, limit, name)
     made = counted(
         what,
         record_given(f"{what}: record", record),

@@ -1,0 +1,316 @@
+"""``python -m bench rules [--quick] [--json FILE]``: verbs beside the same written by hand.
+
+Each row runs both on one thread, ``process`` of an Arrow table with all rows out, round by round in
+turn; the ratio is that of the medians. The graphs at the end also run with two threads, which is
+what section "events a second" has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import specstream as ss
+from bench.report import print_table
+from specstream.structures import increment
+from specstream.tuning.machine import describe
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+__all__ = ["PAIRS", "main"]
+
+EVENT = {"k": int, "value": float}
+TARGET = 0.8
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A verb and the same by hand.
+
+    Attributes:
+        name: of the row.
+        verb: makes its operator or pipeline.
+        by_hand: likewise.
+        graph: whether it also runs with two threads.
+        least: events a second that are asked for of two threads, in millions.
+    """
+
+    name: str
+    verb: Callable[[], Any]
+    by_hand: Callable[[], Any]
+    graph: bool = False
+    least: float | None = None
+
+
+class Sum(ss.State):
+    value = ss.scalar(float)
+    count = ss.scalar(int)
+    is_known = ss.scalar(bool)
+    sums = ss.dict(int, float)
+    last = ss.deque(float, maxlen=10)
+    waiting = ss.deque(float)
+
+
+class Total(ss.Record):
+    sum: float = 0.0
+
+
+def add(total, event):
+    total.sum += event.value
+
+
+def merge(total, other):
+    total.sum += other.sum
+
+
+def of_stream(build: Callable[[Any], Any]) -> Callable[[], Any]:
+    """A pipeline of one source, for a function of its stream."""
+
+    def made() -> Any:
+        p = ss.Pipeline("of_verbs")
+        p.sink("out", build(p.source("x", EVENT)))
+        return p
+
+    return made
+
+
+def by_hand(emits: dict[str, Any], state: Any = None) -> Callable[[Any], Callable[[], Any]]:
+    """The same of an operator as a vertex."""
+
+    def made(function: Any) -> Callable[[], Any]:
+        operator = ss.operator(state=state, event=EVENT, emits=emits, name="by_hand")(function)
+        return of_stream(lambda x: x.add(operator))
+
+    return made
+
+
+V = {"value": float}
+
+
+@by_hand(V)
+def mapped(event, emit):
+    emit(event.value * 2.0 + 1.0)
+
+
+@by_hand(EVENT)
+def filtered(event, emit):
+    if event.value > 0.5:
+        emit(event.k, event.value)
+
+
+@by_hand(V, Sum)
+def summed(state, event, emit):
+    state.value += event.value
+    emit(state.value)
+
+
+@by_hand({"k": int, **V}, Sum)
+def summed_by_key(state, event, emit):
+    sum = state.sums.get(event.k, 0.0) + event.value
+    state.sums[event.k] = sum
+    emit(event.k, sum)
+
+
+@by_hand(EVENT, Sum)
+def skipped(state, event, emit):
+    if state.count < 100:
+        state.count += 1
+    else:
+        emit(event.k, event.value)
+
+
+@by_hand(EVENT, Sum)
+def every_tenth(state, event, emit):
+    if (increment(state, "count") - 1) % 10 == 0:
+        emit(event.k, event.value)
+
+
+@by_hand(V, Sum)
+def frozen(state, event, emit):
+    if not state.is_known:
+        state.is_known = True
+        state.value = event.value
+    emit(state.value)
+
+
+@by_hand(V, Sum)
+def highest_of_ten(state, event, emit):
+    state.last.append(event.value)
+    if len(state.last) == 10:
+        emit(max(state.last))
+
+
+@by_hand(V, Sum)
+def figure_1(state, event, emit):
+    state.waiting.append(event.value)
+    state.count += 1
+    if (state.count - 1) % 10 == 0:
+        emit(state.waiting.popleft() + event.value)
+
+
+@by_hand(V, Sum)
+def second_moment(state, event, emit):
+    state.value += event.value**2
+    state.count += 1
+    emit(state.value / state.count)
+
+
+@by_hand(EVENT, Sum)
+def two_filters(state, event, emit):
+    value = event.value * 2.0
+    state.value += value
+    if state.value > 100.0:
+        emit(event.k, state.value)
+
+
+def _sum_of_hundred() -> Any:
+    return ss.windows.by_count(Total, add, 100, 1, event=EVENT, merge=merge)
+
+
+def _moment(x: Any) -> Any:
+    power = x.accumulate(lambda sum, e: sum + e.value**2, 0.0, sum=float)
+    count = x.accumulate(lambda count, e: count + 1, 0, count=int)
+    return power.zip(count).map(lambda a, b: a.sum / b.count, value=float)
+
+
+PAIRS = [
+    Pair("map", of_stream(lambda x: x.map(lambda e: e.value * 2.0 + 1.0, value=float)), mapped),
+    Pair("filter", of_stream(lambda x: x.filter(lambda e: e.value > 0.5)), filtered),
+    Pair(
+        "accumulate",
+        of_stream(lambda x: x.accumulate(lambda sum, e: sum + e.value, 0.0, value=float)),
+        summed,
+    ),
+    Pair("skip, take", of_stream(lambda x: x.skip(100)), skipped),
+    Pair("every", of_stream(lambda x: x.every(10)), every_tenth),
+    Pair("freeze", of_stream(lambda x: x.map(lambda e: e.value, value=float).freeze()), frozen),
+    Pair(
+        "window, list of 10",
+        of_stream(lambda x: x.window(10, lambda rows: max(r.value for r in rows), value=float)),
+        highest_of_ten,
+    ),
+    Pair(
+        "window, 100 with merge",
+        of_stream(
+            lambda x: x.window(
+                100, lambda t: t.sum, record=Total, add=add, merge=merge, value=float
+            )
+        ),
+        of_stream(lambda x: x.add(_sum_of_hundred())),
+        least=12.0,
+    ),
+    Pair(
+        "accumulate by key",
+        of_stream(lambda x: x.by("k").accumulate(lambda sum, e: sum + e.value, 0.0, value=float)),
+        summed_by_key,
+        graph=True,
+        least=12.0,
+    ),
+    Pair(
+        "Figure 1, n = 10",
+        of_stream(lambda x: x.zip(x.every(10)).map(lambda a, b: a.value + b.value, value=float)),
+        figure_1,
+        graph=True,
+        least=12.0,
+    ),
+    Pair("moment 2", of_stream(_moment), second_moment, graph=True, least=10.0),
+    Pair(
+        "map, sum, filter",
+        of_stream(
+            lambda x: (
+                x.with_columns(lambda e: e.value * 2.0, value=float)
+                .accumulate(lambda row, e: (e.k, row.value + e.value), (0, 0.0), emits=EVENT)
+                .filter(lambda e: e.value > 100.0)
+            )
+        ),
+        two_filters,
+        graph=True,
+    ),
+]
+
+
+def table(events: int) -> pa.Table:
+    """Events with a fixed seed."""
+    rng = np.random.default_rng(1)
+    return pa.table({"k": rng.integers(0, 1000, events), "value": rng.random(events)})
+
+
+def measured(pair: Pair, events: int, rounds: int) -> dict[str, Any]:
+    """Both in turn, and the graph with two threads."""
+    data = table(events)
+    made = {"verb": pair.verb(), "by hand": pair.by_hand()}
+    options: dict[str, dict[str, Any]] = {name: {"threads": 1, "horizon": 0} for name in made}
+    if pair.graph:
+        made["two threads"], options["two threads"] = pair.verb(), {"threads": 2}
+    engines = {name: ss.Engine(operator, **options[name]) for name, operator in made.items()}
+    times: dict[str, list[float]] = {name: [] for name in engines}
+    try:
+        for number in range(rounds + 1):
+            for name, engine in engines.items():
+                began = time.perf_counter()
+                engine.process(data)
+                if number:  # the first one warms up
+                    times[name].append((time.perf_counter() - began) / events * 1e9)
+    finally:
+        for engine in engines.values():
+            engine.close()
+    medians = {name: statistics.median(of) for name, of in times.items()}
+    return {
+        "nanoseconds": medians,
+        "ratio": medians["by hand"] / medians["verb"],
+        "millions": 1e3 / medians["two threads"] if pair.graph else None,
+        "least": pair.least,
+    }
+
+
+def main() -> int:
+    """Measures, and prints what was asked for and seen."""
+    parser = argparse.ArgumentParser(prog="python -m bench rules", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less of everything")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="writes what was measured")
+    parser.add_argument("--only", nargs="*", metavar="ROW", help="rows whose names begin so")
+    arguments = parser.parse_args()
+    events, rounds = (100_000, 5) if arguments.quick else (1_000_000, 15)
+    machine = describe()
+    print(", ".join(f"{name} {value}" for name, value in machine.items()))
+    chosen = [
+        pair
+        for pair in PAIRS
+        if not arguments.only or any(pair.name.startswith(one) for one in arguments.only)
+    ]
+    found = {}
+    for pair in chosen:
+        print(f"{pair.name} ...", file=sys.stderr, flush=True)
+        found[pair.name] = measured(pair, events, rounds)
+    rows = [
+        [
+            name,
+            f"{one['nanoseconds']['by hand']:,.1f}",
+            f"{one['nanoseconds']['verb']:,.1f}",
+            f"{one['ratio']:.2f}",
+            f"{TARGET}",
+            "" if one["millions"] is None else f"{one['millions']:.1f}",
+            "" if one["least"] is None else f"{one['least']:g}",
+        ]
+        for name, one in found.items()
+    ]
+    heads = ("", "by hand, ns/event", "verb", "ratio", "asked", "two threads, M/s", "asked")
+    print_table("verbs beside the same by hand, one thread", heads, rows, (1, 2, 3, 4, 5, 6))
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": machine, "rows": found}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
