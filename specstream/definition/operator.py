@@ -175,6 +175,8 @@ class Operator:
         sign: of a verb, as pictures show it; empty: it has none.
         again: of a verb, makes another one with these options instead; None: it is none.
         speaks_at_end: of a verb, whether it gives a row when the stream ends.
+        reads_rows_only: of a verb with several inputs, whether it never reads an input that has no
+            row, so that no last values are kept for it.
     """
 
     is_interpreted = False
@@ -182,6 +184,7 @@ class Operator:
     sign = ""
     again: Callable[..., Operator] | None = None
     speaks_at_end = False
+    reads_rows_only = False
 
     def __init__(
         self,
@@ -326,6 +329,7 @@ class Operator:
             "speculate": self.speculates,
             "sign": self.sign,
             "speaks_at_end": self.speaks_at_end,
+            "reads_rows_only": self.reads_rows_only,
         }
 
     def _look_again(self) -> None:
@@ -350,6 +354,7 @@ class Operator:
         self.speculates = state.pop("speculate", True)
         self.sign = state.pop("sign", "")
         self.speaks_at_end = state.pop("speaks_at_end", False)
+        self.reads_rows_only = state.pop("reads_rows_only", False)
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)

@@ -351,6 +351,9 @@ def _kept(vertex: Vertex) -> _Kept:
     several inputs ever does."""
     if not vertex.operator.inputs:
         return _Kept(({},), (None,), {})
+    if vertex.operator.reads_rows_only:
+        count = len(vertex.inputs)
+        return _Kept(({},) * count, (None,) * count, {})
     read = vertex.operator.program.attributes
     lasts: list[dict[str, Last]] = []
     knowns: list[str | None] = []

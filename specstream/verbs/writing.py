@@ -401,6 +401,7 @@ class Writer:
             time_unit=time_unit,
         )
         made.sign = self.sign or self.what
+        made.reads_rows_only = inputs is not None
         return made
 
     def _text(self, body: list[str]) -> str:
