@@ -168,6 +168,50 @@ def test_a_counter_of_every_is_predicted_and_the_answer_exact() -> None:
     assert output["x"].to_pylist() == list(range(0, 5000, 3))
 
 
+def test_runs_that_are_aborted_give_the_same_rows() -> None:
+    p, source = pipeline()
+    # Long enough that others run meanwhile, also on a busy machine.
+    x = source.map(_after_a_while, x=int)
+    graphs = [
+        x.accumulate(lambda sum, e: sum + e.x, 0, x=int),
+        x.accumulate(lambda row, e: (row.x + e.x, e.x), (0, 1), x=int, y=int),
+        x.window(3, lambda rows: rows[0].x - rows[2].x, x=int),
+        x.zip(x.every(3)).map(lambda a, b: a.x - b.x, x=int),
+        x.zip(x.skip(2)).filter(lambda a, b: a.x < b.x),
+        x.keyed(Total, _summed, x=int),
+        x.add(machine(event=X)),
+        ss.rules.eventually(x.map(lambda e: e.x % 4 == 0, value=bool)),
+        x.merge(x.every(2)).start_with({"x": 1}).every(2, last=True),
+    ]
+    for at, one in enumerate(graphs):
+        p.sink(f"s{at}", one)
+    values = [at % 7 + 1 if at % 2 == 0 else -(at % 5) - 1 for at in range(400)]
+    table = {"x": values, "time": list(range(400))}
+    expected = p.run_sequential(table, order_by="time", end=True).output
+    aborts = 0
+    with ss.Engine(p, threads=2, horizon=16, chunk=1) as engine:
+        begun = engine.snapshot()
+        for _ in range(200):
+            engine.restore(begun)
+            assert engine.process(table, order_by="time", end=True) == expected
+            aborts += sum(engine.stats.aborts.values())
+            if aborts:
+                break
+    assert aborts > 0
+
+
+def _after_a_while(event):
+    mixed = event.x
+    for _ in range(2000):
+        mixed = (mixed * 6364136223846793005 + 1442695040888963407) ^ (mixed >> 7)
+    return event.x if mixed != 0 else 0
+
+
+def _summed(total, event):
+    total.sum = (total.sum * 3 + event.x) % 1000
+    return total.sum
+
+
 # ---- names and pictures ----
 
 
