@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specstream import verbs
-from specstream.declarations.options import refuses_unknown, shown
+from specstream.declarations.options import integer, refuses_unknown, shown
 from specstream.declarations.schema import Schema
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
@@ -34,6 +34,9 @@ class Stream:
         name: of the source or vertex.
         columns: of its rows.
         key: the columns of the key, behind :meth:`by`: a verb has a state for each key.
+        to_all: of the next verb, as given to :meth:`by`; None: there is none.
+        forget: likewise.
+        limit: the most keys.
 
     >>> import specstream as ss
     >>> p = ss.Pipeline("figure_1")
@@ -52,6 +55,7 @@ class Stream:
     key: tuple[str, ...] = ()
     to_all: Callable[..., Any] | None = field(default=None, repr=False)
     forget: Callable[..., Any] | None = field(default=None, repr=False)
+    limit: int = field(default=_LIMIT, repr=False)
 
     # ---- rows one by one ----
 
@@ -253,6 +257,7 @@ class Stream:
         *key: str,
         to_all: Callable[..., Any] | None = None,
         forget: Callable[..., Any] | None = None,
+        limit: int = _LIMIT,
     ) -> Stream:
         """The same stream, of which the verbs behind it keep a state for each key.
 
@@ -263,6 +268,7 @@ class Stream:
             to_all: of the next verb, whether a row goes to every key there is; see
                 :func:`specstream.verbs.keyed`.
             forget: of the next verb, whether the key of a row that it sends is gone behind it.
+            limit: the most keys of each verb; one more is an error that names the vertex.
 
         >>> import specstream as ss
         >>> p = ss.Pipeline("sums")
@@ -272,7 +278,8 @@ class Stream:
         [{'user': 'a', 'sum': 1}, {'user': 'b', 'sum': 2}, {'user': 'a', 'sum': 4}]
         """
         keys = Keys.of("by", dict(self.columns), key, to_all, forget)
-        return replace(self, key=keys.columns, to_all=to_all, forget=forget)
+        most = integer("by: limit", limit, 1, 2**31)
+        return replace(self, key=keys.columns, to_all=to_all, forget=forget, limit=most)
 
     @refuses_unknown
     def keyed(
@@ -328,7 +335,7 @@ class Stream:
                 "expected what @ss.operator(...) or ss.verbs has made",
             )
         if self.key:
-            operator = of_each_key(operator, self.key, self.to_all, self.forget)
+            operator = of_each_key(operator, self.key, self.to_all, self.forget, self.limit)
         made = self.owner.add(operator, self, name=self._called(operator.name, name))
         return self._with_key(made)
 
@@ -343,6 +350,8 @@ class Stream:
         called = self._called(verb, name)
         if self.key:
             options["key"] = self.key
+            if verb not in ("map", "with_columns", "filter"):
+                options["limit"] = self.limit
             options |= {
                 one: of
                 for one, of in (("to_all", self.to_all), ("forget", self.forget))
@@ -353,7 +362,7 @@ class Stream:
 
     def _with_key(self, made: Stream) -> Stream:
         has_key = all(one in made.columns.names for one in self.key)
-        return replace(made, key=self.key if has_key else ())
+        return replace(made, key=self.key if has_key else (), limit=self.limit)
 
     def _called(self, verb: str, name: str | None) -> str:
         """The name of a vertex: as it is given, or after the stream and the verb."""

@@ -15,7 +15,7 @@ import math
 import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from specstream.compiler.language.hints import of_library
@@ -58,6 +58,7 @@ def of_each_key(
     key: tuple[str, ...],
     to_all: Callable[..., Any] | None,
     forget: Callable[..., Any] | None,
+    limit: int,
 ) -> Operator:
     """A verb's operator, with a state for each key.
 
@@ -80,7 +81,10 @@ def of_each_key(
             f"add: operator {given.name!r} is made with {twice[0]}=, and stands behind "
             f"by({names}); expected it in one of both places"
         )
-    found: Operator = again(key=key, **{one: of for one, of in options.items() if of is not None})
+    given_too: dict[str, Any] = {one: of for one, of in options.items() if of is not None}
+    if "limit" in kept:
+        given_too["limit"] = limit
+    found: Operator = again(key=key, **given_too)
     return found
 
 
@@ -317,7 +321,11 @@ class Writer:
 
     def by_key(self, of: Any) -> Any:
         """A dict of the state, by the key."""
-        return dict_field(self.key_type(), of, limit=self.limit)
+        full = (
+            f"{self.name}: limit={self.limit} keys are there already: give a larger limit=, or let "
+            "some go with forget="
+        )
+        return replace(dict_field(self.key_type(), of, limit=self.limit), full=full)
 
     def by_key_and(self, more: type, of: Any) -> Any:
         """Likewise, by the key and something behind it."""

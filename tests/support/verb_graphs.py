@@ -377,31 +377,33 @@ class _Making:
 
     # ---- verbs of several ----
 
-    def two(self, count: int = 2) -> list[Known] | None:
-        fit = [one for one in self.known if one.kind in (FULL, VALUES) and not one.stream.key]
-        return [self.rng.choice(fit) for _ in range(count)] if fit else None
+    def two(self, count: int = 2) -> tuple[list[Known], dict[str, Any]]:
+        """Streams to be zipped, all by a key or none, and the options of the model."""
+        fit = [one for one in self.known if one.kind in (FULL, VALUES)]
+        by_key = [one for one in fit if one.stream.key]
+        alone = [one for one in fit if not one.stream.key]
+        is_by_key = bool(by_key) and self.rng.random() < 0.4
+        found = [self.rng.choice(by_key if is_by_key else alone) for _ in range(count)]
+        return found, {"key": found[0].stream.key} if is_by_key else {}
 
     def do_zip_map(self, verb: str) -> None:
-        of = self.two()
-        assert of is not None
+        of, key = self.two()
         f = joined_of(self.rng.randint(1, 5))
         zipped = of[0].stream.zip(of[1].stream)
         made = zipped.map(f, v=int, name=self.name())
-        self.added(made, VALUES, "zip_map", of, f=f, columns=("v",))
+        self.added(made, VALUES, "zip_map", of, f=f, columns=("v",), **key)
 
     def do_zip3(self, verb: str) -> None:
-        of = self.two(3)
-        assert of is not None
+        of, key = self.two(3)
         f = joined_of_three(self.rng.randint(1, 5))
         made = of[0].stream.zip(of[1].stream, of[2].stream).map(f, v=int, name=self.name())
-        self.added(made, VALUES, "zip_map", of, f=f, columns=("v",))
+        self.added(made, VALUES, "zip_map", of, f=f, columns=("v",), **key)
 
     def do_zip_filter(self, verb: str) -> None:
-        of = self.two()
-        assert of is not None
+        of, key = self.two()
         f = is_less(self.rng.randint(2, 9))
         made = of[0].stream.zip(of[1].stream).filter(f, name=self.name())
-        self.added(made, of[0].kind, "zip_filter", of, f=f)
+        self.added(made, of[0].kind, "zip_filter", of, f=f, **key)
 
     def do_filter_by(self, verb: str) -> None:
         of, flags = self.some(FULL, VALUES, alone=True), self.some(TRUTH, alone=True)

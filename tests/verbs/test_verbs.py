@@ -356,6 +356,15 @@ def test_a_full_queue_names_the_vertex_and_the_stream() -> None:
             engine.process({"x": list(range(10))})
 
 
+def test_one_key_too_many_names_the_vertex_and_what_to_do() -> None:
+    p = ss.Pipeline("p")
+    x = p.source("x", ROW).by("k", limit=2)
+    p.sink("out", x.accumulate(lambda sum, e: sum + e.x, 0, x=int))
+    message = "x_accumulate: limit=2 keys are there already: give a larger limit=, or let some go"
+    with ss.Engine(p) as engine, pytest.raises(OverflowError, match=message):
+        engine.process({"k": ["a", "b", "c"], "x": [1, 2, 3]})
+
+
 def test_streams_that_do_not_go_together_are_refused() -> None:
     p, x = pipeline()
     other = ss.Pipeline("other").source("y", X)
