@@ -15,6 +15,7 @@ from specstream.sources.datasets import DatasetSource, dataset
 from specstream.sources.iterators import IteratorSource, iterate
 from specstream.sources.jetstream import NatsSource, nats
 from specstream.sources.kafka import KafkaSource, kafka
+from specstream.sources.pull import PulledRows, pull
 from specstream.sources.running import arun, run
 from specstream.sources.sockets import TcpSource, tcp
 from specstream.sources.source import Rows, Source, Wanted
@@ -25,6 +26,7 @@ __all__ = [
     "IteratorSource",
     "KafkaSource",
     "NatsSource",
+    "PulledRows",
     "Rows",
     "Source",
     "TcpSource",
@@ -35,6 +37,7 @@ __all__ = [
     "iterate",
     "kafka",
     "nats",
+    "pull",
     "run",
     "tcp",
     "union",

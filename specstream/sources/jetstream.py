@@ -58,6 +58,8 @@ class _Message(NamedTuple):
 class NatsSource(Source):
     """Messages of a stream; see :func:`nats`."""
 
+    needs_thread = True
+
     @refuses_unknown
     def __init__(
         self,

@@ -32,6 +32,8 @@ RECORD = ("key", "topic", "partition", "offset", "timestamp", "source")
 class KafkaSource(Source):
     """Records of topics; see :func:`kafka`."""
 
+    needs_thread = True
+
     @refuses_unknown
     def __init__(
         self,

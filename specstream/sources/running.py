@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import threading
 import time
@@ -35,7 +34,7 @@ from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed, json_of
 from specstream.sources.options import RunOptions
-from specstream.sources.source import IDLE, Position, Source, Wanted
+from specstream.sources.source import IDLE, Position, Source, Wanted, checked_source
 
 __all__ = ["SourceFeed", "Stop", "arun", "run", "stopping_on"]
 
@@ -64,9 +63,7 @@ class SourceFeed:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         instance("engine", engine, Engine, "an ss.Engine: run(ss.Engine(operator), ...)")
-        instance(
-            "events", source, Source, f"a source such as ss.sources.nats(...){_of_path(source)}"
-        )
+        checked_source(source)
         if options.checkpoint is not None and not (source.can_replay or options.at_most_once):
             raise ConfigurationError(
                 f"checkpoint= with {source.name}, which cannot send again what had come and was "
@@ -219,13 +216,6 @@ class SourceFeed:
                 f"there is more now: {rows.place}. Begin a new one with a new checkpoint=; where "
                 "more can come, say finish=False, so that events wait instead"
             )
-
-
-def _of_path(source: object) -> str:
-    """What reads a path that is given as a source, as the end of a message."""
-    if not isinstance(source, str | os.PathLike):
-        return ""
-    return f", or ss.sources.dataset({str(source)!r}) for files"
 
 
 class Stop(threading.Event):

@@ -34,6 +34,7 @@ class TcpSource(Source):
     """What comes over TCP; see :func:`tcp`."""
 
     can_replay = False
+    needs_thread = True
 
     @refuses_unknown
     def __init__(

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import abc
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from specstream.checkpoint.run.stream_options import listing
+from specstream.declarations.options import instance
 from specstream.declarations.schema import Column
 from specstream.definition.operator import Operator
 
-__all__ = ["IDLE", "Position", "Rows", "Source", "Wanted", "made_like"]
+__all__ = ["IDLE", "Position", "Rows", "Source", "Wanted", "checked_source", "made_like"]
 
 P = ParamSpec("P")
 Made = TypeVar("Made", bound="Source")
@@ -45,6 +47,8 @@ class Wanted:
         whole: whether rows are wanted with all of their columns.
         rows: so many are asked for at most.
         loop: the event loop that the caller runs; None: there is none.
+        ahead: whether it may read ahead, on a thread of its own. False: :meth:`Source.read` reads
+            on the thread that calls it, and may wait for rows longer than it is told.
     """
 
     what: str
@@ -55,6 +59,7 @@ class Wanted:
     whole: bool
     rows: int
     loop: asyncio.AbstractEventLoop | None = None
+    ahead: bool = True
 
     @property
     def names(self) -> list[str]:
@@ -92,10 +97,17 @@ class Source(abc.ABC):
     Attributes:
         name: names it in messages, and in the checkpoint: a run goes on with the same source.
         can_replay: whether it can give the rows behind a position again, in the same order.
+        needs_thread: whether it reads on threads of its own whatever is wanted.
     """
 
     name = ""
     can_replay = True
+    needs_thread = False
+
+    @property
+    def waiting(self) -> int:
+        """How many rows it has taken in and not given, where it reads none ahead."""
+        return 0
 
     @abc.abstractmethod
     def open(self, wanted: Wanted, position: Position | None) -> None:
@@ -137,6 +149,21 @@ class Source(abc.ABC):
     def close(self) -> None:
         """Ends what :meth:`open` has begun, also if that failed."""
         return
+
+
+def checked_source(events: object) -> Source:
+    """The source that somebody gives as ``events``.
+
+    Raises:
+        ConfigurationError: it is none; names what makes one of it.
+    """
+    expected = "a source such as ss.sources.nats(...)"
+    if isinstance(events, str | os.PathLike):
+        expected += f", or ss.sources.dataset({str(events)!r}) for files"
+    elif isinstance(events, Iterable | AsyncIterable):
+        expected += ", or ss.sources.iterate(...) of what gives events"
+    source: Source = instance("events", events, Source, expected)
+    return source
 
 
 def made_like(made: Callable[P, Made]) -> Callable[[Callable[..., Made]], Callable[P, Made]]:

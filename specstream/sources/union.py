@@ -36,7 +36,12 @@ class UnionSource(Source):
         self.name = "; ".join(f"{name}: {source.name}" for name, source in given.items())
         self.can_replay = all(source.can_replay for source in given.values())
 
-    def open(self, wanted: Wanted, position: Position | None) -> None:
+    def parts(self, wanted: Wanted) -> dict[str, tuple[Source, Wanted]]:
+        """Its sources by their names, each with what is wanted of it.
+
+        Raises:
+            ConfigurationError: they are not the sources of the pipeline.
+        """
         pipeline = wanted.operator
         names = pipeline.sources
         if not isinstance(pipeline, Pipeline) or set(names) != set(self._sources):
@@ -44,6 +49,22 @@ class UnionSource(Source):
                 f"{wanted.what} has the sources {', '.join(names) or 'none'}, and the union those "
                 f"of {', '.join(self._sources)}: give one for each, by its name"
             )
+        beside = {of: one for of, one in wanted.beside.items() if one != SOURCE}
+        return {
+            name: (
+                source,
+                replace(
+                    wanted,
+                    what=f"{wanted.what}, source {name!r}",
+                    columns=dict(pipeline.plan.sources[name].columns),
+                    beside=beside,
+                ),
+            )
+            for name, source in self._sources.items()
+        }
+
+    def open(self, wanted: Wanted, position: Position | None) -> None:
+        parts = self.parts(wanted)
         self._wanted = wanted
         source = wanted.beside.get("source")
         self._beside = (wanted.beside.get("order_by"), None if source == SOURCE else source)
@@ -51,14 +72,8 @@ class UnionSource(Source):
         self._position = dict.fromkeys(self._sources) | (position or {})
         self._open = dict(self._sources)
         self._held: dict[str, Rows] = {}  # what has come, and did not go with what was before it
-        for name, source in self._sources.items():
-            own = replace(
-                wanted,
-                what=f"{wanted.what}, source {name!r}",
-                columns=dict(pipeline.plan.sources[name].columns),
-                beside={of: one for of, one in wanted.beside.items() if one != SOURCE},
-            )
-            source.open(own, self._position[name])
+        for name, (part, own) in parts.items():
+            part.open(own, self._position[name])
 
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
         came = {name: [rows] for name, rows in self._held.items()}

@@ -26,7 +26,15 @@ IN_OPERATORS = (
 MADE_ELSEWHERE = (
     *("Applied", "Arrival", "BatchFeed", "CheckpointState", "Compaction", "Decision", "FeedStats"),
     *("ForeachSink", "Java", "Measurement", "Notification", "Operator", "Partial", "Profile"),
-    *("ProgressListener", "Replay", "Rows", "SequentialRun", "SnapshotDescription", "Statistics"),
+    *(
+        "ProgressListener",
+        "PulledRows",
+        "Replay",
+        "Rows",
+        "SequentialRun",
+        "SnapshotDescription",
+        "Statistics",
+    ),
     *("StopOnSignal", "UnionSource", "Wanted"),
 )
 

@@ -14,7 +14,7 @@ from specstream import predictors
 
 # They are made by functions, whose parameters are explained, or called by Spark.
 MADE_ELSEWHERE = (
-    *("BatchFeed", "DeltaSink", "ProgressListener"),
+    *("BatchFeed", "DeltaSink", "ProgressListener", "PulledRows"),
     *("DatasetSource", "IteratorSource", "KafkaSource", "NatsSource", "TcpSource", "UnionSource"),
 )
 # Old names, and what is not on the pages.
