@@ -75,11 +75,12 @@ demo: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/specstream demo $(DEMO_ARGS)
 
+# The one of auctions starts no Spark.
 ## a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn;
-## EXAMPLE=flights, fraud or interpreted for the others
+## EXAMPLE=flights, fraud, interpreted or auctions for the others
 example: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
+	$(if $(filter auctions,$(EXAMPLE)),,$(WITH_JAVA)) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
 
 ## lint, types and the order of the rooms only
 lint: $(VENV)/installed-test
@@ -260,7 +261,8 @@ compat: $(VENV)/installed-test
 ## remove the environment and everything built
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_*.so .mypy_cache .pytest_cache \
-		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png
+		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png \
+		auctions.png auctions-machine.svg auctions-pipeline.svg
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi
 
