@@ -210,7 +210,8 @@ def _found_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
 
 def _made(function: Packed) -> types.FunctionType:
     """The function, before its names stand for anything."""
-    digest = hashlib.sha256(function.text.encode()).hexdigest()[:12]
+    # Two functions of a file may have the same text, as lambdas do, on different lines.
+    digest = hashlib.sha256(f"{function.line}\n{function.text}".encode()).hexdigest()[:12]
     mark = f" ({function.name} {digest})"
     filename = function.filename.removesuffix(mark) + mark
     lines = ["\n"] * (function.line - 1) + function.text.splitlines(keepends=True)

@@ -223,6 +223,14 @@ class Stream:
             What has ``map``, ``filter`` and ``rows``; see :func:`specstream.verbs.zip`.
         """
         streams = (self, *self._checked("zip", others))
+        for one in streams:
+            for name in self.key:
+                if name not in one.columns.names:
+                    self.graph.refuse(
+                        f"zip of {self.name!r} by its key {', '.join(self.key)} gets "
+                        f"{one.name!r}, which has no column {name!r}",
+                        "write by() behind the first stream to zip all rows, whatever their keys",
+                    )
         of = verbs.zip(*(dict(one.columns) for one in streams), key=self.key, limit=limit)
         called = {one: stream.name for one, stream in zip_of(of.inputs, streams)}
         return ZippedStreams(streams, of.named(**called))

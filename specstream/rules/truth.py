@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol, TypeVar
 
+from specstream.declarations.options import refuses_unknown
 from specstream.declarations.schema import Schema, nullable
 from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError
@@ -29,6 +30,7 @@ Truths = TypeVar("Truths", bound=_Truths)
 _VALUE = "value"
 
 
+@refuses_unknown
 def always(truths: Truths, /, *, name: str | None = None) -> Truths:
     """Whether all from each row on are true: false, once one is not; before that nothing.
 
@@ -54,6 +56,7 @@ def always(truths: Truths, /, *, name: str | None = None) -> Truths:
     return _answered("always", "□", truths, False, name)
 
 
+@refuses_unknown
 def eventually(truths: Truths, /, *, name: str | None = None) -> Truths:
     """Whether some from each row on is true: true, once one is; before that nothing.
 
@@ -73,6 +76,7 @@ def eventually(truths: Truths, /, *, name: str | None = None) -> Truths:
     return _answered("eventually", "◇", truths, True, name)
 
 
+@refuses_unknown
 def until(before: Truths, then: Any, /, *, name: str | None = None) -> Truths:
     """Whether one stream is true from each row on until another one is: true for all rows that wait
     once that is true, or false for all once the first is not; before that nothing.
@@ -99,6 +103,7 @@ def until(before: Truths, then: Any, /, *, name: str | None = None) -> Truths:
     return answers
 
 
+@refuses_unknown
 def both(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     """SQL's AND of two streams of truth values, row by row.
 
@@ -124,6 +129,7 @@ def both(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     return found
 
 
+@refuses_unknown
 def either(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     """SQL's OR of two streams of truth values, row by row.
 
@@ -139,6 +145,7 @@ def either(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     return found
 
 
+@refuses_unknown
 def implies(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     """SQL's ``NOT one OR other`` of two streams of truth values, row by row.
 
@@ -163,6 +170,7 @@ def implies(one: Truths, other: Any, /, *, name: str | None = None) -> Truths:
     return found
 
 
+@refuses_unknown
 def negated(truths: Truths, /, *, name: str | None = None) -> Truths:
     """SQL's NOT of a stream of truth values, row by row.
 

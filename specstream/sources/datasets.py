@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as pds
+import pyarrow.json as pj
 
 from specstream.columns.events import fitting
 from specstream.columns.tables import one_array
@@ -163,14 +164,18 @@ class DatasetSource(Source):
             schema, path = self._schema_of(fragment), _path(fragment)
             # Arrow refuses a name that is there twice in words of its own; ours come with the rows.
             columns = [name for name in self._wanted.names if schema.names.count(name) == 1]
-            # Little is read ahead: who waits for the engine keeps no files in memory.
-            batches = fragment.to_batches(
-                schema=schema,
-                columns=None if self._wanted.whole else columns,
-                batch_size=self._wanted.rows,
-                batch_readahead=1,
-                fragment_readahead=1,
-            )
+            chosen = None if self._wanted.whole else columns
+            if _format(fragment) == "json":
+                batches = self._lines_of(fragment, schema, chosen)
+            else:
+                # Little is read ahead: who waits for the engine keeps no files in memory.
+                batches = fragment.to_batches(
+                    schema=schema,
+                    columns=chosen,
+                    batch_size=self._wanted.rows,
+                    batch_readahead=1,
+                    fragment_readahead=1,
+                )
             for batch in batches:
                 self._done += batch.num_rows
                 kept = batch.slice(min(skip, batch.num_rows))
@@ -186,6 +191,48 @@ class DatasetSource(Source):
                     f"{self._wanted.what}: {self.name}: file {path!r} has {skip} row(s) less than "
                     "have been read of it: put it back as it was"
                 )
+
+    def _lines_of(
+        self, fragment: Any, schema: pa.Schema, columns: list[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file of JSON lines.
+
+        Arrow's datasets have a column as nulls where the first block of the file, a megabyte, lacks
+        it, and Arrow's reader of JSON does not.
+        """
+        own, keys = (
+            self._own_schema(fragment),
+            pds.get_partition_keys(fragment.partition_expression),
+        )
+        fields = []
+        for field in schema:
+            if field.name in keys and field.name not in own.names:
+                continue
+            at = own.get_field_index(field.name)
+            is_known = at >= 0 and not pa.types.is_null(own.field(at).type)
+            wanted = self._wanted.columns.get(field.name)
+            if is_known:
+                fields.append(own.field(at))
+            elif wanted is not None:
+                fields.append(pa.field(field.name, wanted.arrow))
+        options = pj.ParseOptions(
+            explicit_schema=pa.schema(fields),
+            unexpected_field_behavior="infer" if columns is None else "ignore",
+        )
+        with fragment.open() as file, pj.open_json(file, parse_options=options) as reader:
+            for block in reader:
+                table = pa.Table.from_batches([block])
+                for name, value in keys.items():
+                    if name in schema.names and name not in table.column_names:
+                        of = schema.field(name).type
+                        whole = pa.repeat(pa.scalar(value, of), table.num_rows)
+                        table = table.append_column(name, whole)
+                for name in schema.names if columns is None else columns:
+                    at, of = table.column_names.index(name), schema.field(name).type
+                    if table.field(at).type != of and not pa.types.is_null(of):
+                        table = table.set_column(at, name, table[name].cast(of))
+                table = table if columns is None else table.select(columns)
+                yield from table.to_batches(max_chunksize=self._wanted.rows)
 
     def read(self, rows: int, wait: float, idle: float) -> Rows | None:
         if self._stopped:

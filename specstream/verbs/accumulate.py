@@ -63,9 +63,9 @@ def accumulate(
     what = "accumulate"
     writer = Writer(what, name, event, sign="Σ", limit=limit)
     writer.keys = Keys.of(what, writer.event, key, to_all, forget)
-    writer.names["f"] = own_function(f"{what}: f", f, "a function of the row before and an event")
+    writer.names["f"] = own_function(f"{what}: f", f, "a function", "the row before and the event")
     given = columns_given(what, emits, columns)
-    writer.emits = {**writer.key_columns, **given}
+    writer.emitting(given)
     kept = writer.kept(given, "last")
     values = kept.values()
     for column, value in first_values(f"{what}: start", start, given).items():

@@ -88,7 +88,7 @@ def keyed(
         f"{what}: step", step, "a function of a record and an event"
     )
     given = columns_given(what, emits, columns)
-    writer.emits = {**writer.key_columns, **given}
+    writer.emitting(given)
     lines = kept_record(writer, "records", "record")
     sent, values = results("row_given", given)
     return writer.made(
@@ -144,7 +144,8 @@ def across(
         record: a class of records: what is known of all latest rows.
         add: ``add(record, row)`` takes a row in.
         remove: ``remove(record, row)`` takes one out again, which has been added.
-        result: ``result(record)`` gives a row, of one column its bare value.
+        result: ``result(record)`` gives a row, of one column its bare value, or None: no row. It
+            does not see the row that came.
         event: columns of the rows.
         key: the columns of the key. A row whose key is null is dropped.
         leave: a function of a row: whether its key is taken out, and the row not added.
@@ -178,9 +179,11 @@ def across(
     if not keys.columns:
         raise refused(f"{what}: key", key, f"columns of the key, of {', '.join(writer.columns)}")
     writer.names["Record"] = record_given(f"{what}: record", record)
+    takes = {"add": "the record and a row", "remove": "the record and a row"}
     for option, given in (("add", add), ("remove", remove), ("result", result), ("leave", leave)):
         if given is not None:
-            writer.names[option] = own_function(f"{what}: {option}", given, "a function")
+            called = takes.get(option, "the record" if option == "result" else "the row")
+            writer.names[option] = own_function(f"{what}: {option}", given, "a function", called)
     emitted = columns_given(what, emits, columns)
     writer.keys = keys
     every = {name: of for name, of in writer.columns.items() if name not in keys.columns}
@@ -198,7 +201,7 @@ def across(
     leaves = ["if leave(event):", *(f"    {one}" for one in cell.forget()), "else:"]
     if leave is not None:
         enters = [*leaves, *(f"    {one}" for one in enters)]
-    sent, values = results("result(record)", emitted)
+    sent, values = results("row_given", emitted)
     writer.emits = dict(emitted)
     body = [
         "record = state.record",
@@ -206,7 +209,8 @@ def across(
         "if is_known:",
         f"    remove(record, {row})",
         *enters,
-        *sent,
-        f"emit({', '.join(values)})",
+        "row_given = result(record)",
+        "if row_given is not None:",
+        *(f"    {one}" for one in [*sent, f"emit({', '.join(values)})"]),
     ]
     return writer.made(body)

@@ -97,7 +97,7 @@ def last(
     ...     engine.process(day, order_by="time", end=True).to_pylist()
     [{'x': 8}]
     """
-    writer = Writer("last", name, event, sign="…1", limit=limit)
+    writer = Writer("last", name, event, sign="last", limit=limit)
     writer.keys = Keys.of("last", writer.event, key, to_all, None)
     writer.emits = {**writer.key_columns, **writer.others}
     kept = writer.kept(writer.others)

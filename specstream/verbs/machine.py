@@ -94,13 +94,14 @@ def machine(
     limit: int = 2**24,
     name: str = "machine",
     **columns: Any,
-) -> Operator:
+) -> Machine:
     """A state machine with variables, of all events or of each key.
 
     With an event the first transition from this state whose guard holds is taken: its action runs,
-    and the state that it reaches gives a row if it has an output. Before the first event nothing is
-    given. Where no transition is taken, the event fails: ValueError names machine and state. A
-    state all of whose transitions stay, without an action, is settled: it writes nothing.
+    and the state that it reaches gives a row if it has an output, with every event that reaches it
+    or stays in it. Before the first event nothing is given. Where no transition is taken, the event
+    fails: ValueError names machine and state. A state all of whose transitions stay, without an
+    action, is settled: it writes nothing.
 
     Args:
         variables: a class of records, whose defaults are what a machine begins with; None: it has
@@ -111,7 +112,8 @@ def machine(
             the variables. :data:`ANY` in place of the first state and :data:`OTHERWISE` in place of
             a guard come last.
         event: columns of the events.
-        output: of states, functions of the variables: what they give, of one column its bare value.
+        output: of states, functions of the variables: what they give, of one column its bare value,
+            or None: no row.
         key: as of :func:`keyed`, as are ``to_all``, ``forget``, ``emits``, ``limit``, ``name`` and
             ``columns``.
         to_all: see there.
@@ -139,13 +141,15 @@ def machine(
     [{'broken': True}]
     """
     what = "machine" if name == "machine" else f"machine {name!r}"
-    rules = _transitions(what, start, transitions)
+    takes = "the event" if variables is None else "the variables and the event"
+    rules = _transitions(what, start, transitions, takes)
     states = _states(what, start, rules)
-    outputs = _outputs(what, output, states)
+    outputs = _outputs(what, output, states, "" if variables is None else "the variables")
     writer = Writer(what, name, event, sign="◯→", limit=limit)
     writer.keys = Keys.of(what, writer.event, key, to_all, forget)
     given = columns_given(what, emits, columns) if outputs or emits or columns else {}
-    writer.emits = {**writer.key_columns, **given} if given else {}
+    writer.emitting(given)
+    writer.emits = writer.emits if given else {}
     number = {state: at for at, state in enumerate(states)}
     cell = writer.cell("states", at=(int, 0))
     lines = cell.load()
@@ -164,19 +168,33 @@ def machine(
     for state, function in outputs.items():
         called = f"output_{number[state]}"
         writer.names[called] = function
-        sent, values = results(f"{called}({first.rstrip(', ')})", given)
-        lines += [f"{word} reached == {number[state]}:"]
-        lines += [f"    {one}" for one in [*sent, *writer.emission(values)]]
+        sent, values = results("row_given", given)
+        lines += [
+            f"{word} reached == {number[state]}:",
+            f"    row_given = {called}({first.rstrip(', ')})",
+            "    if row_given is not None:",
+            *(f"        {one}" for one in [*sent, *writer.emission(values)]),
+        ]
         word = "elif"
     made = writer.made(lines, kind=Machine)
     assert isinstance(made, Machine)
-    drawn = tuple((_shown(one), _written(two, four), three) for one, two, three, four in rules)
+    drawn = tuple(
+        (_from(rules, at, states), _written(two, four), three)
+        for at, (_, two, three, four) in enumerate(rules)
+    )
     made.drawn = Drawn(name, start, states, tuple(outputs), drawn)
     return made
 
 
-def _shown(state: Any) -> str:
-    return "" if state is ANY else str(state)
+def _from(
+    rules: Sequence[tuple[Any, Any, str, Any]], at: int, states: Sequence[str]
+) -> tuple[str, ...]:
+    """The states from which a transition can be taken."""
+    state = rules[at][0]
+    if state is not ANY:
+        return (str(state),)
+    done = {one for one, guard, _, _ in rules[:at] if guard is OTHERWISE}
+    return tuple(one for one in states if one not in done)
 
 
 def _written(guard: Any, action: Any) -> str:
@@ -222,7 +240,7 @@ def _steps(
 
 
 def _transitions(
-    what: str, start: Any, given: Any
+    what: str, start: Any, given: Any, takes: str
 ) -> list[tuple[Any, Any, str, Callable[..., Any] | None]]:
     if not isinstance(start, str) or not start:
         raise refused(f"{what}: start", start, "the name of a state")
@@ -242,9 +260,9 @@ def _transitions(
             if not isinstance(named, str) or not named:
                 raise refused(option, named, "the name of a state, or ss.verbs.ANY in front")
         if guard is not OTHERWISE:
-            own_function(f"{option}: the guard", guard, "a function, or ss.verbs.OTHERWISE")
+            own_function(f"{option}: guard", guard, "a function, or ss.verbs.OTHERWISE", takes)
         if action and action[0] is not None:
-            own_function(f"{option}: the action", action[0], "a function")
+            own_function(f"{option}: action", action[0], "a function", takes)
         rules.append((state, guard, reached, action[0] if action else None))
     return rules
 
@@ -280,7 +298,10 @@ def _states(what: str, start: str, rules: Sequence[tuple[Any, Any, str, Any]]) -
 
 
 def _outputs(
-    what: str, given: Mapping[str, Callable[..., Any]] | None, states: Sequence[str]
+    what: str,
+    given: Mapping[str, Callable[..., Any]] | None,
+    states: Sequence[str],
+    takes: str,
 ) -> dict[str, Callable[..., Any]]:
     if given is None:
         return {}
@@ -292,5 +313,5 @@ def _outputs(
                 f"{what}: output= has {shown(state)}, which is no state; expected one of "
                 f"{', '.join(states)}"
             )
-        own_function(f"{what}: output of {state!r}", function, "a function of the variables")
+        own_function(f"{what}: output of {state!r}", function, "a function", takes)
     return dict(given)

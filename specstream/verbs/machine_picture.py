@@ -24,15 +24,15 @@ class Drawn:
         start: its first state.
         states: all of them.
         outputs: those that give a row.
-        transitions: in their order: state, what is written there, state reached; "" in place of the
-            first: any.
+        transitions: in their order: the states from which each can be taken, what is written
+            there, the state reached.
     """
 
     name: str
     start: str
     states: tuple[str, ...]
     outputs: tuple[str, ...]
-    transitions: tuple[tuple[str, str, str], ...]
+    transitions: tuple[tuple[tuple[str, ...], str, str], ...]
 
 
 def _shown(text: str) -> str:
@@ -53,6 +53,7 @@ def _svg(machine: Drawn) -> Iterator[str]:
     left = _MARGIN + _out(max((lane for lane, is_down in lanes.values() if not is_down), default=0))
     right = _MARGIN + _out(max((lane for lane, is_down in lanes.values() if is_down), default=0))
     rows = [f"{at + 1:>2}  {_row(one)}" for at, one in enumerate(machine.transitions)]
+    rows += ["    a green state gives a row"] if machine.outputs else []
     title = f"machine {machine.name}"
     texts = _LETTER * max(map(len, [*rows, title])) + 2 * _MARGIN
     width = max(left + wide + right + _MARGIN, texts)
@@ -109,26 +110,28 @@ def _out(lane: int) -> float:
     return 34.0 + 44.0 * lane
 
 
-def _row(one: tuple[str, str, str]) -> str:
-    state, written, reached = one
-    return f"{state or 'any'} → {reached}: {_shown(written)}"
+def _row(one: tuple[tuple[str, ...], str, str]) -> str:
+    states, written, reached = one
+    return f"{states[0] if len(states) == 1 else 'any'} → {reached}: {_shown(written)}"
 
 
 def _reached(machine: Drawn) -> list[str]:
-    """The states in the order in which they are reached."""
+    """The states in the order in which they are reached; behind all others those that are reached
+    from anywhere."""
     order = [machine.start]
-    for state in order:  # grows meanwhile
-        for before, _, to in machine.transitions:
-            if before in ("", state) and to not in order:
-                order.append(to)
+    for is_anywhere in (False, True):
+        for state in order:  # grows meanwhile
+            for states, _, to in machine.transitions:
+                if state in states and to not in order and (len(states) == 1 or is_anywhere):
+                    order.append(to)
     return order
 
 
 def _numbered(machine: Drawn, order: Sequence[str]) -> dict[tuple[str, str], list[int]]:
     """The numbers of the transitions from one state to another."""
     found: dict[tuple[str, str], list[int]] = {}
-    for number, (state, _, reached) in enumerate(machine.transitions, start=1):
-        for one in [state] if state else order:
+    for number, (states, _, reached) in enumerate(machine.transitions, start=1):
+        for one in states:
             found.setdefault((one, reached), []).append(number)
     return found
 
@@ -170,8 +173,8 @@ def dot_of(machine: Drawn) -> str:
         f"  {_quoted(one)}{' [peripheries=2]' if one in machine.outputs else ''};"
         for one in machine.states
     ]
-    for state, written, reached in machine.transitions:
-        for one in [state] if state else machine.states:
+    for states, written, reached in machine.transitions:
+        for one in states:
             lines.append(
                 f"  {_quoted(one)} -> {_quoted(reached)} [label={_quoted(_shown(written))}];"
             )

@@ -29,7 +29,7 @@ def results(call: str, emits: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 def computed(writer: Writer, emits: Mapping[str, Any], call: str) -> Operator:
     """An operator whose rows a function gives."""
     lines, values = results(call, emits)
-    writer.emits = {**writer.key_columns, **emits}
+    writer.emitting(emits)
     return writer.made([*lines, *writer.emission(values)])
 
 
@@ -70,7 +70,7 @@ def map(
     """
     writer = Writer("map", name, event, sign="ƒ")
     writer.keys = Keys.of("map", writer.event, key, to_all, forget)
-    writer.names["f"] = own_function("map: f", f, _ROW)
+    writer.names["f"] = own_function("map: f", f, _ROW, "the event")
     return computed(writer, columns_given("map", emits, columns), "f(event)")
 
 
@@ -110,8 +110,9 @@ def with_columns(
     """
     writer = Writer("with_columns", name, event, sign="+ƒ")
     writer.keys = Keys.of("with_columns", writer.event, key, to_all, forget)
-    writer.names["f"] = own_function("with_columns: f", f, _ROW)
+    writer.names["f"] = own_function("with_columns: f", f, _ROW, "the event")
     given = columns_given("with_columns", emits, columns)
+    writer.emitting(given)
     lines, values = results("f(event)", given)
     found = dict(zip(given, values, strict=True))
     rest = {
@@ -155,7 +156,9 @@ def filter(
     """
     writer = Writer("filter", name, event, sign="?")
     writer.keys = Keys.of("filter", writer.event, key, to_all, forget)
-    writer.names["f"] = own_function("filter: f", f, "a function that gives True or False")
+    writer.names["f"] = own_function(
+        "filter: f", f, "a function that gives True or False", "the event"
+    )
     return writer.made(kept_if(writer, "f(event)", writer.values(writer.others), writer.others))
 
 

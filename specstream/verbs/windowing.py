@@ -84,7 +84,8 @@ def window(
     what = "window"
     n = integer(f"{what}: n", n, 1, _MOST if record is None else 2**62)
     step = integer(f"{what}: step", step, 1, 2**62)
-    own_function(f"{what}: f", f, "a function of the last rows")
+    takes = "the list of rows" if record is None else "the record"
+    own_function(f"{what}: f", f, "a function", takes)
     given = columns_given(what, emits, columns)
     if record is not None:
         return _of_record(
@@ -106,7 +107,7 @@ def window(
             )
     writer.keys = Keys.of(what, writer.event, key, to_all, forget)
     writer.names["f"] = f
-    writer.emits = {**writer.key_columns, **given}
+    writer.emitting(given)
     sent, values = results("row_given", given)
     body = [
         *(_of_keys if writer.keys.columns else _of_all)(writer, n, step),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import keyword
 import linecache
 import math
@@ -18,17 +19,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from specstream.compiler.language.hints import of_library
+from specstream.compiler.language.hints import names_it_has, of_library
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import set as set_field
-from specstream.declarations.options import function, refused, refuses_unknown, shown
+from specstream.declarations.options import (
+    function,
+    nearest,
+    refused,
+    refuses_unknown,
+    shown,
+    unknown_option,
+)
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.rows import row_class
-from specstream.declarations.schema import Column, Schema
+from specstream.declarations.schema import Column, Schema, declared_column
 from specstream.declarations.state_layout import State, scalar
 from specstream.definition.operator import Operator
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, DeclarationError
 
 __all__ = [
     *("Cell", "Keys", "Kept", "Writer", "ZEROS", "columns_given", "entry", "literal"),
@@ -44,13 +52,29 @@ EVENT, STATE, EMIT = "event", "state", "emit"
 def verb(make: Make) -> Make:
     """A verb: what its operators were made with is kept, so that one can be made for each key."""
 
+    names = [
+        one for one, of in inspect.signature(make).parameters.items() if of.kind == of.KEYWORD_ONLY
+    ]
+
     @functools.wraps(make)
     def made(*args: Any, **options: Any) -> Operator:
+        for name in set(options) - set(names):
+            # Options that are not known are columns, where they are declared as such.
+            if nearest(name, names) is not None and not _is_column(options[name]):
+                raise unknown_option(f"verb {make.__name__!r}", name, names)
         found = make(*args, **options)
         found.again = functools.partial(made, *args, **options)
         return found
 
     return refuses_unknown(made)  # type: ignore[return-value]
+
+
+def _is_column(declared: Any) -> bool:
+    try:
+        declared_column(declared, "a column")
+    except DeclarationError:
+        return False
+    return True
 
 
 def of_each_key(
@@ -118,11 +142,21 @@ class Keys:
         """
         # A null is dropped: no key is made of it.
         columns = {name: _without_null(of) for name, of in event.items()}
+        parts = (
+            [key] if isinstance(key, str) else list(key) if isinstance(key, list | tuple) else []
+        )
+        for name in parts:
+            if isinstance(name, str) and name not in columns:
+                raise ConfigurationError(
+                    f"{what}: key={key!r}, and there is no column {name!r}; expected "
+                    + names_it_has(name, columns).removeprefix("it has ")
+                )
         names = key_of(f"{what}: key", key, columns, ("int", "bool", "str"), least=0)
         for option, given in (("to_all", to_all), ("forget", forget)):
             if given is None:
                 continue
-            own_function(f"{what}: {option}", given, "a function that says True or False")
+            takes = "the event" if option == "to_all" else "the row"
+            own_function(f"{what}: {option}", given, "a function that says True or False", takes)
             if not names:
                 raise ConfigurationError(
                     f"{what}: {option}= is about the states of keys, and there is no key=: name "
@@ -136,17 +170,35 @@ def _without_null(declared: Any) -> Column:
     return Column(column.kind, column.arrow)
 
 
-def own_function(option: str, given: Any, expected: str) -> Any:
+def own_function(option: str, given: Any, expected: str, takes: str | None = None) -> Any:
     """A function of the user's own, which can be compiled.
 
+    Args:
+        option: that gives it.
+        given: by the caller.
+        expected: what it is to be.
+        takes: what it is called with, separated by commas and "and"; None: that is not looked at.
+
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: it is none, or cannot be called so.
     """
     found = of_library(function(option, given, expected))
     if found is not None and not hasattr(given, "func"):  # not functools.partial
         raise ConfigurationError(
             f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
         )
+    if takes is not None:
+        parts = [one for one in takes.replace(" and ", ", ").split(", ") if one]
+        parameters = inspect.signature(given).parameters
+        try:
+            inspect.signature(given).bind(*parts)
+        except TypeError:
+            count = "nothing" if not parts else takes
+            name = getattr(given, "__name__", "the function")
+            raise ConfigurationError(
+                f"{option}: {name} takes ({', '.join(parameters)}), and is called with {count}; "
+                f"expected {len(parts)} argument{'' if len(parts) == 1 else 's'}"
+            ) from None
     return given
 
 
@@ -308,6 +360,20 @@ class Writer:
     def values(self, columns: Mapping[str, Any]) -> list[str]:
         """Likewise, of several."""
         return [self.value(name) for name in columns]
+
+    def emitting(self, given: Mapping[str, Any]) -> None:
+        """Rows have the key, and these columns.
+
+        Raises:
+            ConfigurationError: one of them is the key's.
+        """
+        for name in given:
+            if name in self.keys.columns:
+                raise ConfigurationError(
+                    f"{self.what}: column {name!r} is of the key, which rows have in front; "
+                    "expected the others only: leave it out"
+                )
+        self.emits = {**self.key_columns, **given}
 
     # ---- state ----
 

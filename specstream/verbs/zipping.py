@@ -13,7 +13,7 @@ from typing import Any
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.container_fields import deque
 from specstream.declarations.container_fields import dict as dict_field
-from specstream.declarations.options import integer, refused
+from specstream.declarations.options import integer, refused, refuses_unknown
 from specstream.declarations.schema import Schema
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
@@ -34,6 +34,7 @@ def letters(count: int) -> list[str]:
     return [_LETTERS[at % 26] + (str(at // 26 + 1) if at >= 26 else "") for at in range(count)]
 
 
+@refuses_unknown
 def zip(*events: Any, key: str | Sequence[str] = (), limit: int = 2**24) -> Zipped:
     """Two or more streams whose rows are taken one of each.
 
@@ -112,9 +113,9 @@ class Zipped:
         """
         given = columns_given("zip.map", emits, columns)
         writer = self._writer("zip.map", name)
-        writer.names["f"] = own_function("zip.map: f", f, "a function with one argument a stream")
+        writer.names["f"] = own_function("zip.map: f", f, "a function", self._takes())
         lines, values = results(f"f({', '.join(self._rows(writer))})", given)
-        writer.emits = {**writer.key_columns, **given}
+        writer.emitting(given)
         return self._made(writer, [*lines, *writer.emission(values)])
 
     def filter(self, f: Callable[..., Any], /, *, name: str = "zip_filter") -> Operator:
@@ -128,7 +129,7 @@ class Zipped:
             ConfigurationError: an option is not what it must be; names it.
         """
         writer = self._writer("zip.filter", name)
-        writer.names["f"] = own_function("zip.filter: f", f, "a function that gives True or False")
+        writer.names["f"] = own_function("zip.filter: f", f, "a function", self._takes())
         test = f"f({', '.join(self._rows(writer))})"
         return self._made(writer, self._kept_if(writer, test))
 
@@ -201,6 +202,10 @@ class Zipped:
         if len(found) != count or not all(isinstance(one, str) for one in found):
             raise refused("zip.rows: suffix", suffix, f"a text for each of the {count} streams")
         return found
+
+    def _takes(self) -> str:
+        """What its functions get, one argument for each stream."""
+        return ", ".join(f"a row of {self.called.get(one, one)}" for one in self.inputs)
 
     # ---- text ----
 

@@ -176,3 +176,15 @@ def test_a_lambda_whose_file_has_changed_is_refused(tmp_path: Any) -> None:
     linecache.checkcache(str(path))
     with pytest.raises(ss.CompileError, match="its file has changed since it ran"):
         computing(namespace["chosen"]).program.native  # noqa: B018
+
+
+def test_equal_lambdas_of_different_lines_are_told_apart_when_unpickled() -> None:
+    p = ss.Pipeline("twice")
+    x = p.source("x", EVENT)
+    big = x.filter(lambda e: e.b > 3)
+    out = big.filter(
+        lambda e: e.b > 3,
+    )
+    p.sink("out", out)
+    again = pickle.loads(pickle.dumps(p))
+    assert again.run_sequential(TABLE).output.equals(p.run_sequential(TABLE).output)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -326,3 +327,42 @@ def test_changes_of_batches_with_other_columns() -> None:
     assert ss.sinks.latest(sink)["price"].to_pylist() == [3.5, 4.5]
     with pytest.raises(ss.InputError, match=r"column 'price' is double in .* and string"):
         ss.early.latest([first, then.set_column(4, "price", pa.array(["much"]))])
+
+
+@ss.operator(event={"kind": str, "x": ss.nullable(float)}, emits={"x": float})
+def bids(event, emit):
+    if event.x is not None:
+        emit(event.x)
+
+
+@ss.operator(
+    event={"kind": str, "x": ss.nullable(float), "day": int}, emits={"x": float, "day": int}
+)
+def bids_of_days(event, emit):
+    if event.x is not None:
+        emit(event.x, event.day)
+
+
+def test_json_lines_whose_first_megabyte_lacks_a_column(tmp_path: Path) -> None:
+    """Arrow's datasets have it as nulls then, for all rows."""
+    lines = [json.dumps({"kind": "create", "note": "x" * 60}) for _ in range(20_000)]
+    lines += [json.dumps({"kind": "bid", "x": number + 0.5}) for number in range(1_000)]
+    directory = tmp_path / "day=3"
+    directory.mkdir()
+    (directory / "0.json").write_text("\n".join(lines) + "\n")
+    expected = [number + 0.5 for number in range(1_000)]
+    sources = [
+        (bids, ss.sources.dataset(directory / "0.json", format="json")),
+        (
+            bids_of_days,
+            ss.sources.dataset(pds.dataset(tmp_path, format="json", partitioning="hive")),
+        ),
+    ]
+    for operator, source in sources:
+        sink = ss.sinks.memory_sink("bids")
+        with ss.Engine(operator) as engine:
+            ss.sources.run(engine, source, to=sink)
+        found = sink.to_arrow()
+        assert found["x"].to_pylist() == expected
+        if operator is bids_of_days:
+            assert set(found["day"].to_pylist()) == {3}
