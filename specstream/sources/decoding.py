@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import decimal
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from specstream.columns.conversion import target
+from specstream.columns.message_values import Misfit, column_of, expected, float_of, problem
 from specstream.declarations.options import function, instance, meant, shown
 from specstream.declarations.schema import Column, declared_column
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.sources.source import Wanted
-from specstream.sources.values import Misfit, column_of, expected
 
 __all__ = ["ERROR", "Decode", "Decoder"]
 
@@ -145,7 +143,7 @@ class Decoder:
         return found
 
     def _json(self, content: bytes) -> Any:
-        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else _float)
+        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else float_of)
 
     def _columns_of(
         self, rows: Sequence[Mapping[str, Any] | Misfit], place: Place
@@ -191,7 +189,7 @@ class Decoder:
     def _numbers(self, values: list[Any], column: Column) -> list[Any]:
         if not self._is_exact or column.kind != "float":
             return values
-        return [_float(one) if isinstance(one, decimal.Decimal) else one for one in values]
+        return [float_of(one) if isinstance(one, decimal.Decimal) else one for one in values]
 
     def _wrong(self, row: Mapping[str, Any] | Misfit) -> str | None:
         """What is wrong with a row; None: nothing."""
@@ -205,40 +203,11 @@ class Decoder:
                 has = f"it has {_names(row)}){_meant(name, row)}"
                 what = "is null" if name in row else f"is missing ({has}"
                 return f"column {name!r} {what}; expected {expected(column)}"
-            try:
-                made = column_of(self._numbers([value], column), column)
-                if made.null_count and not column.nullable:  # NaT, or a null of Arrow's
-                    return f"column {name!r} is null; expected {expected(column)}"
-            except Misfit:
-                fits = f", which does not fit {target(column)}"
-                problem = fits if _is_large(value, column) else f"; expected {expected(column)}"
-                return f"column {name!r} is {shown(value)}{problem}"
+            (value,) = self._numbers([value], column)
+            wrong = problem(value, column)
+            if wrong is not None:
+                return f"column {name!r} {wrong}"
         return None
-
-
-def _float(number: str | decimal.Decimal) -> float | decimal.Decimal:
-    """A number of JSON as a float, or exactly as it is where that would be infinite.
-
-    >>> _float("0.5"), _float("1e400")
-    (0.5, Decimal('1E+400'))
-    """
-    found = float(number)
-    if math.isinf(found):
-        exact = decimal.Decimal(number)
-        return exact if exact.is_finite() else found
-    return found
-
-
-def _is_large(value: object, column: Column) -> bool:
-    """Whether a value is of the column's kind, and too large for it."""
-    of = column.arrow
-    if type(value) is int:
-        return column.kind in ("int", "float") and not pa.types.is_date(of)
-    if not isinstance(value, decimal.Decimal) or not value.is_finite():
-        return False
-    if column.kind == "float":
-        return math.isinf(float(value))
-    return pa.types.is_decimal(of) and bool(value.copy_abs() >= 2**63 // 10**of.scale)
 
 
 def _declared(columns: object) -> dict[str, Column]:

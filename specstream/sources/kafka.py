@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from specstream.columns.message_values import Misfit
 from specstream.declarations.options import instance, items, one_of, refused, refuses_unknown, text
 from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.source import Position, Rows, Source, Wanted, made_like
-from specstream.sources.values import Misfit
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
