@@ -3,7 +3,8 @@
 A message that is no event must not become one of zeros and nulls. It is an error, which names the
 message's place and the column. Or, where an engine sets such rows aside, it is a row in which all
 that comes from the message is null, which the engine rejects; beside it are the message's bytes,
-``raw``, and what is wrong with them, ``error``.
+``raw``, and what is wrong with them, ``error``. Where ``decode=`` makes several events of a
+message, each is a row by itself, beside the columns of the message.
 
 Columns are converted as a whole, and looked through row by row only where that fails.
 """
@@ -25,12 +26,15 @@ from specstream.sources.source import Wanted
 
 __all__ = ["ERROR", "Decode", "Decoder"]
 
-# A message's bytes as the fields of an event.
-Decode = Callable[[bytes], Mapping[str, Any]]
+# A message's bytes as the fields of an event, or of each of several.
+Decode = Callable[[bytes], Any]
 # What a message calls itself, by its number among others.
 Place = Callable[[int], str]
 RAW, ERROR = "raw", "error"
-_FUNCTION = "a function from a message's bytes to a dict of its fields"
+_FUNCTION = (
+    "a function from a message's bytes to a dict of its fields, or to a list of dicts or of named "
+    "tuples, an event each"
+)
 
 
 class Decoder:
@@ -41,7 +45,10 @@ class Decoder:
         own: columns of a message itself, which are no fields of its content.
         columns: types of fields that the operator does not declare and an option names; they come
             before a message's own.
-        decode: makes the fields of a message's bytes; None: they are a JSON object.
+        decode: makes the fields of a message's bytes, or a list of dicts or named tuples, an event
+            each; None: they are a JSON object. One that has ``__specstream_events__``, as formats
+            have, is asked for that: dicts with values as JSON has them, where the numbers that it
+            gives to operators say no unit.
         adds: names of the columns that say what is wrong with a rejected row.
 
     Raises:
@@ -89,8 +96,10 @@ class Decoder:
                 "message that cannot be decoded would be an event of nulls; declare one that every "
                 "event has without ss.nullable"
             )
+        self._is_given = decode is not None
         self._is_exact = any(pa.types.is_decimal(of.arrow) for of in self._columns.values())
-        self._decode = self._json if decode is None else function("decode", decode, _FUNCTION)
+        given = self._json if decode is None else function("decode", decode, _FUNCTION)
+        self._decode = getattr(given, "__specstream_events__", given)
 
     def messages(
         self,
@@ -108,8 +117,14 @@ class Decoder:
         Raises:
             InputError: one is no event, and is not to be set aside.
         """
-        found = list(map(self._fields, contents)) if self._columns else [{}] * len(contents)
-        made = self._columns_of(found, place)
+        nothing: list[Mapping[str, Any] | Misfit] = [{}]
+        events = [self._fields(one) if self._columns else nothing for one in contents]
+        at = [at for at, of_message in enumerate(events) for _ in of_message]
+        if any(len(of_message) != 1 for of_message in events):
+            contents = [contents[one] for one in at]
+            own = {name: array.take(pa.array(at, pa.int64())) for name, array in own.items()}
+        found = [event for of_message in events for event in of_message]
+        made = self._columns_of(found, lambda row: place(at[row]))
         errors = made.pop(ERROR, None)
         table = {name: array for name, array in own.items() if name not in made} | made
         if errors is not None:
@@ -129,18 +144,18 @@ class Decoder:
         """
         return pa.table(self._columns_of(rows, place))
 
-    def _fields(self, content: bytes | Misfit | None) -> Mapping[str, Any] | Misfit:
+    def _fields(self, content: bytes | Misfit | None) -> Sequence[Mapping[str, Any] | Misfit]:
+        """The fields of each event of a message, or what is wrong with it."""
         if isinstance(content, Misfit):
-            return content
+            return [content]
         if content is None:
-            return Misfit("it is empty")
+            return [Misfit("it is empty")]
         try:
             found = self._decode(content)
         except Exception as error:  # of the user's function as well
-            return Misfit(f"it cannot be decoded ({type(error).__name__}: {error})")
-        if not isinstance(found, Mapping):
-            return Misfit(f"it is {shown(found)}; expected an object with the columns as fields")
-        return found
+            return [Misfit(f"it cannot be decoded ({type(error).__name__}: {error})")]
+        several = isinstance(found, list) and self._is_given
+        return list(map(_event, found if several else [found]))
 
     def _json(self, content: bytes) -> Any:
         return json.loads(content, parse_float=decimal.Decimal if self._is_exact else float_of)
@@ -208,6 +223,15 @@ class Decoder:
             if wrong is not None:
                 return f"column {name!r} {wrong}"
         return None
+
+
+def _event(found: Any) -> Mapping[str, Any] | Misfit:
+    """The fields of an event: those of a dict or a named tuple."""
+    if isinstance(found, tuple) and hasattr(found, "_fields"):
+        found = dict(zip(found._fields, found, strict=True))
+    if not isinstance(found, Mapping):
+        return Misfit(f"it is {shown(found)}; expected an object with the columns as fields")
+    return found
 
 
 def _declared(columns: object) -> dict[str, Column]:

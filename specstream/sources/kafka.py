@@ -282,7 +282,8 @@ def kafka(**arguments: Any) -> KafkaSource:
             group.
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
-        decode: turns a value's bytes into a dict of its fields, where they are not JSON.
+        decode: turns a value's bytes into a dict of its fields, or into a list of dicts or named
+            tuples, an event each, where they are not JSON.
         config: further settings of librdkafka, such as ``{"security.protocol": "ssl"}``.
 
     Raises:
