@@ -107,6 +107,7 @@ __all__ = [
     "describe_snapshot",
     "dict",
     "early",
+    "formats",
     "heap",
     "list",
     "locks",
@@ -194,6 +195,7 @@ _MODULE_OF = {
 }
 _MODULES = {
     "early": "specstream.early",
+    "formats": "specstream.formats",
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
     "rules": "specstream.rules",

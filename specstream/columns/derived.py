@@ -31,6 +31,7 @@ from specstream.declarations.schema import Column, Schema
 from specstream.errors import SpecstreamError, is_of_signal_handler
 
 __all__ = [
+    "ABSENT",
     "NO_TEXTS",
     "UNREACHED",
     "Raised",
@@ -50,7 +51,8 @@ Texts = Mapping[str, ColumnTexts]
 NO_TEXTS: Texts = {}
 
 
-_ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": "", "list": ()}
+ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": "", "list": ()}
+"""What lies where there is no value, by what it would be."""
 
 
 class Unreached:
@@ -380,7 +382,7 @@ def _elements(derived: Derived, part: Part, value: Any) -> list[tuple[Any, ...]]
                 continue
             item = _item(derived, inner, one)
             is_raised = isinstance(item, Raised)
-            words += [derived.status(item.error), _ABSENT[inner.kind]] if is_raised else [0, item]
+            words += [derived.status(item.error), ABSENT[inner.kind]] if is_raised else [0, item]
         elements.append(tuple(words))
     return elements
 

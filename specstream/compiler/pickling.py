@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.facts.name_bindings import MISSING, look_up
+from specstream.compiler.facts.value_types import evaluated
 from specstream.compiler.frontend.program import Written
 from specstream.compiler.frontend.signatures import leave_out_computed
 from specstream.compiler.language.definitions import definition_of
@@ -151,7 +152,9 @@ def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
     mark = pure_mark(value)
     inner: Any = None if mark is None else mark.function
     if mark is not None and isinstance(inner, types.FunctionType) and inner in places:
-        return _Pure(_Function(places[inner]), mark.returns, mark.is_batch)
+        # There the names of its module need not be.
+        returns = evaluated(mark.returns, inner)
+        return _Pure(_Function(places[inner]), returns, mark.is_batch)
     if isinstance(value, functools.partial):
         return _Partial(_stand_in(value.func, places), value.args, value.keywords)
     if isinstance(value, type) and issubclass(value, BaseException):

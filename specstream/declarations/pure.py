@@ -43,8 +43,8 @@ def pure(function: Any = None, *, batch: bool = False) -> Any:
 
     An operator may call it with what depends on the event alone. Python computes the call before
     the operator runs, once for each distinct combination of arguments, so any Python may stand in
-    it. The return annotation says what it gives: int, float, bool, str, None, or a tuple of fixed
-    length of these.
+    it. The return annotation says what it gives: int, float, bool, str, None, a tuple of fixed
+    length or a list of these, or a list of named tuples, over which the operator may loop.
 
     Args:
         function: the function.

@@ -15,7 +15,10 @@ from specstream.doctor.requirements import PACKAGE, installed, pip_install, sati
 __all__ = ["CHECKS", "has_spark", "install"]
 
 # Those that a user may want; the others are for working on specstream.
-EXTRAS = ("spark", "cli", "nats", "kafka", "plot", "metrics", "delta", "postgres", "testing")
+EXTRAS = (
+    *("spark", "cli", "nats", "kafka", "xml", "json", "plot", "metrics", "delta", "postgres"),
+    "testing",
+)
 MACHINES = ("x86_64", "aarch64")
 
 

@@ -3,7 +3,8 @@
 A message that is no event must not become one of zeros and nulls. It is an error, which names the
 message's place and the column. Or, where an engine sets such rows aside, it is a row in which all
 that comes from the message is null, which the engine rejects; beside it are the message's bytes,
-``raw``, and what is wrong with them, ``error``.
+``raw``, and what is wrong with them, ``error``. Where ``decode=`` makes several events of a
+message, each is a row by itself, beside the columns of the message.
 
 Columns are converted as a whole, and looked through row by row only where that fails.
 """
@@ -12,27 +13,28 @@ from __future__ import annotations
 
 import decimal
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from specstream.columns.conversion import target
+from specstream.columns.message_values import Misfit, column_of, expected, float_of, problem
 from specstream.declarations.options import function, instance, meant, shown
 from specstream.declarations.schema import Column, declared_column
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.sources.source import Wanted
-from specstream.sources.values import Misfit, column_of, expected
 
 __all__ = ["ERROR", "Decode", "Decoder"]
 
-# A message's bytes as the fields of an event.
-Decode = Callable[[bytes], Mapping[str, Any]]
+# A message's bytes as the fields of an event, or of each of several.
+Decode = Callable[[bytes], Any]
 # What a message calls itself, by its number among others.
 Place = Callable[[int], str]
 RAW, ERROR = "raw", "error"
-_FUNCTION = "a function from a message's bytes to a dict of its fields"
+_FUNCTION = (
+    "a function from a message's bytes to a dict of its fields, or to a list of dicts or of named "
+    "tuples, an event each"
+)
 
 
 class Decoder:
@@ -43,7 +45,10 @@ class Decoder:
         own: columns of a message itself, which are no fields of its content.
         columns: types of fields that the operator does not declare and an option names; they come
             before a message's own.
-        decode: makes the fields of a message's bytes; None: they are a JSON object.
+        decode: makes the fields of a message's bytes, or a list of dicts or named tuples, an event
+            each; None: they are a JSON object. One that has ``__specstream_events__``, as formats
+            have, is asked for that: dicts with values as JSON has them, where the numbers that it
+            gives to operators say no unit.
         adds: names of the columns that say what is wrong with a rejected row.
 
     Raises:
@@ -91,8 +96,10 @@ class Decoder:
                 "message that cannot be decoded would be an event of nulls; declare one that every "
                 "event has without ss.nullable"
             )
+        self._is_given = decode is not None
         self._is_exact = any(pa.types.is_decimal(of.arrow) for of in self._columns.values())
-        self._decode = self._json if decode is None else function("decode", decode, _FUNCTION)
+        given = self._json if decode is None else function("decode", decode, _FUNCTION)
+        self._decode = getattr(given, "__specstream_events__", given)
 
     def messages(
         self,
@@ -110,8 +117,14 @@ class Decoder:
         Raises:
             InputError: one is no event, and is not to be set aside.
         """
-        found = list(map(self._fields, contents)) if self._columns else [{}] * len(contents)
-        made = self._columns_of(found, place)
+        nothing: list[Mapping[str, Any] | Misfit] = [{}]
+        events = [self._fields(one) if self._columns else nothing for one in contents]
+        at = [at for at, of_message in enumerate(events) for _ in of_message]
+        if any(len(of_message) != 1 for of_message in events):
+            contents = [contents[one] for one in at]
+            own = {name: array.take(pa.array(at, pa.int64())) for name, array in own.items()}
+        found = [event for of_message in events for event in of_message]
+        made = self._columns_of(found, lambda row: place(at[row]))
         errors = made.pop(ERROR, None)
         table = {name: array for name, array in own.items() if name not in made} | made
         if errors is not None:
@@ -131,21 +144,21 @@ class Decoder:
         """
         return pa.table(self._columns_of(rows, place))
 
-    def _fields(self, content: bytes | Misfit | None) -> Mapping[str, Any] | Misfit:
+    def _fields(self, content: bytes | Misfit | None) -> Sequence[Mapping[str, Any] | Misfit]:
+        """The fields of each event of a message, or what is wrong with it."""
         if isinstance(content, Misfit):
-            return content
+            return [content]
         if content is None:
-            return Misfit("it is empty")
+            return [Misfit("it is empty")]
         try:
             found = self._decode(content)
         except Exception as error:  # of the user's function as well
-            return Misfit(f"it cannot be decoded ({type(error).__name__}: {error})")
-        if not isinstance(found, Mapping):
-            return Misfit(f"it is {shown(found)}; expected an object with the columns as fields")
-        return found
+            return [Misfit(f"it cannot be decoded ({type(error).__name__}: {error})")]
+        several = isinstance(found, list) and self._is_given
+        return list(map(_event, found if several else [found]))
 
     def _json(self, content: bytes) -> Any:
-        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else _float)
+        return json.loads(content, parse_float=decimal.Decimal if self._is_exact else float_of)
 
     def _columns_of(
         self, rows: Sequence[Mapping[str, Any] | Misfit], place: Place
@@ -191,7 +204,7 @@ class Decoder:
     def _numbers(self, values: list[Any], column: Column) -> list[Any]:
         if not self._is_exact or column.kind != "float":
             return values
-        return [_float(one) if isinstance(one, decimal.Decimal) else one for one in values]
+        return [float_of(one) if isinstance(one, decimal.Decimal) else one for one in values]
 
     def _wrong(self, row: Mapping[str, Any] | Misfit) -> str | None:
         """What is wrong with a row; None: nothing."""
@@ -205,40 +218,20 @@ class Decoder:
                 has = f"it has {_names(row)}){_meant(name, row)}"
                 what = "is null" if name in row else f"is missing ({has}"
                 return f"column {name!r} {what}; expected {expected(column)}"
-            try:
-                made = column_of(self._numbers([value], column), column)
-                if made.null_count and not column.nullable:  # NaT, or a null of Arrow's
-                    return f"column {name!r} is null; expected {expected(column)}"
-            except Misfit:
-                fits = f", which does not fit {target(column)}"
-                problem = fits if _is_large(value, column) else f"; expected {expected(column)}"
-                return f"column {name!r} is {shown(value)}{problem}"
+            (value,) = self._numbers([value], column)
+            wrong = problem(value, column)
+            if wrong is not None:
+                return f"column {name!r} {wrong}"
         return None
 
 
-def _float(number: str | decimal.Decimal) -> float | decimal.Decimal:
-    """A number of JSON as a float, or exactly as it is where that would be infinite.
-
-    >>> _float("0.5"), _float("1e400")
-    (0.5, Decimal('1E+400'))
-    """
-    found = float(number)
-    if math.isinf(found):
-        exact = decimal.Decimal(number)
-        return exact if exact.is_finite() else found
+def _event(found: Any) -> Mapping[str, Any] | Misfit:
+    """The fields of an event: those of a dict or a named tuple."""
+    if isinstance(found, tuple) and hasattr(found, "_fields"):
+        found = dict(zip(found._fields, found, strict=True))
+    if not isinstance(found, Mapping):
+        return Misfit(f"it is {shown(found)}; expected an object with the columns as fields")
     return found
-
-
-def _is_large(value: object, column: Column) -> bool:
-    """Whether a value is of the column's kind, and too large for it."""
-    of = column.arrow
-    if type(value) is int:
-        return column.kind in ("int", "float") and not pa.types.is_date(of)
-    if not isinstance(value, decimal.Decimal) or not value.is_finite():
-        return False
-    if column.kind == "float":
-        return math.isinf(float(value))
-    return pa.types.is_decimal(of) and bool(value.copy_abs() >= 2**63 // 10**of.scale)
 
 
 def _declared(columns: object) -> dict[str, Column]:

@@ -424,7 +424,8 @@ def nats(**arguments: Any) -> NatsSource:
             "skip".
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
-        decode: turns a message's bytes into a dict of its fields, where they are not JSON.
+        decode: turns a message's bytes into a dict of its fields, or into a list of dicts or named
+            tuples, an event each, where they are not JSON.
         options: further arguments of ``nats.connect``, such as ``{"user_credentials": path}``.
 
     Raises:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from specstream.columns.message_values import Misfit
 from specstream.declarations.options import instance, items, one_of, refused, refuses_unknown, text
 from specstream.errors import ConfigurationError, SourceError
 from specstream.sources.decoding import Decode, Decoder
 from specstream.sources.source import Position, Rows, Source, Wanted, made_like
-from specstream.sources.values import Misfit
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -284,7 +284,8 @@ def kafka(**arguments: Any) -> KafkaSource:
             group.
         columns: types of columns that the operator does not declare, and ``order_by`` or ``source``
             names.
-        decode: turns a value's bytes into a dict of its fields, where they are not JSON.
+        decode: turns a value's bytes into a dict of its fields, or into a list of dicts or named
+            tuples, an event each, where they are not JSON.
         config: further settings of librdkafka, such as ``{"security.protocol": "ssl"}``.
 
     Raises:

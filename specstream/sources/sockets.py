@@ -225,7 +225,8 @@ def tcp(**arguments: Any) -> TcpSource:
             its connection.
         columns: of JSON, types of columns that the operator does not declare, and ``order_by`` or
             ``source`` names.
-        decode: turns a line's bytes into a dict of its fields, where they are not JSON.
+        decode: turns a line's bytes into a dict of its fields, or into a list of dicts or named
+            tuples, an event each, where they are not JSON.
 
     Raises:
         ConfigurationError: an argument is not what it must be.

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -236,3 +236,43 @@ def test_nobody_there_is_told() -> None:
         port = free.getsockname()[1]
     with pytest.raises(ss.SourceError, match=f"be reached at tcp://127.0.0.1:{port}"):
         run(ss.sources.tcp("127.0.0.1", port))
+
+
+class Sale(NamedTuple):
+    price: float
+
+
+@ss.operator(event={"price": float}, emits={"price": float})
+def same(event: Any, emit: Any) -> None:
+    emit(event.price)
+
+
+def priced_each(line: bytes) -> list[Any]:
+    """A named tuple or a dict for each."""
+    made = [float(one) for one in line.split(b";") if one]
+    return [Sale(one) if one < 3 else {"price": one} for one in made]
+
+
+def test_a_message_is_as_many_events_as_its_decoder_makes_of_it(server: socket.socket) -> None:
+    tables: list[pa.Table] = []
+    rejected: list[pa.Table] = []
+    send(server, b"1;2;3\n-\n;\nx\n4\n")
+    with ss.Engine(same, rejected_rows="side") as engine:
+        ss.sources.run(
+            engine,
+            ss.sources.tcp("127.0.0.1", server.getsockname()[1], decode=priced_each),
+            to=lambda table, _: tables.append(table),
+            rejected_rows_to=lambda table, _: rejected.append(table),
+        )
+    assert pa.concat_tables(tables)["price"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
+    assert pa.concat_tables(rejected)["raw"].to_pylist() == [b"-", b"x"]
+
+
+def test_what_is_wrong_with_one_of_several_events_names_the_message(server: socket.socket) -> None:
+    send(server, b"1;2\n3;nan\n4;x;5\n")
+    source = ss.sources.tcp("127.0.0.1", server.getsockname()[1], decode=priced_each)
+    with (
+        ss.Engine(same) as engine,
+        pytest.raises(ss.InputError, match=r"line 2 of tcp.*could not convert string to float"),
+    ):
+        ss.sources.run(engine, source, to=lambda table, _: None)

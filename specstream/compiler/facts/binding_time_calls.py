@@ -133,7 +133,7 @@ class Calls(Expressions):
         if mark is not None:
             if not mark.is_batch:
                 self.give_own(node, mark.function, parts)
-            return self.joined(parts, of.annotated(mark.returns) or ANY, False)
+            return self.joined(parts, of.given_by(mark.returns, mark.function), False)
         if value is when:
             return self.joined(parts, of.WHEN, False)
         if is_impure(value):

@@ -68,7 +68,13 @@ class Operations(Expressions):
     def of_IfExp(self, node: ast.IfExp) -> Fact:
         test, body, orelse = self.truth(node.test), self.of(node.body), self.of(node.orelse)
         self.meet([node.body, node.orelse], are_alike=True)
-        given = of.join((self.type_here(node.body), self.type_here(node.orelse)))
+        parts = ((node.body, True), (node.orelse, False))
+        given = of.join(
+            of.required(self.type_here(one))
+            if self.is_there(one, node.test, holds)
+            else self.type_here(one)
+            for one, holds in parts
+        )
         compiles = None not in (test.compiled, body.compiled, orelse.compiled)
         found = self.joined([test, body, orelse], given, compiles)
         if compiles and body.compiled == orelse.compiled:
@@ -288,7 +294,8 @@ class Operations(Expressions):
         for one in generators:
             iterated = self.of(one.iter)
             parts.append(iterated)
-            items = self.goes_through(one) if one is generators[0] else None
+            is_first = one is generators[0]
+            items = self.goes_through(one) if is_first or self.is_of_records(one) else None
             if items is not None and self.take_apart(one, items):
                 parts += [replace(iterated, compiled=None), *map(self.truth, one.ifs)]
                 continue

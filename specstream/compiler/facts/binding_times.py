@@ -121,7 +121,10 @@ class BindingTimes(Operations, Calls):
         is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
         if found.depends == CONSTANT and not (self.events and is_computed):
             return found
-        of_element = self.is_of_element(found) and of.is_scalar(found.type)
+        of_element = self.is_of_element(found) and (
+            of.is_scalar(found.type)
+            or (of.is_scalar(of.required(found.type)) and self.is_field(node))
+        )
         if of_element or (not found.is_bound and of.is_column(found.type)):
             return replace(found, compiled=found.type, is_staged=True)
         return found

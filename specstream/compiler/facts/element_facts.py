@@ -28,8 +28,10 @@ from specstream.compiler.facts.list_use import (
     is_ready,
     items_of,
     kind_of,
+    loop_items_of,
 )
 from specstream.compiler.facts.value_types import ANY, INT, STR, Type
+from specstream.compiler.frontend.nullable_flows import says_there
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.frontend.signatures import parameters_of
@@ -223,7 +225,14 @@ class Elements(ABC):
         kind = self.kind_of(node.iter)
         if found.compiled is not None or given.name not in ("list", "tuple", "dict"):
             return None
-        return items_of(of.element(given)) if is_ready(node.iter, kind) else None  # type: ignore[arg-type]
+        if not is_ready(node.iter, kind):  # type: ignore[arg-type]
+            return None
+        return loop_items_of(of.element(given), isinstance(node.target, ast.Tuple | ast.List))
+
+    def is_of_records(self, node: ast.For | ast.comprehension) -> bool:
+        """Whether a loop goes through such a list of what no column holds, such as named tuples."""
+        items = self.goes_through(node)
+        return items is not None and not all(map(of.is_scalar, items))
 
     def reads_letters(self, loop: ast.For) -> bool:
         """Whether the body asks of strings of a module, one after the other, what only Python
@@ -287,10 +296,39 @@ class Elements(ABC):
         bound = self.around(self.number_of(loop))
         if at is None:
             given = items[0] if len(items) == 1 else of.tuple_of(*items)
-            return Fact(EVENT, given, given, bound)
+            return Fact(EVENT, given, given if all(map(of.is_scalar, items)) else None, bound)
         if at[1] != len(items):
             return Fact(STATE, ANY, ANY)
-        return Fact(EVENT, items[at[0]], items[at[0]], bound)
+        given = items[at[0]]
+        return Fact(EVENT, given, given if of.is_scalar(given) else None, bound)
+
+    def is_field(self, node: ast.expr) -> bool:
+        """Whether it is what a loop gives, or a field of that: to read it raises nothing."""
+        if isinstance(node, ast.Attribute):
+            owner = self.of(node.value).type
+            names: tuple[str, ...] = getattr(owner.cls, "_fields", ())
+            return of.is_record(owner) and node.attr in names and self.is_field(node.value)
+        if isinstance(node, ast.Subscript):
+            owner, at = self.of(node.value).type, getattr(node.slice, "value", None)
+            has_items = owner.name == "tuple" or of.is_record(owner)
+            is_there = type(at) is int and -len(owner.of) <= at < len(owner.of)
+            return has_items and is_there and self.is_field(node.value)
+        if not isinstance(node, ast.Name):
+            return False
+        binding = self.bindings.get(node.id)
+        return binding is None or binding.loop is not None
+
+    def is_there(self, node: ast.expr, test: ast.expr, holds: bool) -> bool:
+        """Whether a condition that holds, or does not, says that such an item is not None."""
+        if not self.is_field(node):
+            return False
+        shown, bound = ast.dump(node), self.of(node).bound
+
+        def is_it(one: ast.expr) -> bool:
+            # Of the same loop: another may give its elements to the same name.
+            return ast.dump(one) == shown and self.of(one).bound == bound
+
+        return says_there(test, holds, is_it)
 
     def stays_in(self, name: str, loop: ast.For | ast.comprehension) -> bool:
         """Whether a name is read inside of a loop only."""

@@ -27,6 +27,7 @@ __all__ = [
     "items_of",
     "kind_of",
     "list_part",
+    "loop_items_of",
 ]
 
 Kind = Literal["list", "set", "tuple", "iterator"]
@@ -44,6 +45,25 @@ def items_of(element: Type) -> tuple[Type, ...] | None:
     if element.name == "tuple" and element.of and all(map(of.is_scalar, element.of)):
         return element.of
     return None
+
+
+def loop_items_of(element: Type, apart: bool) -> tuple[Type, ...] | None:
+    """A fact of lists that a loop goes through: an element's items; None: there can be no loop.
+
+    Besides those that a column holds, named tuples and what may be None: of these Python makes what
+    the loop reads.
+
+    Args:
+        element: what the loop gives.
+        apart: whether it takes it apart, ``for a, b in ...``.
+    """
+    items = items_of(element)
+    if items is None and apart and of.is_record(element):
+        items = element.of
+    if items is None:
+        items = element.of if element.name == "tuple" else (element,)
+    fits = (of.is_record(one) or of.is_scalar(of.required(one)) for one in items)
+    return items if items and all(fits) else None
 
 
 def is_list(given: Type) -> bool:

@@ -35,10 +35,14 @@ __all__ = [
     "described",
     "dict_of",
     "element",
+    "evaluated",
+    "given_by",
     "hints_of",
     "is_column",
     "is_known",
     "is_number",
+    "is_record",
+    "is_scalar",
     "join",
     "list_of",
     "of_class",
@@ -131,6 +135,13 @@ def is_column(of: Type) -> bool:
 
 def is_scalar(of: Type) -> bool:
     return of in (INT, FLOAT, BOOL, STR)
+
+
+def is_record(of: Type) -> bool:
+    """Whether it is a named tuple of numbers, bools and strings, some of which may be None."""
+    if of.cls is None or not issubclass(of.cls, tuple):
+        return False
+    return bool(of.of) and all(is_scalar(required(one)) for one in of.of)
 
 
 def is_known(of: Type) -> bool:
@@ -344,6 +355,26 @@ def _written(node: ast.expr) -> Type | None:
         if name == "Optional" and found[0]:
             return optional(found[0])
     return None
+
+
+def given_by(annotation: Any, function: Any) -> Type:
+    """The type that the return annotation of a function marked as pure says; ANY: it says none.
+
+    Besides what :func:`annotated` knows, a named tuple or a list of such.
+    """
+    known = annotated(annotation)
+    if known is not None:
+        return known
+    given = of_hint(evaluated(annotation, function))
+    inner = given.of[0] if given.name == "list" else given
+    return given if is_record(required(inner)) else ANY
+
+
+def evaluated(annotation: Any, function: Any) -> Any:
+    """The return annotation of a function; where it is a text that names a class, of that class."""
+    if not isinstance(annotation, str) or annotated(annotation) is not None:
+        return annotation
+    return hints_of(function).get("return", annotation)
 
 
 def element(of: Type) -> Type:

@@ -8,9 +8,9 @@ and native code know of a null in the same places.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-__all__ = ["is_none", "is_none_test", "is_null_read", "mark_null_reads"]
+__all__ = ["is_none", "is_none_test", "is_null_read", "mark_null_reads", "says_there"]
 
 
 def is_none(node: ast.AST) -> bool:
@@ -28,6 +28,27 @@ def is_none_test(node: ast.AST) -> ast.expr | None:
     if is_none(right):
         return left
     return right if is_none(left) else None
+
+
+def says_there(test: ast.expr, holds: bool, is_it: Callable[[ast.expr], bool]) -> bool:
+    """Whether a condition that holds, or does not, says that an expression is not None.
+
+    >>> def says(text, holds=True):
+    ...     test = ast.parse(text, mode="eval").body
+    ...     return says_there(test, holds, lambda one: ast.unparse(one) == "x")
+    >>> says("y and x is not None"), says("x is None or y", False), says("x"), says("x or y")
+    (True, True, True, False)
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return says_there(test.operand, not holds, is_it)
+    if isinstance(test, ast.BoolOp):
+        is_each = isinstance(test.op, ast.And) == holds
+        return is_each and any(says_there(one, holds, is_it) for one in test.values)
+    tested = is_none_test(test)
+    if tested is not None:
+        assert isinstance(test, ast.Compare)
+        return isinstance(test.ops[0], ast.IsNot | ast.NotEq) == holds and is_it(tested)
+    return holds and is_it(test)
 
 
 def is_null_read(node: ast.AST) -> bool:

@@ -29,6 +29,7 @@ from specstream.compiler.backend.local_types import ListType, declared_type
 from specstream.compiler.backend.memory import Run
 from specstream.compiler.backend.overloads import Core, Meaning
 from specstream.compiler.backend.scalar_kinds import NUMBA_KINDS
+from specstream.compiler.language.frozen import record_class
 from specstream.compiler.language.numbers import Int64
 from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.text import Text
@@ -39,6 +40,7 @@ from specstream.declarations.derived import Part
 
 __all__ = [
     "ItemRead",
+    "RecordMade",
     "item_list",
     "item_read",
     "list_hint",
@@ -65,6 +67,27 @@ class ItemRead(ast.expr):
     def of(cls, status: ast.expr, value: ast.expr, part: Part | None) -> ItemRead:
         made = cls()  # nodes that are copied are made without arguments
         made.status, made.value, made.part = status, value, part
+        return made
+
+
+class RecordMade(ast.Tuple):
+    """A named tuple that compiled code makes of the fields of an element.
+
+    Attributes:
+        record: the class that stands for it, in oracle and native code.
+    """
+
+    record: Any
+
+    @property
+    def name(self) -> str:
+        """By which both know the class: no user can write it, and each has its own."""
+        return f"__ss_{self.record.__name__}({', '.join(self.record._fields)})"
+
+    @classmethod
+    def of(cls, name: str, fields: tuple[str, ...], parts: list[ast.expr]) -> RecordMade:
+        made = cls(parts, ast.Load())
+        made.record = record_class(name, fields)
         return made
 
 

@@ -28,7 +28,13 @@ from specstream.compiler.library import (
     none_rules,
     reductions,
 )
-from specstream.compiler.library.event_lists import ItemRead, item_list, item_read, list_hint
+from specstream.compiler.library.event_lists import (
+    ItemRead,
+    RecordMade,
+    item_list,
+    item_read,
+    list_hint,
+)
 from specstream.compiler.library.item_assignment import SET_ITEM, set_item, updated
 from specstream.compiler.library.row_assignment import assigned
 from specstream.compiler.library.state_fields import set_field
@@ -130,6 +136,11 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         self.analysis.uses_arena = True
         hint = self.constant(list_hint(node.part), node)
         return self.core(item_list, self.run(), value, hint, at=node)
+
+    def visit_RecordMade(self, node: RecordMade) -> Any:
+        self.source.native_namespace[node.name] = node.record
+        made = ast.copy_location(ast.Name(node.name, ast.Load()), node)
+        return ast.copy_location(ast.Call(made, list(map(self.visit, node.elts)), []), node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)

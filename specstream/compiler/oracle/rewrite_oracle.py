@@ -39,7 +39,7 @@ from specstream.compiler.language.operations import is_singleton_test
 from specstream.compiler.language.parsing import parse
 from specstream.compiler.language.standard_library import by_argument
 from specstream.compiler.language.text import Text
-from specstream.compiler.library.event_lists import ItemRead, oracle_item
+from specstream.compiler.library.event_lists import ItemRead, RecordMade, oracle_item
 from specstream.compiler.oracle.common_rewriting import (
     Rewriter,
     expand_augmented,
@@ -128,6 +128,11 @@ class OracleRewriter(Rewriter):
 
     def visit_ItemRead(self, node: ItemRead) -> Any:
         return self.ours(oracle_item, node.status, node.value, at=node)
+
+    def visit_RecordMade(self, node: RecordMade) -> Any:
+        self.source.oracle_namespace[node.name] = node.record
+        made = ast.copy_location(ast.Name(node.name, ast.Load()), node)
+        return ast.copy_location(ast.Call(made, list(map(self.visit, node.elts)), []), node)
 
     def visit_CaughtName(self, node: CaughtName) -> Any:
         return self.ours(ErrorTexts.known, ast.Name(node.id, ast.Load()), at=node)

@@ -423,6 +423,10 @@ class StagedFunction(OwnTexts):
             self.drop_assigned(node)
             given = BOOL if node in self.alone.truths else found.type
             return self.item_read(node, given) if found.is_bound else self.staged(node, given)
+        if isinstance(node, ast.Attribute):
+            self.check_field(node)
+        if found is not None and of.is_record(found.type) and self.alone.is_of_element(found):
+            return self.record(node)
         if found is not None and self.is_hidden_list(node):
             return self.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (

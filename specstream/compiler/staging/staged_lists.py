@@ -14,6 +14,7 @@ import copy
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
+from specstream.columns.derived import ABSENT
 from specstream.compiler.backend.local_types import MOST_WORDS
 from specstream.compiler.facts import value_types as of
 from specstream.compiler.facts.binding_times import BindingTimes
@@ -21,6 +22,7 @@ from specstream.compiler.facts.fact import EVENT, Fact
 from specstream.compiler.facts.list_use import is_list, list_part
 from specstream.compiler.facts.value_types import BOOL, STR, Type
 from specstream.compiler.language.builtin_functions import READY
+from specstream.compiler.library.event_lists import RecordMade
 from specstream.compiler.staging.staged_loops import (
     Loop,
     at_place,
@@ -147,7 +149,7 @@ class ListStaging(ast.NodeTransformer, ABC):
         node.body = self.block(node.body)
         self.keep_lists(node, loop.number)
         node.target, node.iter = loop.new_target(), self.hidden_list(node.iter, loop, guards)
-        if loop.staged and not loop.is_flat:
+        if loop.has_whole:
             parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
             whole = ast.Assign([loop.target], ast.Tuple(parts, ast.Load()))
             node.body.insert(0, at_place(whole, node))
@@ -193,24 +195,45 @@ class ListStaging(ast.NodeTransformer, ABC):
     def comprehension(self, node: Any) -> ast.expr:
         """A comprehension over such a list."""
         made = copy.copy(node)
-        first, *others = node.generators
-        loop = self.begin(first)
-        guards = self.guarding(first.iter, loop.made)
-        ifs = list(map(self.rewritten, first.ifs))
-        rest = list(map(self.part, others))
+        begun: list[tuple[Loop, list[ast.expr], list[ast.expr]] | None] = []
+        rest: dict[ast.comprehension, ast.comprehension] = {}
+        for one in node.generators:
+            if one is not node.generators[0] and not self.alone.is_of_records(one):
+                rest[one] = self.part(one)
+                begun.append(None)
+                continue
+            loop = self.begin(one)
+            guards = self.guarding(one.iter, loop.made)
+            begun.append((loop, guards, list(map(self.rewritten, one.ifs))))
+        depth = len(self.guards)
+        for test in (test for one in node.generators for test in one.ifs):
+            if self.alone.of(test).is_bound:
+                self.guards.append((test, True))
         for name in ("elt", "key", "value"):
             if hasattr(node, name):
                 setattr(made, name, self.rewritten(getattr(node, name)))
-        read = self.hidden_list(first.iter, loop, guards)
-        whole = []
-        if loop.staged and not loop.is_flat:
-            parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
-            pair = ast.Tuple([ast.Tuple(parts, ast.Load())], ast.Load())
-            whole.append(ast.comprehension(loop.target, pair, ifs, 0))
-            ifs = []
-        made.generators = [ast.comprehension(loop.new_target(), read, ifs, 0), *whole, *rest]
+        del self.guards[depth:]
+        made.generators = []
+        # What an inner one goes through may be made of an element of an outer one.
+        for one, of_list in reversed(list(zip(node.generators, begun, strict=True))):
+            if of_list is None:
+                made.generators.insert(0, rest[one])
+            else:
+                made.generators[:0] = self.generators(one, *of_list)
         changed: ast.expr = with_places(made)
         return changed
+
+    def generators(
+        self, one: ast.comprehension, loop: Loop, guards: list[ast.expr], ifs: list[ast.expr]
+    ) -> list[ast.comprehension]:
+        """What goes through a hidden list in the place of one that goes through such a list."""
+        read = self.hidden_list(one.iter, loop, guards)
+        if not loop.has_whole:
+            return [ast.comprehension(loop.new_target(), read, ifs, 0)]
+        parts: list[ast.expr] = [ast.Name(name, ast.Load()) for name in loop.whole]
+        pair = ast.Tuple([ast.Tuple(parts, ast.Load())], ast.Load())
+        whole = ast.comprehension(loop.target, pair, ifs, 0)
+        return [ast.comprehension(loop.new_target(), read, [], 0), whole]
 
     def is_left(self, node: ast.expr) -> bool:
         """Whether compiled code makes something of lists that Python makes of the event: sets,
@@ -313,6 +336,7 @@ class ListStaging(ast.NodeTransformer, ABC):
         """
         loop = self.outer(self.alone.of(node))
         body = self.python(node, loop.made)
+        raises = True
         if part is None:
             body = checked(body)
         elif part is not False:
@@ -321,6 +345,47 @@ class ListStaging(ast.NodeTransformer, ABC):
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
         elif self.alone.of(node).type == STR and given != STR:
             body = ast.Call(ast.Name("__ss_list", ast.Load()), [body], [])
+        else:
+            raises = not self.alone.is_field(node)
         kind: Any = list_part(given) if given.name == "list" else given.name
-        read: ast.expr = at_place(loop.read(at_place(body, node), kind), node)
-        return read
+        read: ast.expr
+        if given.name == "optional":
+            read = self.read_or_none(loop, at_place(body, node), given.of[0], raises)
+            if self.is_there(node):
+                assert isinstance(read, ast.IfExp)
+                read = read.orelse
+        else:
+            read = loop.read(at_place(body, node), kind, raises)
+        return at_place(read, node)
+
+    def is_there(self, node: ast.expr) -> bool:
+        """Whether the conditions around an item say that it is not None."""
+        return any(self.alone.is_there(node, test, holds) for test, holds in self.guards)
+
+    def read_or_none(self, loop: Loop, body: ast.expr, given: Type, raises: bool) -> ast.expr:
+        """The read of what may be None: whether it is, and what it is elsewhere."""
+        is_none = at_place(ast.Compare(body, [ast.Is()], [ast.Constant(None)]), body)
+        zero = ast.Constant(ABSENT[given.name])
+        value = at_place(ast.IfExp(is_none, zero, body), body)
+        kind: Any = given.name
+        return ast.IfExp(
+            loop.read(is_none, "bool", raises), ast.Constant(None), loop.read(value, kind, raises)
+        )
+
+    def record(self, node: ast.expr) -> ast.expr:
+        """An element that is a named tuple, or one in it, as compiled code has it."""
+        found = self.alone.of(node)
+        loop, cls = self.outer(found), found.type.cls
+        names: tuple[str, ...] = getattr(cls, "_fields", ())
+        assert cls is not None
+        body = self.python(node, loop.made)
+        parts: list[ast.expr] = []
+        for name, one in zip(names, found.type.of, strict=True):
+            value = at_place(ast.Attribute(body, name, ast.Load()), node)
+            if one.name == "optional":
+                parts.append(self.read_or_none(loop, value, one.of[0], False))
+                continue
+            kind: Any = one.name
+            parts.append(loop.read(value, kind, raises=False))
+        made: ast.expr = at_place(RecordMade.of(cls.__name__, names, parts), node)
+        return made

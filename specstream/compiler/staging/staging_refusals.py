@@ -142,6 +142,21 @@ class StagingRefusals(StagedValues):
                     "-> float, or int, bool, str, a tuple of these, or one of these or None",
                 )
 
+    def check_field(self, node: ast.Attribute) -> None:
+        """A named tuple of the event without a field that it is asked for is refused."""
+        owner = self.alone.found.get(node.value)
+        given = None if owner is None else of.required(owner.type)
+        if given is None or not of.is_record(given) or hasattr(given.cls, node.attr):
+            return
+        names: tuple[str, ...] = getattr(given.cls, "_fields", ())
+        near = nearest(node.attr, names)
+        shown = ast.unparse(node.value)
+        self.refuse(
+            node,
+            f"{shown!r} is a {of.described(given)}, which has no {node.attr!r}",
+            f"it has {', '.join(names)}" if near is None else f"write {shown}.{near}",
+        )
+
     def refuse_misspelt(self, node: ast.expr) -> None:
         """A name that a module has not: Python would say so only when the operator gets there."""
         for part in ast.walk(node):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.conversion import from_arrow
+from specstream.columns.conversion import from_arrow, target
 from specstream.columns.misfits import alone
 from specstream.declarations.options import shown
 from specstream.declarations.plain_values import plain
 from specstream.declarations.schema import Column
 
-__all__ = ["Misfit", "column_of", "expected"]
+__all__ = ["Misfit", "column_of", "decimal_of", "expected", "float_of", "problem"]
 
 _DIGITS = 38
 _ZONE = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
@@ -53,6 +54,76 @@ def expected(column: Column) -> str:
     if pa.types.is_decimal(of):
         return f"a decimal with {of.scale} digits after its point"
     return column.kind
+
+
+def problem(value: Any, column: Column, wanted: str | None = None) -> str | None:
+    """What is wrong with a value that a column cannot have, for a message; None: nothing.
+
+    Args:
+        value: as JSON or Python has it.
+        column: where it is to go.
+        wanted: what values of the column are, if not what :func:`expected` says.
+
+    >>> import specstream as ss
+    >>> from specstream.declarations.schema import Schema
+    >>> (whole,) = Schema.of({"n": int}, "event").columns
+    >>> problem("5", whole), problem(2**63, whole), problem(5, whole)
+    ("is '5'; expected int", 'is 9223372036854775808, which does not fit int64', None)
+    """
+    wanted = expected(column) if wanted is None else wanted
+    try:
+        made = column_of([value], column)
+    except Misfit:
+        fits = f", which does not fit {target(column)}"
+        wrong = fits if _is_large(value, column) else f"; expected {wanted}"
+        return f"is {shown(value)}{wrong}"
+    if made.null_count and not column.nullable:  # None, NaT, or a null of Arrow's
+        return f"is null; expected {wanted}"
+    return None
+
+
+def float_of(number: str | decimal.Decimal) -> float | decimal.Decimal:
+    """A number that is written as a float, or exactly as it is where that would be infinite.
+
+    >>> float_of("0.5"), float_of("1e400")
+    (0.5, Decimal('1E+400'))
+    """
+    found = float(number)
+    if not math.isinf(found):
+        return found
+    exact = decimal_of(number) if isinstance(number, str) else number
+    is_meant = isinstance(number, decimal.Decimal) and not number.is_finite()
+    return found if is_meant else exact
+
+
+def decimal_of(number: str) -> decimal.Decimal:
+    """A number that is written as text, exactly; one with an exponent that no decimal has is about
+    as large or as small.
+
+    >>> decimal_of("1.10"), decimal_of("-1e99999999999999999999")
+    (Decimal('1.10'), Decimal('-Infinity'))
+    """
+    try:
+        return decimal.Decimal(number)
+    except decimal.InvalidOperation:
+        digits, _, exponent = number.lower().partition("e")
+        mantissa = decimal.Decimal(digits)
+        if not mantissa:
+            return decimal.Decimal(0)
+        far = "1e-999999999" if exponent.startswith("-") else "Infinity"
+        return decimal.Decimal(far).copy_sign(mantissa)
+
+
+def _is_large(value: object, column: Column) -> bool:
+    """Whether a value is of the column's kind, and too large for it."""
+    of = column.arrow
+    if type(value) is int:
+        return column.kind in ("int", "float") and not pa.types.is_date(of)
+    if not isinstance(value, decimal.Decimal) or not value.is_finite():
+        return False
+    if column.kind == "float":
+        return math.isinf(float(value))
+    return pa.types.is_decimal(of) and bool(value.copy_abs() >= 2**63 // 10**of.scale)
 
 
 def column_of(values: Sequence[Any], column: Column) -> pa.Array:
