@@ -157,6 +157,7 @@ def missing(state, event, emit):
         inner = [o.limit for o in orders(event.text) if o.limit is not None and o.id < state.n]
         again = [
             sum(0.5 if order.limit is None else order.limit for order in orders(event.text))
+            + sum(0.25 * state.n if order.limit is None else 0.0 for order in orders(event.text))
             for order in orders(event.text)
             if order.limit is not None and order.id != state.n
         ]
@@ -230,6 +231,28 @@ def early(state, event, emit):
     for node in nodes(event.text):
         state.n += 1
         emit(state.n, None, 1 / (node.id - 3))
+
+
+@ss.pure
+def pair(word: str) -> tuple[int, str]:
+    return int(word), word
+
+
+def not_reached(state, event, emit):
+    for word in event.text.split():
+        if word == "stop":
+            break
+        state.n += pair(word)[0]
+    for node in nodes(event.text.partition("stop")[0]):
+        state.n += pair(node.kind.strip("WB") or str(node.id))[0]
+    emit(state.n, None, None)
+
+
+def test_what_the_loop_does_not_get_to_does_not_raise() -> None:
+    table = pa.table({"text": ["1 2 stop x", "3", "x"]})
+    expected = run_oracle(declared(not_reached), table)
+    assert expected.output["id"].to_pylist() == [6, 12]
+    assert_identical(run_engine(declared(not_reached), table, horizon=0), expected)
 
 
 def test_what_is_raised_is_raised_where_python_would() -> None:

@@ -322,13 +322,9 @@ class Elements(ABC):
         """Whether a condition that holds, or does not, says that such an item is not None."""
         if not self.is_field(node):
             return False
-        shown, bound = ast.dump(node), self.of(node).bound
-
-        def is_it(one: ast.expr) -> bool:
-            # Of the same loop: another may give its elements to the same name.
-            return ast.dump(one) == shown and self.of(one).bound == bound
-
-        return says_there(test, holds, is_it)
+        shown = ast.dump(node)
+        # By now a name is that of one loop: where another had the same, it was renamed.
+        return says_there(test, holds, lambda one: ast.dump(one) == shown)
 
     def stays_in(self, name: str, loop: ast.For | ast.comprehension) -> bool:
         """Whether a name is read inside of a loop only."""
