@@ -305,8 +305,16 @@ def test_a_function_without_source_is_refused() -> None:
     exec("def nowhere_written(state, event, emit):\n    state.n += 1", namespace)
     with pytest.raises(ss.CompileError, match="source of 'nowhere_written' cannot be read"):
         ss.operator(state=S, event={})(namespace["nowhere_written"])
-    with pytest.raises(ss.CompileError, match=r"lambda.*def statement"):
-        ss.operator(state=S, event={})(lambda state, event, emit: None)
+    exec("nowhere_named = [lambda state, event, emit: None][0]", namespace)
+    with pytest.raises(ss.CompileError, match="source of '<lambda>' cannot be read"):
+        ss.operator(state=S, event={})(namespace["nowhere_named"])
+
+
+def test_a_lambda_may_be_an_operator() -> None:
+    made = ss.operator(state=S, event={}, emits={"n": int}, name="one")(
+        lambda state, event, emit: emit(state.n + 1)
+    )
+    assert made.run_sequential({"time": [1]}, order_by="time").output.to_pylist() == [{"n": 1}]
 
 
 @pytest.mark.parametrize("function", [print, 5, S])
