@@ -29,7 +29,7 @@ from specstream.pipelines.graph import Graph, Vertex
 from specstream.pipelines.interpreted_vertices import InterpretedVertices, Recorded
 from specstream.pipelines.oracle import phase_oracle, timer_oracle
 from specstream.pipelines.planning import plan_of
-from specstream.pipelines.stream import Stream
+from specstream.pipelines.stream import Stream, ZippedStreams
 from specstream.pipelines.tables import by_sink, events_table
 
 __all__ = ["Pipeline"]
@@ -295,6 +295,10 @@ class Pipeline(Operator):
         if isinstance(stream, str):
             return stream
         if not isinstance(stream, Stream):
+            if isinstance(stream, ZippedStreams):
+                self._graph.refuse(
+                    f"{reader} gets streams side by side", "call map, filter or rows of zip(...)"
+                )
             self._graph.refuse(
                 f"{reader} gets {shown(stream)}",
                 "expected a stream, as source() and add() return it, or the name of one",

@@ -353,9 +353,16 @@ class Stream:
 
     # ---- names ----
 
-    def _verb(self, verb: str, name: str | None, *args: Any, **options: Any) -> Stream:
+    def _verb(self, verb: str, name: str | None, /, *args: Any, **options: Any) -> Stream:
         """The stream of a new vertex."""
         called = self._called(verb, name)
+        for option in ("event", "key", "to_all", "forget", "limit"):
+            if option in options:
+                raise ConfigurationError(
+                    f"{verb}: {option}= is no option of a stream's verb, and cannot be a column by "
+                    f"this name; expected by(...) for keys, and emits={{{option!r}: ...}} for a "
+                    "column"
+                )
         if self.key:
             options["key"] = self.key
             if verb not in ("map", "with_columns", "filter"):

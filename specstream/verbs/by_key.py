@@ -198,7 +198,13 @@ def across(
         *cell.store(is_known="True", **kept.stored(local)),
         "add(record, event)",
     ]
-    leaves = ["if leave(event):", *(f"    {one}" for one in cell.forget()), "else:"]
+    leaves = [
+        "leaves = leave(event)",
+        "if leaves is True:",
+        *(f"    {one}" for one in cell.forget()),
+        *writer.no_bool("leave", "leaves"),
+        "else:",
+    ]
     if leave is not None:
         enters = [*leaves, *(f"    {one}" for one in enters)]
     sent, values = results("row_given", emitted)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specstream.compiler.language.definitions import definition_of
+from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.options import refused, shown
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
@@ -141,6 +142,8 @@ def machine(
     [{'broken': True}]
     """
     what = "machine" if name == "machine" else f"machine {name!r}"
+    if variables is not None:
+        record_given(f"{what}: variables", variables)
     takes = "the event" if variables is None else "the variables and the event"
     rules = _transitions(what, start, transitions, takes)
     states = _states(what, start, rules)
@@ -275,6 +278,12 @@ def _states(what: str, start: str, rules: Sequence[tuple[Any, Any, str, Any]]) -
     """
     named = [start, *(one for state, _, reached, _ in rules for one in (state, reached))]
     states = tuple(dict.fromkeys(one for one in named if one is not ANY))
+    froms = [state for state, _, _, _ in rules]
+    if start not in froms and ANY not in froms:
+        raise ConfigurationError(
+            f"{what}: start={start!r}, and no transition is from it; expected one of "
+            + names_it_has(start, dict.fromkeys(map(str, froms))).removeprefix("it has ")
+        )
     reached = {start}
     while True:
         more = {to for state, _, to, _ in rules if state is ANY or state in reached} - reached

@@ -14,7 +14,16 @@ from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verbs.by_key import record_given
 from specstream.verbs.mapping import results
-from specstream.verbs.writing import Keys, Writer, columns_given, entry, own_function, verb
+from specstream.verbs.writing import (
+    ZEROS,
+    Keys,
+    Writer,
+    columns_given,
+    entry,
+    literal,
+    own_function,
+    verb,
+)
 from specstream.windows.counted import counted
 
 __all__ = ["window"]
@@ -100,10 +109,11 @@ def window(
     writer = Writer(what, name, event, sign=f"⊞{n}", limit=limit)
     for one, of in writer.columns.items():
         if of.nullable:
+            zero = literal(ZEROS[kept_as(of)])
             raise ConfigurationError(
                 f"{what}: column {one!r} is nullable, and a list of rows has no nulls; expected "
-                f"columns without: map them first, like map(lambda e: 0.0 if e.{one} is None else "
-                f"e.{one}, {one}=float)"
+                f"columns without: map them first, like map(lambda e: {zero} if e.{one} is None "
+                f"else e.{one}, {one}=...)"
             )
     writer.keys = Keys.of(what, writer.event, key, to_all, forget)
     writer.names["f"] = f

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from specstream.compiler.language.hints import names_it_has, of_library
+from specstream.compiler.language.hints import names_it_has, not_compilable
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import set as set_field
@@ -182,8 +182,8 @@ def own_function(option: str, given: Any, expected: str, takes: str | None = Non
     Raises:
         ConfigurationError: it is none, or cannot be called so.
     """
-    found = of_library(function(option, given, expected))
-    if found is not None and not hasattr(given, "func"):  # not functools.partial
+    found = not_compilable(function(option, given, expected))
+    if found is not None:
         raise ConfigurationError(
             f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
         )
@@ -434,10 +434,17 @@ class Writer:
             return [f"emit({', '.join(parts)})"]
         return [
             f"row = {self.row(self.emits)}({', '.join(parts)})",
-            "if forget(row):",
+            "is_forgotten = forget(row)",
+            "if is_forgotten is True:",
             "    is_gone = True",
+            *self.no_bool("forget", "is_forgotten"),
             f"emit({', '.join(parts)})",
         ]
+
+    def no_bool(self, option: str, value: str) -> list[str]:
+        """Statements behind a test for True: anything else than False fails the event."""
+        error = f"{self.name}: {option}= gives neither True nor False"
+        return [f"elif {value} is not False:", f"    raise TypeError({error!r})"]
 
     def made(
         self,
@@ -501,7 +508,14 @@ class Writer:
                 "to_one(state, key, event, emit)",
             ]
         )
-        whole = ["if to_all(event):", *_indented(to_each), "else:", *_indented(own)]
+        whole = [
+            "goes_to_all = to_all(event)",
+            "if goes_to_all is True:",
+            *_indented(to_each),
+            *self.no_bool("to_all", "goes_to_all"),
+            "else:",
+            *_indented(own),
+        ]
         return (
             _function("to_one", "state, key, event, emit", body)
             + "\n\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import datetime
-import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.compiler.language.definitions import definition_of
-from specstream.compiler.language.hints import of_library
+from specstream.compiler.language.hints import not_compilable
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.durations import DAY, PER_SECOND, nanoseconds
@@ -282,8 +281,8 @@ def _is_none(node: ast.expr) -> bool:
 
 def _plain(option: str, given: Any, expected: str) -> None:
     """Refuses what is no function of the user's."""
-    found = of_library(function(option, given, expected))
-    if found is not None and not isinstance(given, functools.partial):
+    found = not_compilable(function(option, given, expected))
+    if found is not None:
         raise ConfigurationError(
             f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
         )

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import functools
 import pickle
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import specstream as ss
 from specstream import verbs as of_streams
+from specstream.compiler.language import hints
 
 # Without its types: they know what the tests give in vain.
 verbs: Any = of_streams
@@ -324,8 +327,12 @@ def _nothing(*_):
         (lambda: verbs.machine(Total, "a", [], event=X), "transitions="),
         (lambda: machine(output={"opne": _nothing}), "'opne', which is no state"),
         (
-            lambda: verbs.machine(None, "a", [("b", _nothing, "c")], event=X),
+            lambda: verbs.machine(None, "a", [("a", _nothing, "a"), ("b", _nothing, "c")], event=X),
             "state 'b' is never reached from 'a'",
+        ),
+        (
+            lambda: verbs.machine(None, "opne", [("open", _nothing, "open")], event=X),
+            "start='opne', and no transition is from it; expected one of open: did you mean 'open'",
         ),
         (
             lambda: verbs.machine(
@@ -410,3 +417,31 @@ def test_an_operator_behind_a_key_has_to_be_a_verb() -> None:
 def _counting(total, event):
     total.count += 1
     return total.count
+
+
+def test_functions_of_installed_packages_are_taken(monkeypatch: Any) -> None:
+    """As those of this package are, where it is installed: rules are made of some."""
+    root = str(Path(ss.__file__).parents[1])
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: root)
+    assert hints.is_of_a_library(_summed)
+    assert hints.is_of_a_library(ss.rules.both)
+    p = ss.Pipeline("p")
+    x = p.source("x", {"a": bool, "b": bool})
+    a, b = x.map(lambda e: e.a, value=bool), x.map(lambda e: e.b, value=bool)
+    for name in ("both", "either", "implies", "until"):
+        p.sink(name, getattr(ss.rules, name)(a, b))
+    p.sink("summed", x.map(lambda e: 1, x=int).keyed(Total, _summed, x=int))
+    table = {"a": [True, True, False], "b": [True, False, False]}
+    found = ss.testing.check(p, table).output
+    assert found["both"]["value"].to_pylist() == [True, False, False]
+    assert found["implies"]["value"].to_pylist() == [True, False, True]
+    assert found["summed"]["x"].to_pylist() == [1, 4, 13]
+    assert verbs.map(_after_a_while, event=X, x=int).emits.names == ("x",)
+
+
+@pytest.mark.parametrize("option", ["to_all", "forget"])
+def test_what_is_no_bool_about_keys_fails_the_event(option: str) -> None:
+    given: dict[str, Any] = {option: lambda row: row.x}
+    made = verbs.accumulate(lambda sum, e: sum + e.x, 0, event=ROW, key="k", x=int, **given)
+    with pytest.raises(TypeError, match=f"accumulate: {option}= gives neither True nor False"):
+        rows(made, {"k": ["a"], "x": [1]})

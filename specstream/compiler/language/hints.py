@@ -14,7 +14,10 @@ from typing import Any
 from specstream.compiler.language.builtin_functions import BUILTINS, REFUSED
 from specstream.declarations.options import nearest
 
-__all__ = ["OF_CACHED", "is_of_a_library", "names_it_has", "of_class", "of_library", "of_numpy"]
+__all__ = [
+    *("OF_CACHED", "is_of_a_library", "names_it_has", "not_compilable", "of_class", "of_library"),
+    "of_numpy",
+]
 
 _LOOP = "write it out as a loop"
 # By NumPy's names: what is written instead of a function that math has under another name, or none.
@@ -171,6 +174,19 @@ def of_library(value: Any) -> tuple[str, str] | None:
         return None
     whose = "a builtin" if root == "builtins" else f"from the library {root!r}"
     return f"is {whose}, and is not compiled", hint or _OF_THE_EVENT
+
+
+def not_compilable(value: Any) -> tuple[str, str] | None:
+    """Likewise of a function that somebody gives; None: it may well be compiled, as plain functions
+    of installed packages are.
+
+    >>> import json
+    >>> not_compilable(json.dumps) is None, not_compilable(of_library)
+    (False, None)
+    """
+    root = str(getattr(value, "__module__", None)).split(".")[0]
+    is_plain = isinstance(value, types.FunctionType) and root not in sys.stdlib_module_names
+    return None if is_plain or isinstance(value, functools.partial) else of_library(value)
 
 
 def is_of_a_library(value: Any) -> bool:
