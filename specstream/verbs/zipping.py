@@ -28,7 +28,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def letters(count: int) -> list[str]:
     """Names of that many inputs.
 
-    >>> letters(3), letters(28)[-2:]
+    >>> letters(3), letters(27)[-2:]
     (['a', 'b', 'c'], ['z', 'a2'])
     """
     return [_LETTERS[at % 26] + (str(at // 26 + 1) if at >= 26 else "") for at in range(count)]
