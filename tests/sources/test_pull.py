@@ -160,7 +160,7 @@ def wait_for(holds: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < until
-        time.sleep(0.001)
+        time.sleep(0.001)  # another thread makes it hold
 
 
 def pulling_threads() -> list[threading.Thread]:
@@ -354,6 +354,7 @@ def test_sinks_may_be_asked_on_different_threads() -> None:
 
 
 def test_who_waits_for_an_event_takes_no_processor() -> None:
+    # A live source that has nothing for a while: what is measured is the waiting.
     given = Given(events(1), lambda: time.sleep(0.3))
     with ss.Engine(spread) as engine:
         engine.process({"x": [1]})  # compiled
@@ -856,7 +857,7 @@ def test_rows_may_be_closed_by_their_own_source(prefetch: int) -> None:
         try:
             yield {"x": 1}
             while rows is None:
-                time.sleep(0.001)
+                time.sleep(0.001)  # the test's own thread gives it the name
             rows.close()
             yield {"x": 1}
         finally:
@@ -1043,7 +1044,7 @@ class Drawn:
 
     def sleep(self) -> None:
         if self.rng.random() < 0.2:
-            time.sleep(self.delay * self.rng.random())
+            time.sleep(self.delay * self.rng.random())  # the random delay that is tested
 
     def expected(self) -> tuple[Any, Exception | None]:
         """Rows by sink, and what is raised behind them."""
