@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from specstream.compiler.frontend.inputs import ASKED, column_of
 from specstream.compiler.frontend.program import Program
-from specstream.compiler.frontend.scopes import is_named_lambda, named_lambda
 from specstream.compiler.language import builtin_functions
+from specstream.compiler.language.definitions import is_named_lambda, named_lambda
 from specstream.compiler.language.methods import names_where
 from specstream.compiler.language.user_code import is_own
 from specstream.declarations.schema import Schema

@@ -8,7 +8,7 @@ from specstream.declarations.options import refuses_unknown
 from specstream.declarations.schema import Schema, nullable
 from specstream.definition.operator import Operator
 from specstream.errors import DeclarationError
-from specstream.verbs.writing import Keys, Writer
+from specstream.verbs.writing import Keys, Writer, indented
 
 __all__ = ["always", "both", "either", "eventually", "implies", "negated", "until"]
 
@@ -225,11 +225,11 @@ def _waiting(writer: Writer, test: str, answer: str) -> Operator:
         [
             *cell.load(),
             f"if {test}:",
-            *(f"    {one}" for one in cell.store(waiting="0")),
+            *indented(cell.store(waiting="0")),
             "    for _ in range(waiting + 1):",
-            *(f"        {one}" for one in writer.emission([answer])),
+            *indented(indented(writer.emission([answer]))),
             "else:",
-            *(f"    {one}" for one in cell.store(waiting="waiting + 1")),
+            *indented(cell.store(waiting="waiting + 1")),
         ]
     )
 
@@ -265,13 +265,11 @@ def _added(what: str, truths: Any, made: Operator, name: str | None) -> Any:
 
 
 def _together(what: str, one: Any, other: Any, table: Any, name: str | None) -> Any:
-    _column(what, one), _column(what, other)
-    first, second = (_column(what, of) for of in (one, other))
+    # Both are looked at before one has a vertex more.
+    columns = [_column(what, of) for of in (one, other)]
     a, b = (
-        of
-        if _column(what, of) == _VALUE
-        else of.map(_reading(column), emits={_VALUE: nullable(bool)})
-        for of, column in ((one, first), (other, second))
+        of if column == _VALUE else of.map(_reading(column), emits={_VALUE: nullable(bool)})
+        for of, column in zip((one, other), columns, strict=True)
     )
     called = name or one.free_name(what)
     return a.zip(b).map(table, name=called, emits={_VALUE: nullable(bool)})

@@ -11,7 +11,7 @@ from specstream.declarations.state_layout import scalar
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verbs.mapping import results
-from specstream.verbs.writing import Keys, Writer, columns_given, own_function, verb
+from specstream.verbs.writing import Keys, Writer, columns_given, indented, own_function, verb
 
 __all__ = ["across", "keyed", "record_given"]
 
@@ -96,7 +96,7 @@ def keyed(
             *lines,
             "row_given = step(record, event)",
             "if row_given is not None:",
-            *(f"    {one}" for one in [*sent, *writer.emission(values)]),
+            *indented([*sent, *writer.emission(values)]),
         ]
     )
 
@@ -186,27 +186,27 @@ def across(
             writer.names[option] = own_function(f"{what}: {option}", given, "a function", called)
     emitted = columns_given(what, emits, columns)
     writer.keys = keys
-    every = {name: of for name, of in writer.columns.items() if name not in keys.columns}
+    every = writer.others
     kept = writer.kept(every, "kept")
     cell = writer.cell("latest", is_known=(bool, False), **kept.values())
     writer.fields["record"] = scalar(record)
     parts = dict(zip([*keys.columns, *every], [*writer.key_parts(), *kept.given()], strict=True))
     row = f"{writer.row(writer.columns)}({', '.join(parts[one] for one in writer.columns)})"
-    local = {one: f"event_{at}" for at, one in enumerate(every)}
+    local, named = writer.named(every)
     enters = [
-        *(f"{name} = {writer.value(one)}" for one, name in local.items()),
+        *named,
         *cell.store(is_known="True", **kept.stored(local)),
         "add(record, event)",
     ]
     leaves = [
         "leaves = leave(event)",
         "if leaves is True:",
-        *(f"    {one}" for one in cell.forget()),
+        *indented(cell.forget()),
         *writer.no_bool("leave", "leaves"),
         "else:",
     ]
     if leave is not None:
-        enters = [*leaves, *(f"    {one}" for one in enters)]
+        enters = [*leaves, *indented(enters)]
     sent, values = results("row_given", emitted)
     writer.emits = dict(emitted)
     body = [
@@ -217,6 +217,6 @@ def across(
         *enters,
         "row_given = result(record)",
         "if row_given is not None:",
-        *(f"    {one}" for one in [*sent, f"emit({', '.join(values)})"]),
+        *indented([*sent, f"emit({', '.join(values)})"]),
     ]
     return writer.made(body)

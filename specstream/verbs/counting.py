@@ -13,7 +13,7 @@ from specstream.declarations.state_layout import scalar
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.structures import increment
-from specstream.verbs.writing import Cell, Kept, Keys, Writer, verb
+from specstream.verbs.writing import Cell, Kept, Keys, Writer, indented, verb
 
 __all__ = ["END", "every", "skip", "take"]
 
@@ -102,10 +102,10 @@ def _passed(
     n = integer(f"{what}: n", n, 0, _MOST)
     writer = Writer(what, name, event, sign=sign, limit=limit)
     writer.keys = Keys.of(what, writer.event, key, given.to_all, given.forget)
-    writer.emits = {**writer.key_columns, **writer.others}
+    writer.pass_on()
     cell = writer.cell("passed", passed=(int, 0))
-    counted = [f"if passed < {n}:", *(f"    {one}" for one in cell.store(passed="passed + 1"))]
-    sent = [f"    {one}" for one in writer.emission(writer.values(writer.others))]
+    counted = [f"if passed < {n}:", *indented(cell.store(passed="passed + 1"))]
+    sent = indented(writer.emission(writer.values(writer.others)))
     body = [*counted, *sent] if what == "take" else [*counted, "else:", *sent]
     return writer.made([*cell.load(), *body])
 
@@ -154,7 +154,7 @@ def every(
     is_time = isinstance(n, str | datetime.timedelta)
     writer = Writer("every", name, event, sign=f"↓{n}", limit=limit)
     writer.keys = Keys.of("every", writer.event, key, to_all, forget)
-    writer.emits = {**writer.key_columns, **writer.others}
+    writer.pass_on()
     keeps = flag("every: last", last)
     if isinstance(n, str | datetime.timedelta):
         period = _ticks(n, unit)
@@ -164,7 +164,7 @@ def every(
     if is_counted:
         writer.names["increment"] = increment
         writer.fields["passed"] = scalar(int)
-        sent = [f"    {one}" for one in writer.emission(writer.values(writer.others))]
+        sent = indented(writer.emission(writer.values(writer.others)))
         return writer.made([f'if (increment(state, "passed") - 1) % {period} == 0:', *sent])
     kept = writer.kept(writer.others)
     values: dict[str, tuple[type, Any]] = (
@@ -185,15 +185,15 @@ def every(
         lines.append(f"is_due = passed % {period} == 0")
         due = other = {"passed": "passed + 1"}
     if keeps:
-        columns = {name: f"event_{at}" for at, name in enumerate(writer.others)}
-        lines += [f"{one} = {writer.value(name)}" for name, one in columns.items()]
+        columns, named = writer.named(writer.others)
+        lines += named
         due = {**due, "waits": "False"}
         other = {**other, "waits": "True", **kept.stored(columns)}
     lines += ["if is_due:"]
-    lines += [f"    {one}" for one in cell.store(**due)]
-    lines += [f"    {one}" for one in writer.emission(writer.values(writer.others))]
+    lines += indented(cell.store(**due))
+    lines += indented(writer.emission(writer.values(writer.others)))
     if other:
-        lines += ["else:", *(f"    {one}" for one in cell.store(**other))]
+        lines += ["else:", *indented(cell.store(**other))]
     unit_of_times = unit if is_time else None
     if not keeps:
         return writer.made(lines, time_unit=unit_of_times)
@@ -219,11 +219,11 @@ def at_end(
         "    state.is_begun = True",
         "    state.timers.set(0, END)",
     ]
-    sent = [f"    {one}" for one in _sent_at_end(writer, kept)]
+    sent = indented(_sent_at_end(writer, kept))
     if cell.is_keyed:
         entries = [f"for key, entry in state.{cell.name}.items():"]
         body = [*cell.unpack("entry"), f"if {test}:", *sent]
-        fired = [*entries, *(f"    {one}" for one in body)]
+        fired = [*entries, *indented(body)]
     else:
         fired = [*cell.load(), f"if {test}:", *sent]
     made = writer.made(lines, on_timer=fired, time_unit=time_unit)

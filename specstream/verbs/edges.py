@@ -9,7 +9,7 @@ from specstream.declarations.options import integer
 from specstream.definition.operator import Operator
 from specstream.verbs.accumulate import first_values
 from specstream.verbs.counting import at_end
-from specstream.verbs.writing import Keys, Writer, literal, verb
+from specstream.verbs.writing import Keys, Writer, indented, literal, verb
 
 __all__ = ["freeze", "last", "start_with"]
 
@@ -47,19 +47,18 @@ def freeze(
     """
     writer = Writer("freeze", name, event, sign="1=", limit=limit)
     writer.keys = Keys.of("freeze", writer.event, key, to_all, forget)
-    writer.emits = {**writer.key_columns, **writer.others}
+    writer.pass_on()
     kept = writer.kept(writer.others)
     cell = writer.cell("first", is_known=(bool, False), **kept.values())
-    columns = {one: f"event_{at}" for at, one in enumerate(writer.others)}
-    first = [f"{local} = {writer.value(one)}" for one, local in columns.items()]
+    columns, first = writer.named(writer.others)
     first += cell.store(is_known="True", **kept.stored(columns))
     sent = writer.emission(kept.given())
     return writer.made(
         [
             *cell.load(),
             "if not is_known:",
-            *(f"    {one}" for one in first),
-            *(f"    {one}" for one in cell.load()),
+            *indented(first),
+            *indented(cell.load()),
             *sent,
         ]
     )
@@ -99,11 +98,10 @@ def last(
     """
     writer = Writer("last", name, event, sign="last", limit=limit)
     writer.keys = Keys.of("last", writer.event, key, to_all, None)
-    writer.emits = {**writer.key_columns, **writer.others}
+    writer.pass_on()
     kept = writer.kept(writer.others)
     cell = writer.cell("latest", is_known=(bool, False), **kept.values())
-    columns = {one: f"event_{at}" for at, one in enumerate(writer.others)}
-    lines = [f"{local} = {writer.value(one)}" for one, local in columns.items()]
+    columns, lines = writer.named(writer.others)
     lines += cell.store(is_known="True", **kept.stored(columns))
     return at_end(writer, lines, cell, kept, "is_known")
 
@@ -149,7 +147,7 @@ def start_with(
     times = integer(f"{what}: times", times, 0, 1_000_000)
     writer = Writer(what, name, event, sign=f"{times}+", limit=limit)
     writer.keys = Keys.of(what, writer.event, key, to_all, forget)
-    writer.emits = {**writer.key_columns, **writer.others}
+    writer.pass_on()
     given = dict(row) if isinstance(row, Mapping) else row
     values = first_values(f"{what}: row", given, writer.others)
     cell = writer.cell("begun", is_begun=(bool, False))
@@ -158,9 +156,9 @@ def start_with(
         [
             *cell.load(),
             "if not is_begun:",
-            *(f"    {one}" for one in cell.store(is_begun="True")),
+            *indented(cell.store(is_begun="True")),
             f"    for _ in range({times}):",
-            *(f"        {one}" for one in first),
+            *indented(indented(first)),
             *writer.emission(writer.values(writer.others)),
         ]
     )

@@ -18,7 +18,7 @@ from specstream.files.writing import writing
 from specstream.verbs.by_key import kept_record, record_given
 from specstream.verbs.machine_picture import Drawn, dot_of, svg_of
 from specstream.verbs.mapping import results
-from specstream.verbs.writing import Keys, Writer, columns_given, own_function, verb
+from specstream.verbs.writing import Keys, Writer, columns_given, indented, own_function, verb
 
 __all__ = ["ANY", "OTHERWISE", "Machine", "machine"]
 
@@ -163,7 +163,7 @@ def machine(
         lines += kept_record(writer, "variables", "variables")
         first = "variables, "
     lines += _steps(writer, what, rules, number, first)
-    lines += ["if reached != at:", *(f"    {one}" for one in cell.store(at="reached"))]
+    lines += ["if reached != at:", *indented(cell.store(at="reached"))]
     if writer.keys.columns and variables is None:
         # The key is there from its first event on, also where the state stays.
         lines[-2] = "if reached != at or key not in state.states:"
@@ -176,7 +176,7 @@ def machine(
             f"{word} reached == {number[state]}:",
             f"    row_given = {called}({first.rstrip(', ')})",
             "    if row_given is not None:",
-            *(f"        {one}" for one in [*sent, *writer.emission(values)]),
+            *indented(indented([*sent, *writer.emission(values)])),
         ]
         word = "elif"
     made = writer.made(lines, kind=Machine)
@@ -233,7 +233,7 @@ def _steps(
             writer.names[f"action_{at}"] = action
             then.insert(0, f"action_{at}({first}event)")
         test = f"{word} {' and '.join(tests)}:" if tests else ("else:" if lines else "if True:")
-        lines += [test, *(f"    {one}" for one in then)]
+        lines += [test, *indented(then)]
         word = "elif"
         if not tests:
             return lines

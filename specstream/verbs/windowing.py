@@ -20,6 +20,7 @@ from specstream.verbs.writing import (
     Writer,
     columns_given,
     entry,
+    indented,
     literal,
     own_function,
     verb,
@@ -123,7 +124,7 @@ def window(
         *(_of_keys if writer.keys.columns else _of_all)(writer, n, step),
         "    row_given = f(rows)",
         "    if row_given is not None:",
-        *(f"        {one}" for one in [*sent, *writer.emission(values)]),
+        *indented(indented([*sent, *writer.emission(values)])),
     ]
     return writer.made(body)
 
@@ -242,7 +243,7 @@ def _of_blocks(
             "        merge(window, state.beginning)",
             "    row_given = f(window)",
             "    if row_given is not None:",
-            *(f"        {one}" for one in [*sent, *writer.emission(values)]),
+            *indented(indented([*sent, *writer.emission(values)])),
         ]
     )
 

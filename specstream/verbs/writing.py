@@ -15,20 +15,18 @@ import linecache
 import math
 import textwrap
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from specstream.compiler.language.hints import names_it_has, not_compilable
+from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
 from specstream.declarations.container_fields import set as set_field
 from specstream.declarations.options import (
-    function,
     nearest,
     refused,
     refuses_unknown,
-    shown,
     unknown_option,
 )
 from specstream.declarations.record_types import columns_declared
@@ -37,9 +35,10 @@ from specstream.declarations.schema import Column, Schema, declared_column
 from specstream.declarations.state_layout import State, scalar
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
+from specstream.windows.declared import plain_function
 
 __all__ = [
-    *("Cell", "Keys", "Kept", "Writer", "ZEROS", "columns_given", "entry", "literal"),
+    *("Cell", "Keys", "Kept", "Writer", "ZEROS", "columns_given", "entry", "indented", "literal"),
     *("nullable_value", "of_each_key", "own_function", "read", "verb"),
 ]
 
@@ -182,11 +181,7 @@ def own_function(option: str, given: Any, expected: str, takes: str | None = Non
     Raises:
         ConfigurationError: it is none, or cannot be called so.
     """
-    found = not_compilable(function(option, given, expected))
-    if found is not None:
-        raise ConfigurationError(
-            f"{option}={shown(given)} {found[0]}; expected {expected} of your own: {found[1]}"
-        )
+    plain_function(option, given, expected)
     if takes is not None:
         parts = [one for one in takes.replace(" and ", ", ").split(", ") if one]
         parameters = inspect.signature(given).parameters
@@ -280,11 +275,11 @@ class Cell:
         """What an entry is to begin with."""
         return entry([literal(fill) for _, fill in self.values.values()])
 
-    def load(self, of: str = "key") -> list[str]:
+    def load(self) -> list[str]:
         """Statements that give each value its name."""
         if not self.is_keyed:
             return [f"{name} = state.{name}" for name in self.values]
-        found = f"state.{self.name}.get({of}, {self.fill})"
+        found = f"state.{self.name}.get(key, {self.fill})"
         return self.unpack(found)
 
     def unpack(self, found: str) -> list[str]:
@@ -374,6 +369,15 @@ class Writer:
                     "expected the others only: leave it out"
                 )
         self.emits = {**self.key_columns, **given}
+
+    def pass_on(self) -> None:
+        """Rows are the events, with the key in front."""
+        self.emits = {**self.key_columns, **self.others}
+
+    def named(self, columns: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+        """A name for the value of each column of the event, and statements that give it."""
+        names = {column: f"event_{at}" for at, column in enumerate(columns)}
+        return names, [f"{name} = {self.value(column)}" for column, name in names.items()]
 
     # ---- state ----
 
@@ -495,7 +499,7 @@ class Writer:
             gone = [*self.forgets, *(line for cell in self.cells for line in cell.forget())]
             if self.keys.to_all is not None:
                 gone.append("state.keys.discard(key)")
-            body = ["is_gone = False", *body, "if is_gone:", *_indented(gone or ["pass"])]
+            body = ["is_gone = False", *body, "if is_gone:", *indented(gone or ["pass"])]
         if self.keys.to_all is None:
             return _function("process", parameters, self._with_key(body))
         self.names["to_all"] = self.keys.to_all
@@ -511,10 +515,10 @@ class Writer:
         whole = [
             "goes_to_all = to_all(event)",
             "if goes_to_all is True:",
-            *_indented(to_each),
+            *indented(to_each),
             *self.no_bool("to_all", "goes_to_all"),
             "else:",
-            *_indented(own),
+            *indented(own),
         ]
         return (
             _function("to_one", "state, key, event, emit", body)
@@ -528,7 +532,7 @@ class Writer:
         reads = [read(name) for name in names]
         lines = [f"key = {entry(reads)}", *body]
         tests = [f"{read(name)} is not None" for name in names if self.columns[name].nullable]
-        return [f"if {' and '.join(tests)}:", *_indented(lines)] if tests else lines
+        return [f"if {' and '.join(tests)}:", *indented(lines)] if tests else lines
 
 
 @dataclass
@@ -570,12 +574,13 @@ class Kept:
         ]
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def indented(lines: Sequence[str]) -> list[str]:
+    """Statements inside of another one."""
     return [f"    {line}" for line in lines]
 
 
 def _function(name: str, parameters: str, body: Sequence[str]) -> str:
-    return "\n".join([f"def {name}({parameters}):", *_indented(body or ["pass"])]) + "\n"
+    return "\n".join([f"def {name}({parameters}):", *indented(body or ["pass"])]) + "\n"
 
 
 def _words(name: str) -> str:

@@ -18,7 +18,17 @@ from specstream.declarations.schema import Schema
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.verbs.mapping import kept_if, results
-from specstream.verbs.writing import ZEROS, Keys, Writer, columns_given, entry, own_function, read
+from specstream.verbs.writing import (
+    ZEROS,
+    Keys,
+    Writer,
+    columns_given,
+    entry,
+    indented,
+    nullable_value,
+    own_function,
+    read,
+)
 
 __all__ = ["Zipped", "letters", "zip"]
 
@@ -183,7 +193,7 @@ class Zipped:
                     )
                 given[called] = of
                 local = self._locals(one)[column]
-                values.append(f"None if {local} is None else {local}" if of.nullable else local)
+                values.append(nullable_value(local) if of.nullable else local)
         writer.emits = {**writer.key_columns, **given}
         return self._made(writer, writer.emission(values))
 
@@ -218,8 +228,7 @@ class Zipped:
         found = self._locals(first)
         columns = writer.others
         values = [
-            f"None if {found[one]} is None else {found[one]}" if of.nullable else found[one]
-            for one, of in columns.items()
+            nullable_value(found[one]) if of.nullable else found[one] for one, of in columns.items()
         ]
         return kept_if(writer, test, values, columns)
 
@@ -253,9 +262,9 @@ class Zipped:
             if self.key:
                 reads = [read(one, f"event.{queue.name}") for one in self.key]
                 push = [f"key = {entry(reads)}", *push]
-            lines += [f"if {' and '.join(tests)}:", *(f"    {one}" for one in push)]
+            lines += [f"if {' and '.join(tests)}:", *indented(push)]
             if self.key:
-                lines += [f"    {one}" for one in _taken(queues, self, body)]
+                lines += indented(_taken(queues, self, body))
         if not self.key:
             lines += _taken(queues, self, body)
         writer.keys = Keys()  # told from the inputs' columns already
@@ -268,7 +277,7 @@ def _taken(queues: Sequence[Queue], of: Zipped, body: Sequence[str]) -> list[str
     lines = []
     for queue in queues:
         lines += queue.pop(of._locals(queue.name))
-    return [f"if {tests}:", *(f"    {one}" for one in [*lines, *body])]
+    return [f"if {tests}:", *indented([*lines, *body])]
 
 
 @dataclass

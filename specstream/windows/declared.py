@@ -39,6 +39,7 @@ __all__ = [
     "declared",
     "kept_in_dict",
     "not_too_many",
+    "plain_function",
     "takes",
     "ticks",
     "within",
@@ -221,7 +222,7 @@ def declared(
 
     values = all_fields if result is None else function(f"{what}: result", result, "a function")
     if result is not None:
-        _plain(f"{what}: result", result, "a function")
+        plain_function(f"{what}: result", result, "a function")
         _check_row(what, result, tuple(own))
     named = what if name == what else f"{what}, {name!r}"
     full = (
@@ -279,7 +280,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _plain(option: str, given: Any, expected: str) -> None:
+def plain_function(option: str, given: Any, expected: str) -> None:
     """Refuses what is no function of the user's."""
     found = not_compilable(function(option, given, expected))
     if found is not None:
@@ -426,7 +427,7 @@ def takes(what: str, option: str, given: Any, *parameters: str) -> None:
     Raises:
         ConfigurationError: names the option.
     """
-    _plain(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
+    plain_function(f"{what}: {option}", given, f"a function ({', '.join(parameters)})")
     try:
         inspect.signature(given).bind(*parameters)
     except TypeError as error:

@@ -17,8 +17,6 @@ __all__ = [
     "COMPREHENSIONS",
     "Comprehension",
     "bound_names",
-    "is_named_lambda",
-    "named_lambda",
     "own_name",
     "own_names",
     "repeated",
@@ -77,25 +75,6 @@ def bound_names(tree: ast.AST) -> set[str]:
 
 def _name_field(node: ast.AST) -> str | None:
     return "id" if isinstance(node, ast.Name) else _STRINGS.get(type(node))
-
-
-def is_named_lambda(node: ast.stmt) -> bool:
-    """Whether a statement is ``name = lambda ...``."""
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Lambda)
-        and len(node.targets) == 1
-        and isinstance(node.targets[0], ast.Name)
-    )
-
-
-def named_lambda(node: ast.stmt) -> ast.FunctionDef:
-    """``name = lambda ...``, which is a scope, as the def statement that does the same."""
-    assert isinstance(node, ast.Assign)
-    assert isinstance(node.value, ast.Lambda)
-    returned = ast.copy_location(ast.Return(node.value.body), node.value.body)
-    made = ast.FunctionDef("<lambda>", node.value.args, [returned], [])
-    return ast.copy_location(made, node)
 
 
 class _Scope:

@@ -17,7 +17,10 @@ from typing import NamedTuple
 
 from specstream.compiler.language.parsing import parse
 
-__all__ = ["Definition", "definition_of", "is_lambda", "read_definition"]
+__all__ = [
+    *("Definition", "definition_of", "is_lambda", "is_named_lambda", "named_lambda"),
+    "read_definition",
+]
 
 _NAME = "function"
 
@@ -95,6 +98,25 @@ def is_lambda(function: types.FunctionType) -> bool:
     return function.__code__.co_name == "<lambda>"
 
 
+def is_named_lambda(node: ast.stmt) -> bool:
+    """Whether a statement is ``name = lambda ...``."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Lambda)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+    )
+
+
+def named_lambda(node: ast.stmt) -> ast.FunctionDef:
+    """``name = lambda ...``, which is a scope, as the def statement that does the same."""
+    assert isinstance(node, ast.Assign)
+    assert isinstance(node.value, ast.Lambda)
+    returned = ast.copy_location(ast.Return(node.value.body), node.value.body)
+    made = ast.FunctionDef("<lambda>", node.value.args, [returned], [])
+    return ast.copy_location(made, node)
+
+
 def _lambda(function: types.FunctionType) -> Definition | None:
     lines, _ = inspect.findsource(function)
     code = function.__code__
@@ -121,12 +143,7 @@ def _lambda(function: types.FunctionType) -> Definition | None:
         return None
     (one,) = found
     (statement,) = parse(textwrap.dedent(one.text)).body
-    assert isinstance(statement, ast.Assign)
-    assert isinstance(statement.value, ast.Lambda)
-    body = statement.value.body
-    returned = ast.copy_location(ast.Return(body), body)
-    tree = ast.FunctionDef("<lambda>", statement.value.args, [returned], [])
-    ast.copy_location(tree, statement)
+    tree = named_lambda(statement)
     ast.increment_lineno(tree, one.line - 1)
     return Definition(one.text, one.line, tree)
 
@@ -146,10 +163,7 @@ def _lambdas_in(text: str) -> tuple[_Lambda, ...]:
     named = {
         node.value: node
         for node in ast.walk(module)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Lambda)
-        and isinstance(node.targets[0], ast.Name)
-        and len(node.targets) == 1
+        if isinstance(node, ast.Assign) and is_named_lambda(node)
     }
     found = []
     for node in ast.walk(module):
