@@ -1,0 +1,234 @@
+"""A property of a stream as a plain function: an operator that tells where it is violated."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import hashlib
+import keyword
+import linecache
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from specstream.compiler.language.definitions import definition_of
+from specstream.compiler.language.hints import names_it_has
+from specstream.declarations.chosen_columns import key_of
+from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
+from specstream.declarations.record_types import columns_declared
+from specstream.declarations.schema import Column, Schema, nullable
+from specstream.definition.operator import Operator
+from specstream.errors import ConfigurationError, DeclarationError
+from specstream.rules.formula import Formula, Temporal, walk
+from specstream.rules.generate import Options, written
+from specstream.rules.parse import parsed
+from specstream.windows.declared import Clock, alike, ticks
+
+__all__ = ["Rule", "rule"]
+
+_LONGEST = 2**60
+_TAKEN = ("time", "verdict", "decided", "because")
+
+
+class Rule(Operator):
+    """An operator that has been made of a rule.
+
+    Attributes:
+        source: the operator as a module of Python, which can be read and run alone.
+        formula: what the rule says.
+    """
+
+    source: str
+    formula: Formula
+    at_end: str
+    clock: Clock
+    key: tuple[str, ...]
+
+    def __call__(self, *given: Any, **options: Any) -> Any:
+        raise ConfigurationError(
+            f"rule {self.name!r} is called; expected ss.Engine(rule), rule.run_sequential(table), "
+            "or stream.add(rule)"
+        )
+
+
+@refuses_unknown
+def rule(
+    *,
+    event: Any,
+    key: str | Sequence[str] = (),
+    report: str | None = None,
+    at_end: str = "open",
+    anchored: bool = False,
+    keep: Sequence[str] = (),
+    unit: Any = None,
+    limit: int = 2**24,
+    name: str | None = None,
+) -> Callable[[Callable[[Any], Any]], Rule]:
+    """Makes an operator of a property: a function of one event, which may speak of others.
+
+    The function gives a truth value. It is compiled, not called: conditions are plain Python, and
+    about other events speak :func:`~specstream.rules.once`, :func:`~specstream.rules.eventually`
+    and so on, with functions of one event. The operator tells for which events the property does
+    not hold, as soon as that is settled, once for each.
+
+    Args:
+        event: columns of the events.
+        key: columns whose values are traces of their own; an event whose key is null is dropped.
+        report: "violations" (default), or "all": a row for each event. With ``anchored`` "changes"
+            (default) or "all".
+        at_end: what the end of the input says of events that wait and that no time settles: "open",
+            nothing; "closed", that nothing comes any more: ``eventually``, ``until`` and
+            ``next_event`` fail, ``always`` and ``unless`` hold.
+        anchored: it is asked of the first event of each trace alone, and told after every event:
+            true, false, or null as long as that is open.
+        keep: columns of the event that rows have as well.
+        unit: of times, to which an order column of times is cast: "s", "ms", "us", "ns" or "day";
+            or the type of a column of times, which rows have then. By default microseconds where a
+            bound is a duration, and else whatever the order column counts.
+        limit: the most events that wait.
+        name: of the operator; by default that of the function.
+
+    Returns:
+        A decorator, which gives a :class:`Rule`. Its rows have the key, ``time`` of the event,
+        ``verdict``, ``decided``: the time at which it was settled, ``because``: the part that
+        failed, as it is written, and the columns of ``keep``.
+
+    Raises:
+        ConfigurationError: an option is not what it must be; names it.
+        DeclarationError: the function does what rules do not; names the line.
+
+    >>> import specstream as ss
+    >>> from specstream.rules import eventually, implies
+    >>> @ss.rule(event={"order": str, "kind": str}, key="order")
+    ... def paid_in_time(e):
+    ...     return implies(e.kind == "placed", eventually(lambda later: later.kind == "paid", within=30))
+    >>> orders = {"order": ["a", "b", "b"], "kind": ["placed", "placed", "paid"], "time": [0, 5, 35]}
+    >>> with ss.Engine(paid_in_time) as engine:
+    ...     engine.process(orders, order_by="time", end=True).select(["order", "time", "decided"]).to_pylist()
+    [{'order': 'a', 'time': 0, 'decided': 30}]
+    """
+    anchored = flag("rule: anchored", anchored)
+    reports = ("changes", "all") if anchored else ("violations", "all")
+    report = one_of("rule: report", reports[0] if report is None else report, reports)
+    one_of("rule: at_end", at_end, ("open", "closed"))
+    integer("rule: limit", limit, 1, 2**31)
+
+    def made(function: Callable[[Any], Any]) -> Rule:
+        return _made(
+            function, event, key, Options(at_end, report, (), anchored, limit), keep, unit, name
+        )
+
+    return made
+
+
+def _made(
+    function: Any, event: Any, key: Any, options: Options, keep: Any, unit: Any, name: str | None
+) -> Rule:
+    called = getattr(function, "__name__", "rule") if name is None else name
+    if not isinstance(called, str) or not called.isidentifier() or keyword.iskeyword(called):
+        called = "rule" if name is None else called
+        if name is not None:
+            raise refused("rule: name", name, "a name, a Python identifier")
+    what = f"rule {called!r}"
+    columns = Schema.of(columns_declared(event, "event"), "event")
+    by_name = dict(columns)
+    for one in [key] if isinstance(key, str) else list(key):
+        if isinstance(one, str) and one not in by_name:
+            raise ConfigurationError(
+                f"{what}: key={key!r}, and there is no column {one!r}; expected "
+                + names_it_has(one, by_name).removeprefix("it has ")
+            )
+    bare = {of: Column(column.kind, column.arrow) for of, column in by_name.items()}
+    keys = key_of(f"{what}: key", key, bare, ("int", "bool", "str"), least=0)
+    kept = _kept(what, keep, by_name, keys)
+    given: dict[str, Any] = {}
+    clock = Clock.counting(f"{what}: unit", unit, 1)
+
+    def length(option: str, value: Any) -> int:
+        nonlocal clock
+        if unit is None and isinstance(value, str | datetime.timedelta):
+            clock = Clock.of("rule: unit", _MICROSECONDS)
+        given[f"{option} {len(given)}"] = value
+        if isinstance(value, bool) or not isinstance(value, int | str | datetime.timedelta):
+            raise refused(f"{what}: {option}", value, 'a duration, like "30 minutes", or a number')
+        found = ticks(f"{what}: {option}", value, clock, 0)
+        if found > _LONGEST:
+            raise refused(f"{what}: {option}", value, "less than 2**60 units")
+        return found
+
+    found = parsed(called, function, columns, length)
+    alike(what, {option.split()[1] + "=": value for option, value in given.items()})
+    options = replace(options, keep=kept)
+    try:
+        text = written(called, found.formula, found.names, columns, keys, options)
+    except DeclarationError as error:
+        if str(error).startswith("rule "):
+            raise
+        raise DeclarationError(f"{what}: {error}") from None
+    time = clock.column
+    emits: dict[str, Any] = {one: bare[one] for one in keys}
+    emits["time"] = time
+    emits["verdict"] = nullable(bool) if options.anchored else bool
+    emits["decided"] = nullable(time) if options.at_end == "closed" else time
+    emits["because"] = nullable(str)
+    emits.update({one: by_name[one] for one in kept})
+    module = _module(called, text.text, {**text.names})
+    time_unit = clock.time_unit if text.needs_time and clock.is_declared else None
+    made = Rule(
+        module[called],
+        module.get("State"),
+        by_name,
+        emits,
+        called,
+        module.get("on_timer"),
+        None,
+        time_unit=time_unit,
+    )
+    made.source = text.text
+    made.formula = found.formula
+    made.at_end = options.at_end
+    made.clock = clock
+    made.key = keys
+    made.sign = "⊨"
+    made.speaks_at_end = text.has_timers
+    return made
+
+
+def _microseconds() -> Any:
+    from specstream.declarations.schema import timestamp
+
+    return timestamp("us", None)
+
+
+_MICROSECONDS = _microseconds()
+
+
+def _kept(
+    what: str, keep: Any, columns: Mapping[str, Any], keys: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    for one in names:
+        if one not in columns:
+            raise ConfigurationError(
+                f"{what}: keep= names {one!r}, which is no column; expected "
+                + names_it_has(str(one), columns).removeprefix("it has ")
+            )
+        if one in keys or one in _TAKEN:
+            raise ConfigurationError(
+                f"{what}: keep= names {one!r}, and rows have a column of that name already; "
+                "expected others: leave it out"
+            )
+    return names
+
+
+def _module(name: str, text: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """What a text defines, which can be read where files and notebook cells are."""
+    import specstream
+
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    filename = f"<rule {name} {digest}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": f"specstream.rules.{name}", "ss": specstream, **names}
+    exec(compile(text, filename, "exec", dont_inherit=True), namespace)
+    return namespace

@@ -1,0 +1,410 @@
+"""What events say that are kept: gone through one after the other, by the definitions.
+
+That is for conditions about two events and more, and for operators that look ahead inside of others:
+whatever has no value of its own. A value is 0 for false, 2 for true, and 1 while it is not settled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from specstream.rules.formula import (
+    TRUE,
+    And,
+    Atom,
+    Constant,
+    Formula,
+    Iff,
+    Not,
+    Or,
+    Quantifier,
+    Temporal,
+    free,
+    has_future,
+    lowered,
+    parts,
+    variable,
+    walk,
+)
+from specstream.rules.writing import (
+    Place,
+    Stored,
+    Variable,
+    indented,
+    placed,
+    plain,
+    truth,
+)
+
+if TYPE_CHECKING:
+    from specstream.rules.generate import Generator
+
+__all__ = ["Env", "Scan"]
+
+
+@dataclass(frozen=True)
+class Env:
+    """Where events are.
+
+    Attributes:
+        places: of events and variables.
+        numbers: of events that are kept, expressions for their numbers.
+        times: likewise for their times.
+        clock: an expression for the time that has come.
+        ended: an expression that says whether the input has ended; "": it has not.
+    """
+
+    places: dict[str, Place]
+    numbers: dict[int, str]
+    times: dict[int, str]
+    clock: str = "now"
+    ended: str = ""
+
+    def with_event(self, depth: int, place: Place, number: str, time: str) -> Env:
+        """One more event."""
+        return replace(
+            self,
+            places={**self.places, variable(depth): place},
+            numbers={**self.numbers, depth: number},
+            times={**self.times, depth: time},
+        )
+
+
+class Scan:
+    """A rule's kept events, and what goes through them."""
+
+    def __init__(self, rule: Generator) -> None:
+        self.rule = rule
+        self.is_used = False
+        self.looks_back = False
+        self.count = 0
+
+    # ---- what is kept ----
+
+    def needs(self, formula: Formula) -> None:
+        """Events are kept for a formula."""
+        if not self.is_used:
+            self.is_used = True
+            self.rule.notes.append(
+                "goes through the events that are kept: their conditions compare events without "
+                "an equality to look up, or look ahead inside of one another"
+            )
+        for one in walk(formula):
+            if isinstance(one, Temporal) and not one.is_future:
+                self.looks_back = True
+        self._collect(formula)
+
+    def _collect(self, formula: Formula) -> None:
+        """The operators with values of the state that kept events are asked for."""
+        past = self.rule.past
+        for one in walk(formula):
+            if isinstance(one, Temporal):
+                own = lowered(one, one.at)
+                if past.is_simple(own):
+                    past.collect(own)
+
+    def appended(self) -> list[str]:
+        """Statements that keep the event: its number is ``position``."""
+        if not self.is_used:
+            return []
+        rule, seen = self.rule, self.rule.past.seen
+        # The fields are known when all conditions are written: the text is put in then.
+        rule.names["increment"] = _increment()
+        rule.fields["positions"] = "ss.scalar(int)"
+        rule.fields["seen"] = f"ss.dict(int, Seen, limit={rule.options.limit})"
+        seen.fields.setdefault("before", int)
+        seen.fields.setdefault("after", int)
+        seen.keep("v0.timestamp", "time", int)
+        if rule.key:
+            rule.fields["latest"] = rule.dict_of("int")
+            load, store = "state.latest.get(key, 0)", "state.latest[key] = position"
+        else:
+            rule.fields["latest"] = "ss.scalar(int)"
+            load, store = "state.latest", "state.latest = position"
+        return [
+            'position = increment(state, "positions")',
+            f"latest = {load}",
+            "state.seen[position] = <Seen>",
+            "if latest != 0:",
+            "    state.seen[latest].after = position",
+            store,
+        ]
+
+    def fill(self, lines: list[str]) -> list[str]:
+        """The statements, when all that is kept is known."""
+        seen = self.rule.past.seen
+        made = seen.made(self.rule.event, before="latest", after="0")
+        return [one.replace("<Seen>", made) for one in lines]
+
+    # ---- values ----
+
+    def env(self) -> Env:
+        """Where the event that comes is."""
+        return Env({"v0": self.rule.event}, {0: "position"}, {0: "now"})
+
+    def value(self, formula: Formula, name: str) -> list[str]:
+        """Statements that give a formula a name, which is known with the event that comes."""
+        lines, code = self.expression(formula, self.env())
+        return ["# kept events", *lines, f"{name} = {plain(code)}"]
+
+    def fresh(self, word: str) -> str:
+        """A name."""
+        self.count += 1
+        return f"{word}_{self.count}"
+
+    def expression(self, formula: Formula, env: Env) -> tuple[list[str], str]:
+        """Statements, and then an expression: a bool of what is known with its event, else 0, 1 or
+        2."""
+        is_open = has_future(formula)
+        match formula:
+            case Constant(value=value):
+                return [], str(value)
+            case Atom(code=code):
+                return [], f"({truth(placed(code, env.places, self.rule.names))})"
+            case Not(part=part):
+                lines, code = self.expression(part, env)
+                return lines, f"(2 - {code})" if is_open else f"(not {code})"
+            case And(parts=some):
+                return self._together(some, env, is_open, True)
+            case Or(parts=some):
+                return self._together(some, env, is_open, False)
+            case Iff(left=left, right=right):
+                return self._alike(left, right, env, is_open)
+            case Quantifier():
+                return self._quantifier(formula, env, is_open)
+            case Temporal():
+                return self._temporal(formula, env, is_open)
+        raise AssertionError(formula)
+
+    def three(self, formula: Formula, env: Env) -> tuple[list[str], str]:
+        """Likewise, 0, 1 or 2 in any case."""
+        lines, code = self.expression(formula, env)
+        return lines, code if has_future(formula) else f"(2 if {code} else 0)"
+
+    def _together(
+        self, some: tuple[Formula, ...], env: Env, is_open: bool, is_and: bool
+    ) -> tuple[list[str], str]:
+        given = [(self.three if is_open else self.expression)(one, env) for one in some]
+        if not is_open and not any(lines for lines, _ in given):
+            word = " and " if is_and else " or "
+            return [], f"({word.join(code for _, code in given)})"
+        name = self.fresh("all" if is_and else "some")
+        if not is_open:
+            lines = [*given[0][0], f"{name} = {plain(given[0][1])}"]
+            for more, code in given[1:]:
+                test = name if is_and else f"not {name}"
+                lines += [f"if {test}:", *indented([*more, f"{name} = {plain(code)}"])]
+            return lines, name
+        lines = [*given[0][0], f"{name} = {plain(given[0][1])}"]
+        settled = 0 if is_and else 2
+        for more, code in given[1:]:
+            one = self.fresh("one")
+            better = "<" if is_and else ">"
+            lines += [
+                f"if {name} != {settled}:",
+                *indented(
+                    [
+                        *more,
+                        f"{one} = {plain(code)}",
+                        f"if {one} {better} {name}:",
+                        f"    {name} = {one}",
+                    ]
+                ),
+            ]
+        return lines, name
+
+    def _alike(
+        self, left: Formula, right: Formula, env: Env, is_open: bool
+    ) -> tuple[list[str], str]:
+        if not is_open:
+            one, left_code = self.expression(left, env)
+            two, right_code = self.expression(right, env)
+            return [*one, *two], f"({left_code} == {right_code})"
+        one, left_code = self.three(left, env)
+        two, right_code = self.three(right, env)
+        a, b = self.fresh("left"), self.fresh("right")
+        lines = [*one, f"{a} = {plain(left_code)}", *two, f"{b} = {plain(right_code)}"]
+        return lines, f"(1 if {a} == 1 or {b} == 1 else 2 if {a} == {b} else 0)"
+
+    def _quantifier(
+        self, formula: Quantifier, env: Env, is_open: bool
+    ) -> tuple[list[str], str]:
+        name, one = self.fresh("all" if formula.is_all else "some"), self.fresh("one")
+        domain = placed(formula.domain, env.places, self.rule.names)
+        place = Variable(formula.variable)
+        inside = replace(env, places={**env.places, formula.variable: place})
+        lines, code = self.expression(formula.part, inside)
+        if not is_open:
+            test = f"not {code}" if formula.is_all else code
+            body = [*lines, f"if {plain(test)}:", f"    {name} = {not formula.is_all}", "    break"]
+            return [
+                f"{name} = {formula.is_all}",
+                f"for {formula.variable} in {domain}:",
+                *indented(body),
+            ], name
+        better, last = ("<", 0) if formula.is_all else (">", 2)
+        return [
+            f"{name} = {2 if formula.is_all else 0}",
+            f"for {formula.variable} in {domain}:",
+            *indented(
+                [
+                    *lines,
+                    f"{one} = {plain(code)}",
+                    f"if {one} {better} {name}:",
+                    f"    {name} = {one}",
+                    f"    if {one} == {last}:",
+                    "        break",
+                ]
+            ),
+        ], name
+
+    def _temporal(self, formula: Temporal, env: Env, is_open: bool) -> tuple[list[str], str]:
+        own = lowered(formula, formula.at)
+        place = env.places[variable(formula.at)]
+        past = self.rule.past
+        if own in past.nodes and past.is_simple(own):
+            name = past.nodes[own]
+            if isinstance(place, Stored):
+                field = place.record.keep(f"={name}", name, bool)
+                return [], f"{place.name}.{field}"
+            return [], name
+        if formula.name == "previous_event":
+            return self._step(formula, env, is_open, "before")
+        if formula.name == "next_event":
+            return self._step(formula, env, is_open, "after")
+        if formula.name == "since":
+            return self._back(formula, env, is_open)
+        return self._on(formula, env)
+
+    def _step(
+        self, formula: Temporal, env: Env, is_open: bool, way: str
+    ) -> tuple[list[str], str]:
+        at, name, one = self.fresh("at"), self.fresh("value"), self.fresh("one")
+        inside = self._inside(formula, env, one, at)
+        lines, code = (self.three if is_open else self.expression)(formula.goal, inside)
+        moved = [f"{at} = {env.numbers[formula.at]}"]
+        if formula.n == 1:
+            moved += [f"{at} = state.seen[{at}].{way}"]
+        else:
+            moved += [
+                f"for _ in range({formula.n}):",
+                f"    if {at} != 0:",
+                f"        {at} = state.seen[{at}].{way}",
+            ]
+        missing = "False" if not is_open else "0"
+        if way == "after":
+            missing = f"(0 if {env.ended} else 1)" if env.ended else "1"
+        return [
+            *moved,
+            f"{name} = {plain(missing)}",
+            f"if {at} != 0:",
+            *indented([f"{one} = state.seen[{at}]", *lines, f"{name} = {plain(code)}"]),
+        ], name
+
+    def _inside(self, formula: Temporal, env: Env, one: str, at: str) -> Env:
+        """Where the events of an operator's parts are."""
+        return env.with_event(
+            formula.depth, Stored(self.rule.past.seen, one), at, f"{one}.time"
+        )
+
+    def _bounds(self, formula: Temporal, env: Env, one: str, past: bool) -> tuple[str, str]:
+        start = env.times[formula.at]
+        way = f"{start} - {one}.time" if past else f"{one}.time - {start}"
+        if formula.within is not None or formula.after:
+            self.rule.needs_time = True
+        too_far = "" if formula.within is None else f"{way} > {formula.within}"
+        near = "" if not formula.after else f"{way} >= {formula.after}"
+        return too_far, near
+
+    def _back(self, formula: Temporal, env: Env, is_open: bool) -> tuple[list[str], str]:
+        at, name, one = self.fresh("at"), self.fresh("since"), self.fresh("one")
+        inside = self._inside(formula, env, one, at)
+        too_far, near = self._bounds(formula, env, one, True)
+        read = self.three if is_open else self.expression
+        goal_lines, goal = read(formula.goal, inside)
+        held_lines, held = read(formula.held, inside)
+        body = [f"{one} = state.seen[{at}]"]
+        if too_far:
+            body += [f"if {too_far}:", "    break"]
+        if not is_open:
+            tested = [*goal_lines, f"if {plain(goal)}:", f"    {name} = True", "    break"]
+            ended = [*held_lines, f"if not {held}:", "    break"]
+            start = [f"{name} = False"]
+        else:
+            rest, found = self.fresh("rest"), self.fresh("found")
+            start = [f"{name} = 0", f"{rest} = 2"]
+            tested = [
+                *goal_lines,
+                f"{found} = min({plain(goal)}, {rest})",
+                f"if {found} > {name}:",
+                f"    {name} = {found}",
+                f"    if {found} == 2:",
+                "        break",
+            ]
+            ended = [
+                *held_lines,
+                f"{rest} = min({plain(held)}, {rest})",
+                f"if {rest} == 0:",
+                "    break",
+            ]
+        body += [f"if {near}:", *indented(tested)] if near else tested
+        if formula.held != TRUE:
+            body += ended
+        return [
+            *start,
+            f"{at} = {env.numbers[formula.at]}",
+            f"while {at} != 0:",
+            *indented([*body, f"{at} = {one}.before"]),
+        ], name
+
+    def _on(self, formula: Temporal, env: Env) -> tuple[list[str], str]:
+        at, name, one = self.fresh("at"), self.fresh("until"), self.fresh("one")
+        rest, found, over = self.fresh("rest"), self.fresh("found"), self.fresh("over")
+        inside = self._inside(formula, env, one, at)
+        too_far, near = self._bounds(formula, env, one, False)
+        goal_lines, goal = self.three(formula.goal, inside)
+        held_lines, held = self.three(formula.held, inside)
+        start = env.times[formula.at]
+        body = [f"{one} = state.seen[{at}]"]
+        if too_far:
+            body += [f"if {too_far}:", f"    {over} = True", "    break"]
+        tested = [
+            *goal_lines,
+            f"{found} = min({plain(goal)}, {rest})",
+            f"if {found} > {name}:",
+            f"    {name} = {found}",
+            f"    if {found} == 2:",
+            "        break",
+        ]
+        body += [f"if {near}:", *indented(tested)] if near else tested
+        if formula.held != TRUE:
+            body += [
+                *held_lines,
+                f"{rest} = min({plain(held)}, {rest})",
+                f"if {rest} == 0:",
+                "    break",
+            ]
+        passed = f"{env.clock} - {start} > {formula.within}" if formula.within is not None else ""
+        tests = [one for one in (over, env.ended, passed) if one]
+        is_over = " or ".join(tests)
+        weak = formula.name == "unless"
+        return [
+            f"{name} = 0",
+            f"{rest} = 2",
+            f"{over} = False",
+            f"{at} = {env.numbers[formula.at]}",
+            f"while {at} != 0:",
+            *indented([*body, f"{at} = {one}.after"]),
+            f"if {name} != 2 and {rest} > {name}:",
+            f"    if {is_over}:",
+            f"        {name} = {f'max({name}, {rest})' if weak else name}",
+            "    else:",
+            f"        {name} = max({name}, min(1, {rest}))",
+        ], name
+
+
+def _increment() -> object:
+    from specstream.structures import increment
+
+    return increment

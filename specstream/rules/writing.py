@@ -1,0 +1,268 @@
+"""How conditions are written down, about the event that comes or about one that is kept."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import textwrap
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from specstream.declarations.chosen_columns import kept_as
+from specstream.declarations.pure import pure_mark
+from specstream.declarations.schema import Schema
+from specstream.errors import DeclarationError
+from specstream.verbs.writing import indented, read
+
+__all__ = ["Current", "Place", "Record", "Stored", "Variable", "indented", "placed", "truth"]
+
+ZEROS: dict[type, str] = {int: "0", float: "0.0", bool: "False", str: '""'}
+ATTRIBUTES = {"timestamp": int, "source": int, "sequence": int}
+_MOST = 16
+
+
+@dataclass
+class Record:
+    """A class of records in the text.
+
+    Attributes:
+        name: of the class.
+        columns: of the events.
+        names: that conditions use.
+        fields: their types.
+        kept: by what they are of an event or a variable, the fields that keep it.
+        null: those that say whether it is null.
+    """
+
+    name: str
+    columns: Mapping[str, Any]
+    names: Mapping[str, Any]
+    fields: dict[str, type] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    null: dict[str, str] = field(default_factory=dict)
+
+    def add(self, wanted: str, of: type) -> str:
+        """A field."""
+        name, count = wanted, 1
+        while name in self.fields or name in self.null.values():
+            count += 1
+            name = f"{wanted}_{count}"
+        self.fields[name] = of
+        return name
+
+    def keep(self, code: str, wanted: str, of: type, is_nullable: bool = False) -> str:
+        """The field that keeps a value of the event."""
+        if code not in self.kept:
+            self.kept[code] = self.add(wanted, of)
+            if is_nullable:
+                name = f"{self.kept[code]}_is_null"
+                self.null[code] = name
+                self.fields[name] = bool
+        return self.kept[code]
+
+    def declared(self) -> list[str]:
+        """The class.
+
+        Raises:
+            DeclarationError: it has too many fields.
+        """
+        if len(self.fields) > _MOST:
+            raise DeclarationError(
+                f"{len(self.fields)} values are kept of each event that waits "
+                f"({', '.join(self.fields)}); expected at most {_MOST}: name fewer columns in "
+                "conditions about other events, and in keep="
+            )
+        lines = [f"{name}: {of.__name__}" for name, of in self.fields.items()]
+        return [f"class {self.name}(ss.Record):", *indented(lines or ["nothing: int = 0"])]
+
+    def made(self, place: Place, **given: str) -> str:
+        """An expression for one, with what an event says."""
+        values = dict(given)
+        for code, name in self.kept.items():
+            if code.startswith("="):  # a value that has been computed
+                values[name] = code[1:]
+                continue
+            value = placed(code, {"v0": place}, self.names)
+            if code in self.null:
+                of = self.fields[name]
+                values[name] = f"{ZEROS[of]} if {value} is None else {value}"
+                values[self.null[code]] = f"{value} is None"
+            else:
+                values[name] = value
+        for name, of in self.fields.items():
+            values.setdefault(name, ZEROS[of])
+        return f"{self.name}({', '.join(f'{name}={values[name]}' for name in self.fields)})"
+
+
+class Place:
+    """Where the values of an event are."""
+
+    def attribute(self, variable: str, name: str) -> str:
+        """A column of it."""
+        raise NotImplementedError
+
+    def called(self, variable: str, code: str, of: type) -> str | None:
+        """What a pure function gives of it; None: it is called where the event is."""
+        raise NotImplementedError
+
+    def whole(self, variable: str) -> str:
+        """The event, or value, as a whole."""
+        raise NotImplementedError
+
+
+@dataclass
+class Current(Place):
+    """The event that comes."""
+
+    columns: Mapping[str, Any]
+    name: str = "event"
+
+    def attribute(self, variable: str, name: str) -> str:
+        return read(name, self.name)
+
+    def called(self, variable: str, code: str, of: type) -> str | None:
+        return None
+
+    def whole(self, variable: str) -> str:
+        return self.name
+
+
+@dataclass
+class Stored(Place):
+    """A record that has been kept of an event."""
+
+    record: Record
+    name: str
+
+    def attribute(self, variable: str, name: str) -> str:
+        code = f"{variable_zero(variable)}.{name}"
+        if name in ATTRIBUTES:
+            return f"{self.name}.{self.record.keep(code, name, ATTRIBUTES[name])}"
+        column = self.record.columns[name]
+        is_nullable = column.nullable
+        kept = self.record.keep(code, _field(name), kept_as(column), is_nullable)
+        found = f"{self.name}.{kept}"
+        if not is_nullable:
+            return found
+        return f"(None if {self.name}.{self.record.null[code]} else {found})"
+
+    def called(self, variable: str, code: str, of: type) -> str | None:
+        return f"{self.name}.{self.record.keep(code, 'value', of)}"
+
+    def whole(self, variable: str) -> str:
+        raise DeclarationError(
+            "the event as a whole goes into a function that is no single expression, and another "
+            "event is asked about it; expected a function that returns a condition, or that takes "
+            "the columns it needs"
+        )
+
+
+@dataclass
+class Variable(Place):
+    """A variable of a quantifier, while its loop runs."""
+
+    name: str
+
+    def attribute(self, variable: str, name: str) -> str:
+        return f"{self.name}.{name}"
+
+    def called(self, variable: str, code: str, of: type) -> str | None:
+        return None
+
+    def whole(self, variable: str) -> str:
+        return self.name
+
+
+def variable_zero(name: str) -> str:
+    """Kept values are told by the event that they are kept of."""
+    return "v0" if name.startswith("v") else name
+
+
+def _field(column: str) -> str:
+    return f"{column}_" if column in ("before", "after", "number", "known", "time") else column
+
+
+class _Placing(ast.NodeTransformer):
+    def __init__(self, places: Mapping[str, Place], names: Mapping[str, Any]) -> None:
+        self.places, self.names = places, names
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name):
+            mark = pure_mark(self.names.get(node.func.id))
+            if mark is not None:
+                used = {
+                    one.id
+                    for one in ast.walk(node)
+                    if isinstance(one, ast.Name) and one.id in self.places
+                }
+                if len(used) == 1 and isinstance(self.places[next(iter(used))], Stored):
+                    (name,) = used
+                    if mark.returns not in ZEROS:
+                        raise DeclarationError(
+                            f"{ast.unparse(node)} is asked of an event that is past, or that "
+                            "waits; expected a pure function that returns int, float, bool or "
+                            "str, as that is what is kept"
+                        )
+                    code = ast.unparse(node).replace(name, variable_zero(name))
+                    found = self.places[name].called(name, code, mark.returns)
+                    if found is not None:
+                        return ast.parse(found, mode="eval").body
+        self.generic_visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id in self.places:
+            place = self.places[node.value.id]
+            if node.attr == "is_null" and isinstance(place, Stored):
+                raise DeclarationError(
+                    "is_null is asked of an event that is past, or that waits; write "
+                    "e.column is None"
+                )
+            found = place.attribute(node.value.id, node.attr)
+            return ast.parse(found, mode="eval").body
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.places:
+            found = self.places[node.id].whole(node.id)
+            return ast.parse(found, mode="eval").body
+        return node
+
+
+def placed(code: str, places: Mapping[str, Place], names: Mapping[str, Any]) -> str:
+    """An expression, with events where they are."""
+    tree = ast.parse(code, mode="eval")
+    made = _Placing(places, names).visit(tree)
+    return ast.unparse(ast.fix_missing_locations(made))
+
+
+@functools.cache
+def is_truth(code: str) -> bool:
+    """Whether an expression is a bool for certain."""
+    return _is_truth(ast.parse(code, mode="eval").body)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    match node:
+        case ast.Compare() | ast.Constant(value=bool()):
+            return True
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(map(_is_truth, values))
+        case ast.Call(func=ast.Name(id="bool" | "any" | "all")):
+            return True
+    return False
+
+
+def truth(code: str) -> str:
+    """An expression for its truth."""
+    return code if is_truth(code) else f"bool({code})"
+
+
+def plain(code: str) -> str:
+    """An expression without brackets that it does not need."""
+    return ast.unparse(ast.parse(code, mode="eval"))
