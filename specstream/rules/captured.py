@@ -82,10 +82,6 @@ def _sides(formula: Formula) -> tuple[str, str] | None:
     if not isinstance(formula, Atom):
         return None
     tree = ast.parse(formula.code, mode="eval").body
-    if (
-        isinstance(tree, ast.Compare)
-        and len(tree.ops) == 1
-        and isinstance(tree.ops[0], ast.Eq)
-    ):
+    if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Eq):
         return ast.unparse(tree.left), ast.unparse(tree.comparators[0])
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from specstream.rules.formula import (
@@ -75,7 +76,8 @@ def with_value(formula: Formula, part: Formula, value: bool) -> Formula:
     if formula == part:
         return Constant(value)
     given = tuple(
-        with_value(one, part, value) for one in ([] if isinstance(formula, Temporal) else parts(formula))
+        with_value(one, part, value)
+        for one in ([] if isinstance(formula, Temporal) else parts(formula))
     )
     match formula:
         case And():
@@ -113,9 +115,9 @@ def _has(formula: Formula, part: Formula) -> bool:
     return not isinstance(formula, Temporal) and any(_has(one, part) for one in parts(formula))
 
 
-def blamed(formula: Formula) -> list[tuple[Formula, Formula]]:
+def blamed(formula: Formula, atoms: Collection[Formula] = ()) -> list[tuple[Formula, Formula]]:
     """Of a formula that is false: the first part of each pair is to be blamed where the second
-    one is false; the last pair stands for all else.
+    one is false; the last pair stands for all else. ``atoms`` are blamed as a whole.
 
     >>> from specstream.rules.formula import Atom
     >>> a, b = Atom("a", text="a"), Atom("b", text="b")
@@ -123,12 +125,14 @@ def blamed(formula: Formula) -> list[tuple[Formula, Formula]]:
     ['a', 'b']
     """
     match formula:
+        case _ if formula in atoms:
+            pass
         case And(parts=some):
             return [
                 (blame, conjunction((one, test)) if test != one else one)
                 for one in some
-                for blame, test in blamed(one)
+                for blame, test in blamed(one, atoms)
             ]
         case Or(parts=(Not(), other)):
-            return [(blame, test) for blame, test in blamed(other)]
+            return blamed(other, atoms)
     return [(formula, formula)]

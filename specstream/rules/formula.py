@@ -15,8 +15,17 @@ from dataclasses import dataclass, field, replace
 
 __all__ = [
     *("And", "Atom", "Constant", "FALSE", "Formula", "Iff", "Not", "Or", "Quantifier"),
-    *("TRUE", "Temporal", "conjunction", "disjunction", "free", "has_future", "has_temporal"),
-    *("is_now", "leaves_of", "lowered", "negation", "parts", "variable", "walk"),
+    *(
+        "TRUE",
+        "Temporal",
+        "captured",
+        "conjunction",
+        "disjunction",
+        "free",
+        "has_future",
+        "has_temporal",
+    ),
+    *("is_now", "leaves_of", "lowered", "negation", "own", "parts", "variable", "walk"),
 ]
 
 PAST = ("previous_event", "once", "historically", "since")
@@ -245,7 +254,7 @@ def free(formula: Formula) -> frozenset[str]:
 
 
 def _is_variable(name: str) -> bool:
-    return bool(re.fullmatch(r"v\d+|each_\d+", name))
+    return bool(re.fullmatch(r"v\d+|each_\w+", name))
 
 
 def lowered(formula: Formula, by: int) -> Formula:
@@ -265,6 +274,23 @@ def lowered(formula: Formula, by: int) -> Formula:
             formula = replace(formula, at=formula.at - by, depth=formula.depth - by)
     given = parts(formula)
     return rebuilt(formula, tuple(lowered(one, by) for one in given)) if given else formula
+
+
+@functools.cache
+def captured(formula: Formula) -> frozenset[str]:
+    """What the functions of an operator take from around them."""
+    assert isinstance(formula, Temporal)
+    inside = frozenset[str]().union(*map(free, formula.parts))
+    return inside - {variable(formula.depth)}
+
+
+@functools.cache
+def own(formula: Formula) -> Formula:
+    """An operator as one about ``v0``, where it takes nothing from around the event from which it
+    looks; else itself."""
+    if not isinstance(formula, Temporal) or captured(formula):
+        return formula
+    return lowered(formula, formula.at)
 
 
 @functools.cache

@@ -85,9 +85,6 @@ class Future:
             case Not(part=part):
                 return f"(not {self.of_bits(part, node)})"
             case And(parts=some) | Or(parts=some):
-                now = tuple(one for one in some if not has_future(one))
-                if len(now) > 1 and formula not in self.leaves and False:
-                    raise AssertionError
                 word = " and " if isinstance(formula, And) else " or "
                 return f"({word.join(self.of_bits(one, node) for one in some)})"
             case Iff(left=left, right=right):
@@ -183,11 +180,11 @@ class Future:
             self.passed(node)
         if self.bounds:
             self.rescanned()
-        if self.is_closed:
+        if self.is_closed or self.timed:
             self.ended()
         rule.helpers.append(self.forget())
         begun = []
-        if self.is_closed:
+        if self.is_closed or self.timed:
             begun = [
                 "if not state.is_begun:",
                 "    state.is_begun = True",
@@ -288,13 +285,19 @@ class Future:
             "    number = one.after",
         ]
 
+    def because(self) -> str:
+        """An expression for the text of the part that failed, of what is known."""
+        return self.rule.blame(
+            self.rule.formula,
+            lambda one: self.of_bits(one, lambda of: f"(known & {self.value(of)} != 0)"),
+            [*self.leaves, *(one.formula for one in self.nodes)],
+        )
+
     def told(self, decided: str) -> list[str]:
         """Statements that tell the verdict of one that waits, where it is settled."""
         rule = self.rule
         place = Stored(self.waiting, "one")
-        because = rule.blame(
-            rule.formula, lambda one: self.of_bits(one, lambda of: f"(known & {self.value(of)} != 0)")
-        )
+        because = self.because()
         no = rule.row(place, "False", decided, because)
         yes = rule.row(place, "True", decided, "None") if rule.tells_true else []
         tell = [
@@ -307,7 +310,9 @@ class Future:
             "known = one.known",
             "outcome = verdict(known)",
             "if outcome != 1:",
-            *indented([*tell, f"forget({'state, key, number' if self.keyed else 'state, number'})"]),
+            *indented(
+                [*tell, f"forget({'state, key, number' if self.keyed else 'state, number'})"]
+            ),
         ]
 
     def own(self) -> list[str]:
@@ -337,9 +342,7 @@ class Future:
                 word = "elif"
             if formula.held != TRUE:
                 found += [f"{word} not held_{node.number}:", f"    known |= {settled}"]
-        because = rule.blame(
-            rule.formula, lambda one: self.of_bits(one, lambda of: f"(known & {self.value(of)} != 0)")
-        )
+        because = self.because()
         no = rule.row(rule.event, "False", "now", because)
         found += ["outcome = verdict(known)", "if outcome == 0:", *indented(no)]
         if rule.tells_true:
@@ -475,9 +478,7 @@ class Future:
         ]
         rule.helpers.append("\n".join(lines))
         first, count = 1000, len(self.bounds)
-        rule.timers[-1] = (
-            f"passed_again(state, (timer.key - {first}) // {count}, timer.at, emit)"
-        )
+        rule.timers[-1] = f"passed_again(state, (timer.key - {first}) // {count}, timer.at, emit)"
 
     def dropped(self) -> list[str]:
         """Statements that set timers for kept events, and let go of those that nobody asks for."""
@@ -489,29 +490,30 @@ class Future:
         return lines
 
     def ended(self) -> None:
-        """Writes the function that settles all that waits when the input ends."""
+        """Writes the function for the end of the input, which lets all time pass."""
         rule = self.rule
-        body: list[str] = ["one = state.waiting[number]"]
-        for node in self.wholesale:
-            weak = self.of(node).name == "unless"
-            body += [
-                f"if one.known & {self.settled(node)} == 0:",
-                *indented(self.mark(node, str(weak))),
-            ]
-        for node in self.scanned:
-            lines, code = rule.scan.expression(node.formula, self.env(str(END), "True"))
-            body += [
-                f"if one.known & {self.settled(node)} == 0:",
-                *indented([*lines, f"settled = {plain(code)}", *self.mark(node, "settled == 2")]),
-            ]
-        body += [*self.key_of_one(), *self.told("None")]
-        lines = [
-            "def ended(state, emit):",
-            "    state.is_begun = False",
-            "    for number in list(state.waiting):",
-            *indented(indented(body)),
-        ]
-        rule.helpers.append("\n".join(lines))
+        # Timers that are set while the input ends do not fire any more.
+        lines = ["state.is_begun = False"]
+        lines += [f"passed_{node.number}(state, {END}, emit)" for node in self.timed]
+        if self.is_closed:
+            body: list[str] = ["one = state.waiting[number]"]
+            for node in self.wholesale:
+                weak = self.of(node).name == "unless"
+                body += [
+                    f"if one.known & {self.settled(node)} == 0:",
+                    *indented(self.mark(node, str(weak))),
+                ]
+            for node in self.scanned:
+                scanned, code = rule.scan.expression(node.formula, self.env(str(END), "True"))
+                body += [
+                    f"if one.known & {self.settled(node)} == 0:",
+                    *indented(
+                        [*scanned, f"settled = {plain(code)}", *self.mark(node, "settled == 2")]
+                    ),
+                ]
+            body += [*self.key_of_one(), *self.told("None")]
+            lines += ["for number in list(state.waiting):", *indented(body)]
+        rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
         rule.fields["is_begun"] = "ss.scalar(bool)"
         rule.timers[0] = "ended(state, emit)"
 

@@ -20,7 +20,7 @@ from specstream.rules.formula import (
     Or,
     Quantifier,
     Temporal,
-    free,
+    captured,
     has_future,
     has_temporal,
     lowered,
@@ -184,9 +184,7 @@ class Generator:
         top = self.formula
         ahead = [one for one in skeleton(top) if has_future(one)]
         self.past.collect(top)
-        self.nodes = [
-            Node(one, at, self.is_wholesale(one)) for at, one in enumerate(ahead)
-        ]
+        self.nodes = [Node(one, at, self.is_wholesale(one)) for at, one in enumerate(ahead)]
         for node in self.nodes:
             if node.is_wholesale:
                 for part in node.formula.parts:  # type: ignore[attr-defined]
@@ -205,15 +203,9 @@ class Generator:
         """Whether an operator's parts are about its own event alone, and known with it."""
         return (
             isinstance(formula, Temporal)
-            and free(formula) == {"v0"}
+            and not captured(formula)
             and not any(map(has_future, formula.parts))
-            and all(
-                one.at == one.depth - 1 and free(lowered(one, one.at)) == {"v0"}
-                for part in formula.parts
-                for one in walk(part)
-                if isinstance(one, Temporal)
-            )
-            and not any(isinstance(one, Quantifier) for part in formula.parts for one in walk(part))
+            and all(self.past.is_closed(lowered(part, 1)) for part in formula.parts)
         )
 
     # ---- rows ----
@@ -233,9 +225,11 @@ class Generator:
             return f"None if {found} is None else {found}"
         return plain(found)
 
-    def blame(self, formula: Formula, value: Callable[[Formula], str]) -> str:
+    def blame(
+        self, formula: Formula, value: Callable[[Formula], str], atoms: Sequence[Formula] = ()
+    ) -> str:
         """An expression for the text of the part that failed."""
-        pairs = blamed(formula)
+        pairs = blamed(formula, atoms)
         texts = [one.text or formula.text for one, _ in pairs]
         if len(set(texts)) == 1:
             return repr(texts[0])
@@ -296,9 +290,7 @@ class Generator:
                     test = "if timer.key >= 0:"
                 fired += [test, f"    {call}"]
             lines += ["", "def on_timer(state, timer, emit):", *indented(fired), ""]
-        return Written(
-            "\n".join(lines) + "\n", self.names, has_timers, self.needs_time, self.notes
-        )
+        return Written("\n".join(lines) + "\n", self.names, has_timers, self.needs_time, self.notes)
 
     @property
     def records(self) -> list[Record]:

@@ -126,9 +126,7 @@ def always(f: Any, *, within: Length = None, after: Length = None, name: Any = N
 
 
 @temporal
-def until(
-    f: Any, g: Any, *, within: Length = None, after: Length = None, name: Any = None
-) -> Any:
+def until(f: Any, g: Any, *, within: Length = None, after: Length = None, name: Any = None) -> Any:
     """In a rule: whether ``g`` holds at some event from this one on, and ``f`` at all before that,
     this one included. Of streams of truth values: see :func:`specstream.rules.truth.until`.
 

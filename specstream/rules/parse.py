@@ -339,7 +339,11 @@ class _Reader:
         names = [one.arg for one in (*tree.args.posonlyargs, *tree.args.args)]
         keywords = [one.arg for one in tree.args.kwonlyargs]
         bound: dict[str, Any] = {}
-        if tree.args.vararg or tree.args.kwarg or any(isinstance(a, ast.Starred) for a in node.args):
+        if (
+            tree.args.vararg
+            or tree.args.kwarg
+            or any(isinstance(a, ast.Starred) for a in node.args)
+        ):
             self.refuse(node, "a function that speaks of other events is called with a star")
         given = dict(zip(names, node.args, strict=False))
         if len(node.args) > len(names):
@@ -368,9 +372,7 @@ class _Reader:
             return _Part(node, scope, depth)
         return _Value(self.read(node, scope))
 
-    def body(
-        self, tree: ast.FunctionDef | ast.Lambda, scope: _Scope, depth: int
-    ) -> Formula:
+    def body(self, tree: ast.FunctionDef | ast.Lambda, scope: _Scope, depth: int) -> Formula:
         """What a function gives."""
         if isinstance(tree, ast.Lambda):
             return self.formula(tree.body, scope, depth)
@@ -386,8 +388,9 @@ class _Reader:
                     continue
                 case ast.FunctionDef(name=name):
                     scope = scope.with_names(**{name: _Part(one, scope, depth)})
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-                    target=ast.Name(id=name), value=ast.expr() as value
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
                 ):
                     scope = scope.with_names(**{name: self.binding(value, scope, depth)})
                 case ast.Return(value=ast.expr() as value):
@@ -503,14 +506,10 @@ class _Reader:
 
     def partial(self, name: str, found: Any, call: ast.Call, depth: int) -> Formula:
         function = found.func
-        definition = (
-            definition_of(function) if isinstance(function, types.FunctionType) else None
-        )
+        definition = definition_of(function) if isinstance(function, types.FunctionType) else None
         if definition is None:
             self.refuse(call, f"{name} is given {found!r}; expected {_FUNCTION}")
-        values = [
-            ast.Name(self.named(f"given_{at}", value)) for at, value in enumerate(found.args)
-        ]
+        values = [ast.Name(self.named(f"given_{at}", value)) for at, value in enumerate(found.args)]
         words = [
             ast.keyword(key, ast.Name(self.named(f"{key}_given", value)))
             for key, value in found.keywords.items()
@@ -863,7 +862,5 @@ def parsed(
     reader = _Reader(rule, dict(columns), length, line=definition.line)
     scope = _Scope({}, _outside(function), function.__name__)
     found = reader.applied("ss.rule", ast.Name(function.__name__), definition.tree, scope, 0)
-    names = {
-        name: of.value if isinstance(of, _Same) else of for name, of in reader.names.items()
-    }
+    names = {name: of.value if isinstance(of, _Same) else of for name, of in reader.names.items()}
     return Parsed(found, names)

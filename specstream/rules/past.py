@@ -10,7 +10,7 @@ from specstream.rules.formula import (
     Formula,
     Quantifier,
     Temporal,
-    free,
+    captured,
     has_future,
     has_temporal,
     lowered,
@@ -73,46 +73,36 @@ class Past:
         """Whether a formula has a value of the state."""
         return (
             isinstance(formula, Temporal)
-            and free(formula) == {"v0"}
+            and formula.at == 0
+            and not captured(formula)
             and not has_future(formula)
-            and all(self._is_closed(lowered(part, 1)) for part in formula.parts)
+            and all(self.is_closed(lowered(part, 1)) for part in formula.parts)
         )
 
-    def _is_closed(self, formula: Formula) -> bool:
+    def is_closed(self, formula: Formula) -> bool:
         """Whether all operators of a formula have such values."""
         if isinstance(formula, Quantifier):
             return False
         if isinstance(formula, Temporal):
             if self.is_simple(formula):
                 return True
-            return not has_future(formula) and free(formula) == {"v0"} and sliced(formula) is not None
-        return all(map(self._is_closed, parts(formula)))
+            return formula.at == 0 and not has_future(formula) and sliced(formula) is not None
+        return all(map(self.is_closed, parts(formula)))
 
     def lines(self) -> list[str]:
         """Statements that give each value, and keep what the next event needs."""
         found: list[str] = []
+        scanned: list[str] = []
         for formula in self.order:
+            name = self.nodes[formula]
             if formula in self.slices:
-                found += self.slices[formula].lines(self.rule, self.nodes[formula])
+                found += self.slices[formula].lines(self.rule, name)
             elif self.is_simple(formula):
                 assert isinstance(formula, Temporal)
-                found += self._simple(formula, self.nodes[formula])
+                found += self._simple(formula, name)
             else:
-                found += self.rule.scan.value(formula, self.nodes[formula])
-        appended = self.rule.scan.appended()
-        return [*self._before_scan(found, appended)]
-
-    def _before_scan(self, lines: list[str], appended: list[str]) -> list[str]:
-        """The event is kept before kept events are gone through, and behind what it is kept with."""
-        if not appended:
-            return lines
-        at = self.scan_begins(lines)
-        return [*lines[:at], *appended, *lines[at:]]
-
-    @staticmethod
-    def scan_begins(lines: list[str]) -> int:
-        """The number of the first statement that goes through kept events."""
-        return next((at for at, one in enumerate(lines) if one == "# kept events"), len(lines))
+                scanned += self.rule.scan.value(formula, name)
+        return [*found, *self.rule.scan.appended(), *scanned]
 
     # ---- one value ----
 
@@ -226,9 +216,7 @@ class Past:
         lines = [f"if {goal}:", f"    {store}", f"    {name} = True"]
         if holds is not None:
             lines += [f"elif not {holds}:"]
-            lines += indented(
-                [f"if {load} != {NEVER}:", *indented(forget), f"{name} = False"]
-            )
+            lines += indented([f"if {load} != {NEVER}:", *indented(forget), f"{name} = False"])
         lines += [
             "else:",
             f"    {latest} = {load}",

@@ -22,7 +22,7 @@ from specstream.rules.formula import (
     Temporal,
     free,
     has_future,
-    lowered,
+    own,
     parts,
     variable,
     walk,
@@ -100,9 +100,8 @@ class Scan:
         past = self.rule.past
         for one in walk(formula):
             if isinstance(one, Temporal):
-                own = lowered(one, one.at)
-                if past.is_simple(own):
-                    past.collect(own)
+                if past.is_simple(own(one)):
+                    past.collect(own(one))
 
     def appended(self) -> list[str]:
         """Statements that keep the event: its number is ``position``."""
@@ -146,7 +145,7 @@ class Scan:
     def value(self, formula: Formula, name: str) -> list[str]:
         """Statements that give a formula a name, which is known with the event that comes."""
         lines, code = self.expression(formula, self.env())
-        return ["# kept events", *lines, f"{name} = {plain(code)}"]
+        return [*lines, f"{name} = {plain(code)}"]
 
     def fresh(self, word: str) -> str:
         """A name."""
@@ -189,7 +188,7 @@ class Scan:
         if not is_open and not any(lines for lines, _ in given):
             word = " and " if is_and else " or "
             return [], f"({word.join(code for _, code in given)})"
-        name = self.fresh("all" if is_and else "some")
+        name = self.fresh("value")
         if not is_open:
             lines = [*given[0][0], f"{name} = {plain(given[0][1])}"]
             for more, code in given[1:]:
@@ -227,10 +226,8 @@ class Scan:
         lines = [*one, f"{a} = {plain(left_code)}", *two, f"{b} = {plain(right_code)}"]
         return lines, f"(1 if {a} == 1 or {b} == 1 else 2 if {a} == {b} else 0)"
 
-    def _quantifier(
-        self, formula: Quantifier, env: Env, is_open: bool
-    ) -> tuple[list[str], str]:
-        name, one = self.fresh("all" if formula.is_all else "some"), self.fresh("one")
+    def _quantifier(self, formula: Quantifier, env: Env, is_open: bool) -> tuple[list[str], str]:
+        name, one = self.fresh("value"), self.fresh("one")
         domain = placed(formula.domain, env.places, self.rule.names)
         place = Variable(formula.variable)
         inside = replace(env, places={**env.places, formula.variable: place})
@@ -260,11 +257,11 @@ class Scan:
         ], name
 
     def _temporal(self, formula: Temporal, env: Env, is_open: bool) -> tuple[list[str], str]:
-        own = lowered(formula, formula.at)
+        alone = own(formula)
         place = env.places[variable(formula.at)]
         past = self.rule.past
-        if own in past.nodes and past.is_simple(own):
-            name = past.nodes[own]
+        if alone in past.nodes and past.is_simple(alone):
+            name = past.nodes[alone]
             if isinstance(place, Stored):
                 field = place.record.keep(f"={name}", name, bool)
                 return [], f"{place.name}.{field}"
@@ -277,9 +274,7 @@ class Scan:
             return self._back(formula, env, is_open)
         return self._on(formula, env)
 
-    def _step(
-        self, formula: Temporal, env: Env, is_open: bool, way: str
-    ) -> tuple[list[str], str]:
+    def _step(self, formula: Temporal, env: Env, is_open: bool, way: str) -> tuple[list[str], str]:
         at, name, one = self.fresh("at"), self.fresh("value"), self.fresh("one")
         inside = self._inside(formula, env, one, at)
         lines, code = (self.three if is_open else self.expression)(formula.goal, inside)
@@ -304,9 +299,7 @@ class Scan:
 
     def _inside(self, formula: Temporal, env: Env, one: str, at: str) -> Env:
         """Where the events of an operator's parts are."""
-        return env.with_event(
-            formula.depth, Stored(self.rule.past.seen, one), at, f"{one}.time"
-        )
+        return env.with_event(formula.depth, Stored(self.rule.past.seen, one), at, f"{one}.time")
 
     def _bounds(self, formula: Temporal, env: Env, one: str, past: bool) -> tuple[str, str]:
         start = env.times[formula.at]
@@ -318,7 +311,7 @@ class Scan:
         return too_far, near
 
     def _back(self, formula: Temporal, env: Env, is_open: bool) -> tuple[list[str], str]:
-        at, name, one = self.fresh("at"), self.fresh("since"), self.fresh("one")
+        at, name, one = self.fresh("at"), self.fresh("value"), self.fresh("one")
         inside = self._inside(formula, env, one, at)
         too_far, near = self._bounds(formula, env, one, True)
         read = self.three if is_open else self.expression
@@ -359,7 +352,7 @@ class Scan:
         ], name
 
     def _on(self, formula: Temporal, env: Env) -> tuple[list[str], str]:
-        at, name, one = self.fresh("at"), self.fresh("until"), self.fresh("one")
+        at, name, one = self.fresh("at"), self.fresh("value"), self.fresh("one")
         rest, found, over = self.fresh("rest"), self.fresh("found"), self.fresh("over")
         inside = self._inside(formula, env, one, at)
         too_far, near = self._bounds(formula, env, one, False)
