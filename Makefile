@@ -252,6 +252,11 @@ bench-spark: $(VENV)/bytewax
 $(VENV)/bytewax: $(VENV)/installed-test
 	-$(PIP) install --quiet "bytewax==0.21.*" && touch $@
 
+# Likewise the monitors that rules are measured beside.
+bench-rules: $(VENV)/monitors
+$(VENV)/monitors: bench/monitors/requirements.txt $(VENV)/installed-test
+	-$(PIP) install --quiet -r $< && touch $@
+
 # An environment for each combination, one after the other; nothing of it is in `make test`.
 ## tests with the oldest and newest NumPy, Numba and PySpark, and other Pythons: two hours or more;
 ## COMPAT_ARGS=--quick for less

@@ -1,0 +1,1 @@
+"""Published properties, their traces, and other monitors that check them."""
