@@ -15,6 +15,7 @@ Of *streams* of truth values :func:`always`, :func:`eventually`, :func:`until`, 
 their order. After Hallé, *When RV meets CEP* (2016), sections 3.3 and 5.1.
 """
 
+from specstream.rules.declared import Rule, rule
 from specstream.rules.operators import (
     always,
     eventually,
@@ -27,7 +28,6 @@ from specstream.rules.operators import (
     unless,
     until,
 )
-from specstream.rules.declared import Rule, rule
 from specstream.rules.truth import both, either, negated
 
 __all__ = [

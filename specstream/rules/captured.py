@@ -1,87 +1,302 @@
-"""Conditions about two events: where they say that values of both are equal, these are looked up."""
+"""Conditions about two events: what is to be equal of both is looked up, the rest is tested.
+
+``once(lambda before: before.user == e.user and before.what == "login")`` has a value for each user,
+as if each were a trace of its own. Where more than equalities compares both events
+(``before.by != e.by``), the events that will do are kept by what is to be equal, and gone through.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from specstream.rules.formula import (
     TRUE,
     And,
     Atom,
     Formula,
+    Not,
+    Or,
     Temporal,
+    captured,
     conjunction,
     free,
     has_future,
     lowered,
     negation,
+    own,
     variable,
+    walk,
 )
+from specstream.rules.writing import Record, Stored, indented, plain, truth
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator
 
-__all__ = ["Sliced", "equalities", "sliced"]
+__all__ = ["Sliced", "key_parts", "sliced"]
+
+_KINDS = ("int", "bool", "str")
 
 
 @dataclass(frozen=True)
 class Sliced:
-    """An operator that has a value for each value that both events are to share.
+    """An operator that looks back, by what both events are to share.
 
     Attributes:
         formula: itself.
-        inner: of the event that it looks at, what is to be equal.
-        outer: of the event that it looks from.
-        goal: what else is to come, of the first one.
-        held: what else is to hold; an event of another slice cannot break it.
+        pairs: columns of the event that it looks at, and of the one from which it looks.
+        goal: what else is to have been, of the first one alone.
+        broken: what ends it, of an event that shares the same.
+        rest: what else compares both.
     """
 
     formula: Temporal
-    inner: tuple[str, ...]
-    outer: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
     goal: Formula
     broken: Formula
+    rest: Formula
 
     @property
     def closed(self) -> tuple[Formula, ...]:
         """The formulas about the other event alone."""
         return (self.goal, self.broken)
 
-    def lines(self, rule: Generator, name: str) -> list[str]:
-        raise NotImplementedError
+    def lines(self, rule: Generator, name: str) -> tuple[list[str], list[str]]:
+        """Statements that keep what the event says, and those that give the operator's value a
+        name."""
+        inner = rule.key_and(*(rule.event.attribute("v1", one) for one, _ in self.pairs))
+        outer = rule.key_and(*(rule.event.attribute("v0", one) for _, one in self.pairs))
+        types = [_type_of(rule, one) for one, _ in self.pairs]
+        goal = plain(rule.now_truth(lowered(self.goal, 1)))
+        broken = plain(rule.now_truth(lowered(self.broken, 1)))
+        if self.formula.within is not None or self.formula.after:
+            rule.needs_time = True
+        if self.rest != TRUE or self.formula.after:
+            return self._kept(rule, name, inner, outer, types, goal)
+        own_slice = f"{name}_slice"
+        if self.formula.within is None:
+            of = rule.key_type(*types) if rule.key else _types(types)
+            rule.fields[name] = f"ss.set({of}, limit={rule.options.limit})"
+            store = [f"state.{name}.add({own_slice})"]
+            forget = [f"state.{name}.discard({own_slice})"]
+            value = [f"{name} = {outer} in state.{name}"]
+        else:
+            latest = f"{name}_latest"
+            rule.fields[latest] = _dict(rule, types, "int", self.formula.within)
+            store = [f"state.{latest}[{own_slice}] = now"]
+            forget = [f"state.{latest}.pop({own_slice}, 0)"]
+            value = [
+                f"{latest} = state.{latest}.get({outer}, {NEVER})",
+                f"{name} = {latest} != {NEVER} and now - {latest} <= {self.formula.within}",
+            ]
+        if broken == "False":
+            return [f"if {goal}:", f"    {own_slice} = {inner}", *indented(store)], value
+        return [
+            f"{own_slice} = {inner}",
+            f"if {goal}:",
+            *indented(store),
+            f"elif {broken}:",
+            *indented(forget),
+        ], value
+
+    def _kept(
+        self,
+        rule: Generator,
+        name: str,
+        inner: str,
+        outer: str,
+        types: list[str],
+        goal: str,
+    ) -> tuple[list[str], list[str]]:
+        """What will do is kept, and gone through from the latest one on."""
+        within, after = self.formula.within, self.formula.after
+        record = Record(f"Kept{len(rule.more_records) or ''}", rule.columns, rule.names)
+        rule.more_records.append(record)
+        record.fields["before"] = int
+        kept, latest, one, at = f"{name}_kept", f"{name}_latest", f"{name}_one", f"{name}_at"
+        lasts = "" if within is None else f", expire_after={within + 1}"
+        rule.fields[kept] = f"ss.dict(int, {record.name}, limit={rule.options.limit}{lasts})"
+        rule.fields[latest] = _dict(rule, types, "int", within)
+        rule.fields[f"{name}_count"] = "ss.scalar(int)"
+        rule.names["increment"] = _increment()
+        place = Stored(record, one)
+        rest = truth(plain(rule.of_two(self.rest, {"v0": rule.event, "v1": place})))
+        near = []
+        if within is not None or after:
+            record.keep("v0.timestamp", "time", int)
+        if within is not None:
+            near = [f"if now - {one}.time > {within}:", "    break"]
+        test = f"now - {one}.time >= {after} and {rest}" if after else rest
+        made = record.made(rule.event, before=f"state.{latest}.get({name}_slice, 0)")
+        return [
+            f"if {goal}:",
+            f"    {name}_slice = {inner}",
+            f'    {name}_number = increment(state, "{name}_count")',
+            f"    state.{kept}[{name}_number] = {made}",
+            f"    state.{latest}[{name}_slice] = {name}_number",
+        ], [
+            f"{name} = False",
+            f"{at} = state.{latest}.get({outer}, 0)",
+            f"while {at} != 0:",
+            *indented(
+                [
+                    f"{one} = state.{kept}.get({at})",
+                    f"if {one} is None:  # as old as all before it",
+                    "    break",
+                    *near,
+                    f"if {test}:",
+                    f"    {name} = True",
+                    "    break",
+                    f"{at} = {one}.before",
+                ]
+            ),
+        ]
 
 
-def sliced(formula: Temporal) -> Sliced | None:
-    """The same by slices, where that is possible."""
-    return None
+NEVER = -(2**63)
 
 
-def equalities(formula: Formula, depth: int) -> tuple[list[tuple[str, str]], list[Formula]]:
-    """Of a conjunction, what is to be equal of the event at a depth and of those around it, and the
-    rest."""
-    found: list[tuple[str, str]] = []
+def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
+    """An operator by what both events are to share, where that is possible; None: all events that
+    it looks at are gone through."""
+    if (
+        formula.name != "since"
+        or formula.at != 0
+        or has_future(formula)
+        or captured(formula) != {"v0"}
+    ):
+        return None
+    pairs, rest = key_parts(formula.goal, formula.depth, columns)
+    if not pairs:
+        return None
+    alone, both = _divided(rest, formula.depth)
+    broken: Formula = negation(TRUE)
+    if formula.held != TRUE:
+        if both or formula.after:
+            return None
+        ended, more = key_parts(_opposite(formula.held), formula.depth, columns)
+        alone_too, both_too = _divided(more, formula.depth)
+        if both_too or set(ended) != set(pairs):
+            return None
+        broken = conjunction(tuple(alone_too))
+    return Sliced(
+        formula,
+        tuple(pairs),
+        conjunction(tuple(alone)),
+        broken,
+        conjunction(tuple(both)),
+    )
+
+
+def key_parts(
+    formula: Formula, depth: int, columns: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], list[Formula]]:
+    """Of a conjunction, pairs of columns that are to be equal of the event at a depth and of ``v0``,
+    and the rest."""
+    pairs: list[tuple[str, str]] = []
     rest: list[Formula] = []
-    own = variable(depth)
     for one in formula.parts if isinstance(formula, And) else (formula,):
-        sides = _sides(one)
-        if sides is not None:
-            left, right = (free(Atom(side)) for side in sides)
-            if left == {own} and right and own not in right:
-                found.append(sides)
-                continue
-            if right == {own} and left and own not in left:
-                found.append((sides[1], sides[0]))
-                continue
-        rest.append(one)
-    return found, rest
+        for part in _conjuncts(one):
+            pair = _pair(part, depth, columns)
+            if pair is not None and pair not in pairs:
+                pairs.append(pair)
+            elif pair is None and part != TRUE:
+                rest.append(part)
+    return pairs, rest
 
 
-def _sides(formula: Formula) -> tuple[str, str] | None:
+def _conjuncts(formula: Formula) -> list[Formula]:
+    """An ``and`` of plain Python is a conjunction as well."""
+    if isinstance(formula, Atom):
+        tree = ast.parse(formula.code, mode="eval").body
+        if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+            return [
+                found
+                for one in tree.values
+                for found in _conjuncts(
+                    Atom(ast.unparse(one), text=formula.text, line=formula.line)
+                )
+            ]
+    return [formula]
+
+
+def _pair(formula: Formula, depth: int, columns: Mapping[str, Any]) -> tuple[str, str] | None:
     if not isinstance(formula, Atom):
         return None
-    tree = ast.parse(formula.code, mode="eval").body
-    if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Eq):
-        return ast.unparse(tree.left), ast.unparse(tree.comparators[0])
+    match ast.parse(formula.code, mode="eval").body:
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Name(id=left), attr=one),
+            ops=[ast.Eq()],
+            comparators=[ast.Attribute(value=ast.Name(id=right), attr=other)],
+        ):
+            own_name = variable(depth)
+            if (left, right) == ("v0", own_name):
+                one, other, left, right = other, one, right, left
+            if (left, right) != (own_name, "v0") or one not in columns or other not in columns:
+                return None
+            a, b = columns[one], columns[other]
+            if a.kind != b.kind or a.kind not in _KINDS or a.nullable or b.nullable:
+                return None
+            return one, other
     return None
+
+
+def _divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Formula]]:
+    """What is about the event at a depth alone, and what is about others too."""
+    alone, both = [], []
+    for one in parts:
+        (alone if free(one) <= {variable(depth)} else both).append(one)
+    return alone, both
+
+
+def _opposite(formula: Formula) -> Formula:
+    """The opposite, as a conjunction where it is one."""
+    match formula:
+        case Not(part=part):
+            return part
+        case Or(parts=some):
+            return conjunction(tuple(_opposite(one) for one in some))
+        case Atom(code=code):
+            tree = ast.parse(code, mode="eval").body
+            if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+                return Atom(ast.unparse(tree.operand), text=formula.text, line=formula.line)
+            if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
+                return conjunction(tuple(_opposite(Atom(ast.unparse(o))) for o in tree.values))
+            if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
+                if isinstance(tree.ops[0], ast.NotEq):
+                    equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
+                    return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
+    return negation(formula)
+
+
+def is_tested(formula: Temporal, is_closed: Any) -> bool:
+    """Whether an operator that looks ahead compares what has come with what waits, and needs no
+    more than both."""
+    return formula.at == 0 and all(
+        is_closed(own(one))
+        for part in formula.parts
+        for one in walk(part)
+        if isinstance(one, Temporal)
+    )
+
+
+def _type_of(rule: Generator, column: str) -> str:
+    from specstream.declarations.chosen_columns import kept_as
+
+    return kept_as(rule.columns[column]).__name__
+
+
+def _types(types: list[str]) -> str:
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"
+
+
+def _dict(rule: Generator, types: list[str], value: str, within: int | None) -> str:
+    return rule.dict_of(value, *types, expires=within)
+
+
+def _increment() -> object:
+    from specstream.structures import increment
+
+    return increment

@@ -22,7 +22,7 @@ from specstream.rules.formula import (
     rebuilt,
 )
 
-__all__ = ["blamed", "core", "skeleton", "with_value"]
+__all__ = ["blamed", "core", "has_part", "is_rising", "skeleton", "with_value"]
 
 
 def core(formula: Formula) -> Formula:
@@ -104,15 +104,16 @@ def is_rising(formula: Formula, part: Formula) -> bool | None:
             found = is_rising(one, part)
             return None if found is None else not found
         case And(parts=some) | Or(parts=some):
-            known = {is_rising(one, part) for one in some if _has(one, part)}
+            known = {is_rising(one, part) for one in some if has_part(one, part)}
             return known.pop() if len(known) == 1 else None
     return None
 
 
-def _has(formula: Formula, part: Formula) -> bool:
+def has_part(formula: Formula, part: Formula) -> bool:
+    """Whether a formula has a part, not counting what stands in its operators."""
     if formula == part:
         return True
-    return not isinstance(formula, Temporal) and any(_has(one, part) for one in parts(formula))
+    return not isinstance(formula, Temporal) and any(has_part(one, part) for one in parts(formula))
 
 
 def blamed(formula: Formula, atoms: Collection[Formula] = ()) -> list[tuple[Formula, Formula]]:

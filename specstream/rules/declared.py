@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import datetime
 import hashlib
 import keyword
 import linecache
-import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from specstream.compiler.language.definitions import definition_of
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import key_of
 from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
@@ -20,7 +17,7 @@ from specstream.declarations.record_types import columns_declared
 from specstream.declarations.schema import Column, Schema, nullable
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
-from specstream.rules.formula import Formula, Temporal, walk
+from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
 from specstream.windows.declared import Clock, alike, ticks
@@ -142,6 +139,11 @@ def _made(
     bare = {of: Column(column.kind, column.arrow) for of, column in by_name.items()}
     keys = key_of(f"{what}: key", key, bare, ("int", "bool", "str"), least=0)
     kept = _kept(what, keep, by_name, keys)
+    if options.anchored and kept:
+        raise ConfigurationError(
+            f"{what}: keep= is given with anchored=True, whose rows are about a trace and not about "
+            "an event; expected one of both"
+        )
     given: dict[str, Any] = {}
     clock = Clock.counting(f"{what}: unit", unit, 1)
 
@@ -170,7 +172,8 @@ def _made(
     emits: dict[str, Any] = {one: bare[one] for one in keys}
     emits["time"] = time
     emits["verdict"] = nullable(bool) if options.anchored else bool
-    emits["decided"] = nullable(time) if options.at_end == "closed" else time
+    if not options.anchored:
+        emits["decided"] = nullable(time) if options.at_end == "closed" else time
     emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})

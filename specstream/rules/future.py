@@ -17,11 +17,10 @@ from specstream.rules.formula import (
     Temporal,
     has_future,
     lowered,
-    parts,
     walk,
 )
 from specstream.rules.scan import Env
-from specstream.rules.writing import Record, Stored, indented, plain, truth
+from specstream.rules.writing import Record, Stored, indented, plain
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator, Node
@@ -166,7 +165,8 @@ class Future:
         if self.keyed:
             chain = Record("Chain", rule.columns, rule.names)
             chain.fields.update(dict.fromkeys(ends, int))
-            rule.more_records = [chain]
+            rule.more_records.append(chain)
+            self.chain_record = chain
             rule.fields["chains"] = rule.dict_of("Chain")
         else:
             rule.fields.update(dict.fromkeys(ends, "ss.scalar(int)"))
@@ -175,7 +175,7 @@ class Future:
         rule.helpers.append(self.verdict())
         conditions = self.conditions()
         waits = self.those_that_wait()
-        own = self.own()
+        own = self.first() if rule.options.anchored else self.own()
         for node in self.timed:
             self.passed(node)
         if self.bounds:
@@ -298,13 +298,19 @@ class Future:
         rule = self.rule
         place = Stored(self.waiting, "one")
         because = self.because()
-        no = rule.row(place, "False", decided, because)
-        yes = rule.row(place, "True", decided, "None") if rule.tells_true else []
-        tell = [
-            *(["if outcome == 2:", *indented(yes)] if yes else []),
-            "if outcome == 0:",
-            *indented(no),
-        ]
+        if rule.options.anchored:
+            tell = self.store_status("outcome")
+            if decided != "now" or rule.options.report == "changes":
+                time = "timer_time" if decided == "None" else decided
+                tell += self.status_row(place, time, "outcome", because)
+        else:
+            no = rule.row(place, "False", decided, because)
+            yes = rule.row(place, "True", decided, "None") if rule.tells_true else []
+            tell = [
+                *(["if outcome == 2:", *indented(yes)] if yes else []),
+                "if outcome == 0:",
+                *indented(no),
+            ]
         return [
             "one = state.waiting[number]",
             "known = one.known",
@@ -315,8 +321,53 @@ class Future:
             ),
         ]
 
-    def own(self) -> list[str]:
-        rule, c = self.rule, self.chain
+    # ---- of the first event of a trace alone ----
+
+    def store_status(self, value: str) -> list[str]:
+        return [f"state.status[key] = {value}" if self.keyed else f"state.status = {value}"]
+
+    def status_row(self, place: Place, time: str, status: str, because: str) -> list[str]:
+        """Statements that send how it stands."""
+        key = [self.rule.column(place, one) for one in self.rule.key]
+        return [
+            f"if {status} == 1:",
+            f"    emit({', '.join([*key, time, 'None', 'None'])})",
+            f"elif {status} == 2:",
+            f"    emit({', '.join([*key, time, 'True', 'None'])})",
+            "else:",
+            f"    emit({', '.join([*key, time, 'False', because])})",
+        ]
+
+    def first(self) -> list[str]:
+        """Statements about the event, if it is the first of its trace."""
+        rule = self.rule
+        if self.keyed:
+            rule.fields["status"] = rule.dict_of("int")
+            load = "state.status.get(key, -1)"
+        else:
+            rule.fields["status"] = "ss.scalar(int, fill=-1)"
+            load = "state.status"
+        lines = [
+            f"status = {load}",
+            "if status == -1:",
+            *indented(
+                [
+                    *self.own_known(),
+                    "outcome = verdict(known)",
+                    *self.store_status("outcome"),
+                    *self.status_row(rule.event, "now", "outcome", self.because()),
+                    "if outcome == 1:",
+                    *indented(self.kept()),
+                ]
+            ),
+        ]
+        if rule.options.report == "all":
+            lines += ["else:", *indented(self.status_row(rule.event, "now", "status", "None"))]
+        return lines
+
+    def own_known(self) -> list[str]:
+        """Statements for what is known of the event itself."""
+        rule = self.rule
         found = ["known = 0"]
         for at, leaf in enumerate(self.leaves):
             found += [f"if {plain(rule.now(leaf))}:", f"    known |= {1 << at}"]
@@ -342,14 +393,18 @@ class Future:
                 word = "elif"
             if formula.held != TRUE:
                 found += [f"{word} not held_{node.number}:", f"    known |= {settled}"]
+        return found
+
+    def own(self) -> list[str]:
+        rule = self.rule
+        found = self.own_known()
         because = self.because()
         no = rule.row(rule.event, "False", "now", because)
         found += ["outcome = verdict(known)", "if outcome == 0:", *indented(no)]
         if rule.tells_true:
             yes = rule.row(rule.event, "True", "now", "None")
             found += ["elif outcome == 2:", *indented(yes)]
-        found += ["elif outcome == 1:" if rule.tells_true else "elif outcome == 1:"]
-        return [*found, *indented(self.kept())]
+        return [*found, "elif outcome == 1:", *indented(self.kept())]
 
     def kept(self) -> list[str]:
         """Statements that keep the event."""
@@ -360,7 +415,7 @@ class Future:
                 "chain = state.chains.get(key)",
                 "if chain is None:",
                 "    state.chains[key] = Chain("
-                + ", ".join(f"{one}=0" for one in rule.more_records[0].fields)
+                + ", ".join(f"{one}=0" for one in self.chain_record.fields)
                 + ")",
                 "    chain = state.chains[key]",
             ]
@@ -513,9 +568,9 @@ class Future:
                 ]
             body += [*self.key_of_one(), *self.told("None")]
             lines += ["for number in list(state.waiting):", *indented(body)]
-        rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
+        rule.helpers.append("\n".join(["def ended(state, timer_time, emit):", *indented(lines)]))
         rule.fields["is_begun"] = "ss.scalar(bool)"
-        rule.timers[0] = "ended(state, emit)"
+        rule.timers[0] = "ended(state, timer.timestamp, emit)"
 
     def forget(self) -> str:
         """The text of a function that lets an event go."""

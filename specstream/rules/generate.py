@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
-from specstream.rules.core import blamed, core, is_rising, skeleton, with_value
+from specstream.rules.core import blamed, core, is_rising, skeleton
 from specstream.rules.formula import (
     And,
     Atom,
@@ -21,25 +21,28 @@ from specstream.rules.formula import (
     Quantifier,
     Temporal,
     captured,
+    disjunction,
     has_future,
     has_temporal,
     lowered,
-    parts,
-    walk,
+    negation,
+    own,
+    variable,
 )
+from specstream.rules.future import Future
 from specstream.rules.past import Past
 from specstream.rules.scan import Scan
+from specstream.rules.single import Single
 from specstream.rules.writing import (
     Current,
     Place,
     Record,
-    Stored,
     indented,
     placed,
     plain,
     truth,
 )
-from specstream.verbs.writing import entry, literal, read
+from specstream.verbs.writing import entry, read
 
 __all__ = ["Options", "Written", "written"]
 
@@ -126,6 +129,7 @@ class Generator:
         self.past = Past(self)
         self.scan = Scan(self)
         self.timers: dict[int, str] = {}
+        self.more_records: list[Record] = []
         self.needs_time = False
         self.count = 0
 
@@ -170,6 +174,23 @@ class Generator:
                 return self.past.name_of(formula)
         raise AssertionError(formula)
 
+    def of_two(self, formula: Formula, places: Mapping[str, Place]) -> str:
+        """An expression for a formula about the event that comes and one that is kept."""
+        match formula:
+            case Atom(code=code):
+                return f"({placed(code, places, self.names)})"
+            case Not(part=part):
+                return f"(not {self.of_two(part, places)})"
+            case And(parts=some) | Or(parts=some):
+                word = " and " if isinstance(formula, And) else " or "
+                return f"({word.join(self.of_two(one, places) for one in some)})"
+            case Iff(left=left, right=right):
+                sides = [truth(plain(self.of_two(one, places))) for one in (left, right)]
+                return f"({sides[0]} == {sides[1]})"
+            case Temporal() if isinstance(places[variable(formula.at)], Current):
+                return self.past.name_of(own(formula))
+        return self.now(formula)
+
     def now_part(self, formula: Formula) -> str:
         found = self.now(formula)
         return f"({found})" if isinstance(formula, Atom) else found
@@ -192,8 +213,8 @@ class Generator:
             else:
                 self.scan.needs(node.formula)
         later = self.ahead() if self.nodes or self.options.anchored else None
-        own = later.lines() if later is not None else self.told_now()
-        body = [*self.past.lines(), *own]
+        first = self.past.lines()
+        body = [*first, *(self.told_now() if later is None else later.lines())]
         if later is not None:
             body = later.fill(body)
         body = self.scan.fill(body)
@@ -247,6 +268,22 @@ class Generator:
         because = self.blame(self.formula, self.now_part)
         no = self.row(self.event, "False", "now", because)
         test = plain(self.now(self.formula))
+        late = self.past.late_lines()
+        if late and isinstance(self.formula, Or) and not self.tells_true:
+            # What is costly is looked up for the events that it matters to.
+            first = [one for one in self.formula.parts if not has_temporal(one)]
+            rest = tuple(one for one in self.formula.parts if has_temporal(one))
+            if first and rest:
+                then = plain(self.now(disjunction(rest)))
+                return [
+                    f"if {plain(self.now(negation(disjunction(tuple(first)))))}:",
+                    *indented([*late, f"if not ({then}):", *indented(no)]),
+                ]
+        if late:
+            return [*late, *self._told_both(test, no)]
+        return self._told_both(test, no)
+
+    def _told_both(self, test: str, no: list[str]) -> list[str]:
         if self.tells_true:
             yes = self.row(self.event, "True", "now", "None")
             return [f"if {test}:", *indented(yes), "else:", *indented(no)]
@@ -254,10 +291,12 @@ class Generator:
 
     # ---- what waits ----
 
-    def ahead(self) -> Future:
+    def ahead(self) -> Future | Single:
         """What waits, of a rule that needs later events."""
-        from specstream.rules.future import Future
-
+        if len(self.nodes) == 1 and not self.options.anchored:
+            (node,) = self.nodes
+            if node.is_wholesale and is_rising(self.formula, node.formula) is not None:
+                return Single(self)
         return Future(self)
 
     # ---- text ----
@@ -295,8 +334,6 @@ class Generator:
     @property
     def records(self) -> list[Record]:
         return [self.past.seen, self.waiting, *self.more_records]
-
-    more_records: list[Record] = []
 
     def keyed(self, body: list[str]) -> list[str]:
         """Statements of the event's key; an event whose key is null is dropped."""

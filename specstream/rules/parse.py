@@ -39,8 +39,30 @@ DEEPEST = 64
 _FUNCTION = "a function of one event: def paid(e): ..., or lambda e: ..."
 _INVERTED = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 _RESERVED = frozenset(
-    "state event emit timer key number now ss Seen Waiting State Past on_timer process tell "
-    "settle decide value verdict None True False".split()
+    [
+        "state",
+        "event",
+        "emit",
+        "timer",
+        "key",
+        "number",
+        "now",
+        "ss",
+        "Seen",
+        "Waiting",
+        "State",
+        "Past",
+        "on_timer",
+        "process",
+        "tell",
+        "settle",
+        "decide",
+        "value",
+        "verdict",
+        "None",
+        "True",
+        "False",
+    ]
 )
 
 operators: dict[Any, str] = {}

@@ -12,8 +12,8 @@ from specstream.rules.formula import (
     Temporal,
     captured,
     has_future,
-    has_temporal,
     lowered,
+    own,
     parts,
     walk,
 )
@@ -52,7 +52,10 @@ class Past:
                 assert isinstance(formula, Temporal)
                 for part in formula.parts:
                     self.collect(lowered(part, 1))
-            elif isinstance(formula, Temporal) and (found := sliced(formula)) is not None:
+            elif (
+                isinstance(formula, Temporal)
+                and (found := sliced(formula, self.rule.columns)) is not None
+            ):
                 self.slices[formula] = found
                 for part in found.closed:
                     self.collect(lowered(part, 1))
@@ -86,23 +89,50 @@ class Past:
         if isinstance(formula, Temporal):
             if self.is_simple(formula):
                 return True
-            return formula.at == 0 and not has_future(formula) and sliced(formula) is not None
+            return (
+                formula.at == 0
+                and not has_future(formula)
+                and sliced(formula, self.rule.columns) is not None
+            )
         return all(map(self.is_closed, parts(formula)))
 
     def lines(self) -> list[str]:
-        """Statements that give each value, and keep what the next event needs."""
+        """Statements that give each value, and keep what the next event needs; but for those of
+        :meth:`late_lines`."""
         found: list[str] = []
-        scanned: list[str] = []
+        late: list[str] = []
+        self.late: list[str] = []
+        used = {
+            own(one)
+            for formula in self.order
+            for part in parts(formula)
+            for one in walk(part)
+            if isinstance(one, Temporal)
+        }
+        is_settled_now = not self.rule.nodes and not self.rule.options.anchored
         for formula in self.order:
             name = self.nodes[formula]
             if formula in self.slices:
-                found += self.slices[formula].lines(self.rule, name)
+                updates, value = self.slices[formula].lines(self.rule, name)
+                found += updates
+                if is_settled_now and formula not in used:
+                    late += value
+                else:
+                    found += value
             elif self.is_simple(formula):
                 assert isinstance(formula, Temporal)
                 found += self._simple(formula, name)
             else:
-                scanned += self.rule.scan.value(formula, name)
-        return [*found, *self.rule.scan.appended(), *scanned]
+                late += self.rule.scan.value(formula, name)
+        found += self.rule.scan.appended()
+        if is_settled_now:
+            self.late = late
+            return found
+        return [*found, *late]
+
+    def late_lines(self) -> list[str]:
+        """Statements for the values that the rule itself needs, and that change nothing."""
+        return self.late
 
     # ---- one value ----
 

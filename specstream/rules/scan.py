@@ -20,10 +20,8 @@ from specstream.rules.formula import (
     Or,
     Quantifier,
     Temporal,
-    free,
     has_future,
     own,
-    parts,
     variable,
     walk,
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import textwrap
-import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.pure import pure_mark
-from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
 from specstream.verbs.writing import indented, read
 

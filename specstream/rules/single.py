@@ -1,0 +1,412 @@
+"""Events that wait for one operator, which says the same of all of them: the common case.
+
+Those of a trace stand one behind the other and are settled from the oldest one on, all at once or
+up to some age, so that neither bits nor a way back are kept of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specstream.rules.core import blamed, has_part, is_rising, with_value
+from specstream.rules.formula import FALSE, TRUE, Temporal, lowered
+from specstream.rules.writing import Current, Stored, indented, plain
+from specstream.verbs.writing import entry
+
+if TYPE_CHECKING:
+    from specstream.rules.generate import Generator
+
+__all__ = ["END", "Single"]
+
+END = 2**63 - 1
+"""The time of a timer that fires when the input ends, and not before."""
+
+
+class Single:
+    """Of a rule with one operator that looks ahead, the events that wait."""
+
+    def __init__(self, rule: Generator) -> None:
+        self.rule = rule
+        (node,) = rule.nodes
+        assert isinstance(node.formula, Temporal)
+        self.node = node.formula
+        rising = is_rising(rule.formula, self.node)
+        assert rising is not None
+        # The value of the operator with which the rule holds.
+        self.good = rising
+        self.keyed = bool(rule.key)
+        self.within, self.after = self.node.within, self.node.after
+        self.is_weak = self.node.name == "unless"
+        self.tells_late = rule.tells_true or self.is_weak != self.good
+        self.is_closed = rule.options.at_end == "closed"
+        self.one = Stored(rule.waiting, "one")
+        self.goal = plain(rule.now_truth(lowered(self.node.goal, 1)))
+        held = lowered(self.node.held, 1)
+        self.held = None if held == TRUE else plain(rule.now_truth(held))
+        pairs = blamed(rule.formula, [self.node])
+        self.blame = next(
+            (one.text for one, _ in pairs if has_part(one, self.node) and one.text),
+            rule.formula.text,
+        )
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether time settles something."""
+        return self.within is not None
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether nothing is told of what time settles, so that it need not be on the minute."""
+        return self.is_timed and not self.tells_late
+
+    # ---- rows ----
+
+    def told(self, value: bool, decided: str) -> list[str]:
+        """Statements that tell of one that waits, where the operator has a value."""
+        holds = value == self.good
+        if holds and not self.rule.tells_true:
+            return []
+        because = "None" if holds else repr(self.blame)
+        return self.rule.row(self.one, str(holds), decided, because)
+
+    def own(self, keep: list[str]) -> list[str]:
+        """Statements about the event itself.
+
+        Args:
+            keep: those that keep it.
+        """
+        rule = self.rule
+        now = Current(rule.columns)
+        sure = with_value(rule.formula, self.node, not self.good)
+        possible = with_value(rule.formula, self.node, self.good)
+        yes = rule.row(now, "True", "now", "None") if rule.tells_true else []
+        no = rule.row(now, "False", "now", repr(self.blame))
+        known: list[tuple[str, list[str]]] = []
+        if self.node.name != "next_event":
+            if not self.after:
+                known.append(("goal", yes if self.good else no))
+            if self.held is not None:
+                known.append(("not held", no if self.good else yes))
+        lines: list[str] = []
+        for at, (test, then) in enumerate(known):
+            lines += [f"{'elif' if at else 'if'} {test}:", *indented(then or ["pass"])]
+        if not known:
+            lines = keep
+        elif all(not then for _, then in known):
+            tests = " or ".join(test for test, _ in known)
+            lines = [f"if not ({tests}):", *indented(keep)]
+        else:
+            lines += ["else:", *indented(keep)]
+        if possible != TRUE:
+            because = rule.blame(possible, rule.now_part)
+            wrong = rule.row(now, "False", "now", because)
+            test = plain(rule.now(possible))
+            lines = [f"if not ({test}):", *indented(wrong), "else:", *indented(lines)]
+        if sure == FALSE:
+            return lines
+        test = plain(rule.now(sure))
+        if yes:
+            return [f"if {test}:", *indented(yes), "else:", *indented(lines)]
+        return [f"if not ({test}):", *indented(lines)]
+
+    # ---- text ----
+
+    def lines(self) -> list[str]:
+        """Statements for the event: first about those that wait, then about itself."""
+        rule = self.rule
+        rule.needs_time = True
+        rule.waiting.keep("v0.timestamp", "time", int)
+        for name in rule.key:
+            self.one.attribute("v0", name)
+        if self.node.name == "next_event":
+            return [*self._begun(), f"goal = {self.goal}", *self._stepped()]
+        conditions = [f"goal = {self.goal}"]
+        if self.held is not None:
+            conditions.append(f"held = {self.held}")
+        found = [*conditions, *self._those_that_wait(), *self.own(self._kept())]
+        if self.is_timed and not (self.is_lazy and not self.keyed):
+            self._passed()
+        if self.is_closed or (self.is_timed and not self.is_lazy):
+            self._ended()
+        return [*self._begun(), *found]
+
+    def fill(self, lines: list[str]) -> list[str]:
+        """The statements, when all that is kept is known."""
+        given = {"after": "0"} if "after" in self.rule.waiting.fields else {}
+        made = self.rule.waiting.made(self.rule.event, **given)
+        return [one.replace("<Waiting>", made) for one in lines]
+
+    def _begun(self) -> list[str]:
+        if not self.is_closed and (not self.is_timed or self.is_lazy):
+            return []
+        self.rule.fields["is_begun"] = "ss.scalar(bool)"
+        self.rule.timers[0] = "ended(state, emit)"
+        return [
+            "if not state.is_begun:",
+            "    state.is_begun = True",
+            f"    state.timers.set(0, {END})",
+        ]
+
+    def _those_that_wait(self) -> list[str]:
+        rule = self.rule
+        rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
+        if self.keyed:
+            rule.waiting.fields["after"] = int
+            rule.fields["items"] = "ss.scalar(int)"
+            rule.fields["chains"] = rule.dict_of("(int, int)")
+        else:
+            rule.fields["first"] = "ss.scalar(int, fill=1)"
+            rule.fields["last"] = "ss.scalar(int)"
+        old = f" and now - one.time >= {self.after}" if self.after else ""
+        settle = []
+        word = "if"
+        if self.is_lazy:
+            settle += [f"if now - one.time > {self.within}:", "    pass  # time has settled it"]
+            word = "elif"
+        yes, no = self.told(True, "now"), self.told(False, "now")
+        settle += [f"{word} goal{old}:", *indented(yes or ["pass"])]
+        if self.held is not None:
+            settle += ["elif not held:", *indented(no or ["pass"])]
+        settle += ["else:", "    break"]
+        if not self.after and self.held is None and not self.is_lazy:
+            settle = yes
+        tests = ["goal"] if self.held is None else ["goal", "not held"]
+        test = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
+        if self.keyed:
+            return [
+                "first, last = state.chains.get(key, (0, 0))",
+                f"if first != 0 and {test}:",
+                *indented(
+                    [
+                        "number = first",
+                        "while number != 0:",
+                        "    one = state.waiting[number]",
+                        *indented(settle),
+                        "    number_after = one.after",
+                        "    del state.waiting[number]",
+                        "    number = number_after",
+                        "if number == 0:",
+                        "    del state.chains[key]",
+                        "elif number != first:",
+                        "    state.chains[key] = (number, last)",
+                        "first = number",
+                    ]
+                ),
+            ]
+        drop = []
+        if self.is_lazy:
+            # Nothing is told of them, but they are not to pile up.
+            drop = [
+                "first, last = state.first, state.last",
+                f"while first <= last and now - state.waiting[first].time > {self.within}:",
+                "    del state.waiting[first]",
+                "    first += 1",
+                "if first != state.first:",
+                "    state.first = first",
+            ]
+        return [
+            *drop,
+            f"if {test} and state.first <= state.last:",
+            *indented(
+                [
+                    "number, last = state.first, state.last",
+                    "while number <= last:",
+                    "    one = state.waiting[number]",
+                    *indented(settle),
+                    "    del state.waiting[number]",
+                    "    number += 1",
+                    "state.first = number",
+                ]
+            ),
+        ]
+
+    def _kept(self) -> list[str]:
+        """Statements that keep the event."""
+        rule = self.rule
+        if self.keyed:
+            rule.names["increment"] = _increment()
+            lines = [
+                'number = increment(state, "items")',
+                "state.waiting[number] = <Waiting>",
+                "if first == 0:",
+                "    state.chains[key] = (number, number)",
+                "else:",
+                "    state.waiting[last].after = number",
+                "    state.chains[key] = (first, number)",
+            ]
+        else:
+            lines = [
+                "number = state.last + 1",
+                "state.last = number",
+                "state.waiting[number] = <Waiting>",
+            ]
+        if self.within is not None and not (self.is_lazy and not self.keyed):
+            rule.fields["is_set"] = "ss.scalar(bool)"
+            rule.timers[1] = "passed(state, timer.at, emit)"
+            if self.keyed:
+                rule.fields["oldest"] = "ss.scalar(int)"
+            lines += [
+                "if not state.is_set:",
+                "    state.is_set = True",
+                f"    state.timers.set(1, now + {self.within + 1})",
+            ]
+        return lines
+
+    def _passed(self) -> None:
+        """Writes the function that settles what waits, where time has passed."""
+        within = self.within
+        assert within is not None
+        told = self.told(self.is_weak, "one.time + " + str(within))
+        if self.keyed:
+            key = entry([self.one.attribute("v0", name) for name in self.rule.key])
+            body = [
+                "number, items = state.oldest, state.items",
+                "while number <= items:",
+                *indented(
+                    [
+                        "if number in state.waiting:",
+                        *indented(
+                            [
+                                "one = state.waiting[number]",
+                                f"if one.time + {within} >= at:",
+                                "    break",
+                                *told,
+                                f"key = {key}",
+                                "if one.after == 0:",
+                                "    del state.chains[key]",
+                                "else:",
+                                "    first, last = state.chains[key]",
+                                "    state.chains[key] = (one.after, last)",
+                                "del state.waiting[number]",
+                            ]
+                        ),
+                        "number += 1",
+                    ]
+                ),
+                "state.oldest = number",
+                "if number <= items:",
+            ]
+        else:
+            body = [
+                "number, last = state.first, state.last",
+                "while number <= last:",
+                "    one = state.waiting[number]",
+                f"    if one.time + {within} >= at:",
+                "        break",
+                *indented(told),
+                "    del state.waiting[number]",
+                "    number += 1",
+                "state.first = number",
+                "if number <= last:",
+            ]
+        # Where nothing is told they may be some more before the next look.
+        then = "at" if self.is_lazy else "state.waiting[number].time"
+        body += [
+            f"    state.timers.set(1, {then} + {within + 1})",
+            "else:",
+            "    state.is_set = False",
+        ]
+        self.rule.helpers.append("\n".join(["def passed(state, at, emit):", *indented(body)]))
+
+    def _ended(self) -> None:
+        """Writes the function for the end of the input, which lets all time pass."""
+        lines = ["state.is_begun = False"]
+        if self.is_timed and not self.is_lazy:
+            # Timers that are set while the input ends do not fire any more.
+            lines.append(f"passed(state, {END}, emit)")
+        if self.is_closed and not self.is_timed:
+            told = self.told(self.is_weak, "None")
+            if self.keyed:
+                lines += [
+                    "for number in list(state.waiting):",
+                    "    one = state.waiting[number]",
+                    *indented(told or ["pass"]),
+                    "state.waiting.clear()",
+                    "state.chains.clear()",
+                ]
+            else:
+                lines += [
+                    "for number in range(state.first, state.last + 1):",
+                    "    one = state.waiting[number]",
+                    *indented(told or ["pass"]),
+                    "    del state.waiting[number]",
+                    "state.first = state.last + 1",
+                ]
+        self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
+
+    # ---- so many events away ----
+
+    def _stepped(self) -> list[str]:
+        """Statements for ``next_event``: each finds by its number the one that waits for it."""
+        rule, n = self.rule, self.node.n
+        rule.fields["waiting"] = (
+            f"ss.dict({rule.key_type('int') if self.keyed else 'int'}, Waiting, "
+            f"limit={rule.options.limit})"
+        )
+        if self.is_closed:
+            told = self.told(False, "None")
+            body = ["state.is_begun = False"]
+            if self.keyed:
+                body += ["state.counts.clear()"]
+            body += [
+                "for place in list(state.waiting):",
+                "    one = state.waiting[place]",
+                *indented(told or ["pass"]),
+                "state.waiting.clear()",
+            ]
+            rule.helpers.append("\n".join(["def ended(state, emit):", *indented(body)]))
+        good, bad = self.told(self.good, "now"), self.told(not self.good, "now")
+        yes, no = (good, bad) if self.good else (bad, good)
+        settle: list[str] = []
+        if yes and no:
+            settle = ["if goal:", *indented(yes), "else:", *indented(no)]
+        elif yes or no:
+            settle = ["if goal:" if yes else "if not goal:", *indented(yes or no)]
+        found = [
+            "one = state.waiting[place]",
+            *settle,
+            "del state.waiting[place]",
+        ]
+        if not self.keyed:
+            rule.names["increment"] = _increment()
+            rule.fields["events"] = "ss.scalar(int)"
+            return [
+                'number = increment(state, "events")',
+                f"place = number - {n}",
+                "if place in state.waiting:",
+                *indented(found),
+                *self.own(["state.waiting[number] = <Waiting>"]),
+            ]
+        rule.fields["counts"] = rule.dict_of("(int, int)")
+        place, own = rule.key_and(f"count - {n}"), rule.key_and("count")
+        keep = [
+            "state.counts[key] = (count, count)",
+            f"state.waiting[{own}] = <Waiting>",
+        ]
+        return [
+            # How many events there were since one waits, and the last that does.
+            "count, latest = state.counts.get(key, (0, 0))",
+            "if count != 0:",
+            *indented(
+                [
+                    "count += 1",
+                    f"place = {place}",
+                    "if place in state.waiting:",
+                    *indented(found),
+                    f"if latest > count - {n}:",
+                    "    state.counts[key] = (count, latest)",
+                    "else:",
+                    "    del state.counts[key]",
+                    "    count = 1",
+                ]
+            ),
+            "else:",
+            "    count = 1",
+            *self.own(keep),
+        ]
+
+
+def _increment() -> object:
+    from specstream.structures import increment
+
+    return increment
