@@ -35,7 +35,7 @@ from specstream.rules.writing import Record, Stored, indented, plain, truth
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator
 
-__all__ = ["Sliced", "key_parts", "sliced"]
+__all__ = ["Sliced", "conjuncts", "divided", "key_parts", "opposite", "sliced"]
 
 _KINDS = ("int", "bool", "str")
 
@@ -171,13 +171,13 @@ def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
     pairs, rest = key_parts(formula.goal, formula.depth, columns)
     if not pairs:
         return None
-    alone, both = _divided(rest, formula.depth)
+    alone, both = divided(rest, formula.depth)
     broken: Formula = negation(TRUE)
     if formula.held != TRUE:
         if both or formula.after:
             return None
-        ended, more = key_parts(_opposite(formula.held), formula.depth, columns)
-        alone_too, both_too = _divided(more, formula.depth)
+        ended, more = key_parts(opposite(formula.held), formula.depth, columns)
+        alone_too, both_too = divided(more, formula.depth)
         if both_too or set(ended) != set(pairs):
             return None
         broken = conjunction(tuple(alone_too))
@@ -197,27 +197,26 @@ def key_parts(
     and the rest."""
     pairs: list[tuple[str, str]] = []
     rest: list[Formula] = []
-    for one in formula.parts if isinstance(formula, And) else (formula,):
-        for part in _conjuncts(one):
-            pair = _pair(part, depth, columns)
-            if pair is not None and pair not in pairs:
-                pairs.append(pair)
-            elif pair is None and part != TRUE:
-                rest.append(part)
+    for part in conjuncts(formula):
+        pair = _pair(part, depth, columns)
+        if pair is not None and pair not in pairs:
+            pairs.append(pair)
+        elif pair is None and part != TRUE:
+            rest.append(part)
     return pairs, rest
 
 
-def _conjuncts(formula: Formula) -> list[Formula]:
-    """An ``and`` of plain Python is a conjunction as well."""
+def conjuncts(formula: Formula) -> list[Formula]:
+    """The parts of a conjunction; an ``and`` of plain Python is one as well."""
+    if isinstance(formula, And):
+        return [found for one in formula.parts for found in conjuncts(one)]
     if isinstance(formula, Atom):
         tree = ast.parse(formula.code, mode="eval").body
         if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
             return [
                 found
                 for one in tree.values
-                for found in _conjuncts(
-                    Atom(ast.unparse(one), text=formula.text, line=formula.line)
-                )
+                for found in conjuncts(Atom(ast.unparse(one), text=formula.text, line=formula.line))
             ]
     return [formula]
 
@@ -243,7 +242,7 @@ def _pair(formula: Formula, depth: int, columns: Mapping[str, Any]) -> tuple[str
     return None
 
 
-def _divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Formula]]:
+def divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Formula]]:
     """What is about the event at a depth alone, and what is about others too."""
     alone, both = [], []
     for one in parts:
@@ -251,35 +250,24 @@ def _divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Form
     return alone, both
 
 
-def _opposite(formula: Formula) -> Formula:
+def opposite(formula: Formula) -> Formula:
     """The opposite, as a conjunction where it is one."""
     match formula:
         case Not(part=part):
             return part
         case Or(parts=some):
-            return conjunction(tuple(_opposite(one) for one in some))
+            return conjunction(tuple(opposite(one) for one in some))
         case Atom(code=code):
             tree = ast.parse(code, mode="eval").body
             if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
                 return Atom(ast.unparse(tree.operand), text=formula.text, line=formula.line)
             if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
-                return conjunction(tuple(_opposite(Atom(ast.unparse(o))) for o in tree.values))
+                return conjunction(tuple(opposite(Atom(ast.unparse(o))) for o in tree.values))
             if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
                 if isinstance(tree.ops[0], ast.NotEq):
                     equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
                     return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
     return negation(formula)
-
-
-def is_tested(formula: Temporal, is_closed: Any) -> bool:
-    """Whether an operator that looks ahead compares what has come with what waits, and needs no
-    more than both."""
-    return formula.at == 0 and all(
-        is_closed(own(one))
-        for part in formula.parts
-        for one in walk(part)
-        if isinstance(one, Temporal)
-    )
 
 
 def _type_of(rule: Generator, column: str) -> str:

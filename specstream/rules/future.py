@@ -20,7 +20,7 @@ from specstream.rules.formula import (
     walk,
 )
 from specstream.rules.scan import Env
-from specstream.rules.writing import Record, Stored, indented, plain
+from specstream.rules.writing import Place, Record, Stored, indented, plain
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator, Node

@@ -28,11 +28,13 @@ from specstream.rules.formula import (
     negation,
     own,
     variable,
+    walk,
 )
 from specstream.rules.future import Future
 from specstream.rules.past import Past
 from specstream.rules.scan import Scan
 from specstream.rules.single import Single
+from specstream.rules.tested import Tested, is_tested
 from specstream.rules.writing import (
     Current,
     Place,
@@ -98,11 +100,13 @@ class Node:
         number: of its bits.
         is_wholesale: it says the same of all that wait, from the oldest one up to some one; else
             each is looked at by itself.
+        is_tested: each is compared with each event that comes, and with no other.
     """
 
     formula: Formula
     number: int
     is_wholesale: bool
+    is_tested: bool = False
 
 
 class Generator:
@@ -206,8 +210,15 @@ class Generator:
         ahead = [one for one in skeleton(top) if has_future(one)]
         self.past.collect(top)
         self.nodes = [Node(one, at, self.is_wholesale(one)) for at, one in enumerate(ahead)]
+        if len(ahead) == 1 and not self.options.anchored and is_tested(self, ahead[0]):
+            self.nodes[0].is_tested = is_rising(top, ahead[0]) is not None
         for node in self.nodes:
-            if node.is_wholesale:
+            if node.is_tested and not node.is_wholesale:
+                for part in node.formula.parts:  # type: ignore[attr-defined]
+                    for one in walk(part):
+                        if isinstance(one, Temporal):
+                            self.past.collect(own(one))
+            elif node.is_wholesale:
                 for part in node.formula.parts:  # type: ignore[attr-defined]
                     self.past.collect(lowered(part, 1))
             else:
@@ -295,8 +306,11 @@ class Generator:
         """What waits, of a rule that needs later events."""
         if len(self.nodes) == 1 and not self.options.anchored:
             (node,) = self.nodes
-            if node.is_wholesale and is_rising(self.formula, node.formula) is not None:
-                return Single(self)
+            if is_rising(self.formula, node.formula) is not None:
+                if node.is_wholesale:
+                    return Single(self)
+                if node.is_tested:
+                    return Tested(self)
         return Future(self)
 
     # ---- text ----

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specstream.rules.core import blamed, has_part, is_rising, with_value
-from specstream.rules.formula import FALSE, TRUE, Temporal, lowered
+from specstream.rules.formula import FALSE, TRUE, Temporal, lowered, negation
 from specstream.rules.writing import Current, Stored, indented, plain
 from specstream.verbs.writing import entry
 
@@ -40,14 +40,23 @@ class Single:
         self.tells_late = rule.tells_true or self.is_weak != self.good
         self.is_closed = rule.options.at_end == "closed"
         self.one = Stored(rule.waiting, "one")
-        self.goal = plain(rule.now_truth(lowered(self.node.goal, 1)))
-        held = lowered(self.node.held, 1)
-        self.held = None if held == TRUE else plain(rule.now_truth(held))
+        self.goal, self.held = self.conditions()
         pairs = blamed(rule.formula, [self.node])
         self.blame = next(
             (one.text for one, _ in pairs if has_part(one, self.node) and one.text),
             rule.formula.text,
         )
+
+    def conditions(self) -> tuple[str, str | None]:
+        """What is to come, and what is to hold until then, asked of the event that comes."""
+        held = lowered(self.node.held, 1)
+        goal = plain(self.rule.now_truth(lowered(self.node.goal, 1)))
+        return goal, None if held == TRUE else plain(self.rule.now_truth(held))
+
+    @property
+    def goal_of_one(self) -> str:
+        """What is to come, asked of one that waits."""
+        return self.goal
 
     @property
     def is_timed(self) -> bool:
@@ -93,21 +102,22 @@ class Single:
         if not known:
             lines = keep
         elif all(not then for _, then in known):
-            tests = " or ".join(test for test, _ in known)
-            lines = [f"if not ({tests}):", *indented(keep)]
+            tests = [
+                test.removeprefix("not ") if "not " in test else f"not {test}" for test, _ in known
+            ]
+            lines = [f"if {' and '.join(tests)}:", *indented(keep)]
         else:
             lines += ["else:", *indented(keep)]
         if possible != TRUE:
             because = rule.blame(possible, rule.now_part)
             wrong = rule.row(now, "False", "now", because)
-            test = plain(rule.now(possible))
-            lines = [f"if not ({test}):", *indented(wrong), "else:", *indented(lines)]
+            test = plain(rule.now(negation(possible)))
+            lines = [f"if {test}:", *indented(wrong), "else:", *indented(lines)]
         if sure == FALSE:
             return lines
-        test = plain(rule.now(sure))
         if yes:
-            return [f"if {test}:", *indented(yes), "else:", *indented(lines)]
-        return [f"if not ({test}):", *indented(lines)]
+            return [f"if {plain(rule.now(sure))}:", *indented(yes), "else:", *indented(lines)]
+        return [f"if {plain(rule.now(negation(sure)))}:", *indented(lines)]
 
     # ---- text ----
 
@@ -119,7 +129,7 @@ class Single:
         for name in rule.key:
             self.one.attribute("v0", name)
         if self.node.name == "next_event":
-            return [*self._begun(), f"goal = {self.goal}", *self._stepped()]
+            return [*self._begun(), *self._stepped()]
         conditions = [f"goal = {self.goal}"]
         if self.held is not None:
             conditions.append(f"held = {self.held}")
@@ -362,8 +372,10 @@ class Single:
             settle = ["if goal:", *indented(yes), "else:", *indented(no)]
         elif yes or no:
             settle = ["if goal:" if yes else "if not goal:", *indented(yes or no)]
+        goal = self.goal_of_one
         found = [
             "one = state.waiting[place]",
+            *([f"goal = {goal}"] if settle else []),
             *settle,
             "del state.waiting[place]",
         ]

@@ -1,0 +1,300 @@
+"""Events that wait for one operator that compares them with what comes.
+
+Those that share what is to be equal stand one behind the other; where nothing is to be equal all of
+a trace do. An event that comes is tested against each of them, and settles some.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specstream.declarations.chosen_columns import kept_as
+from specstream.rules.captured import divided, key_parts, opposite
+from specstream.rules.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    Temporal,
+    captured,
+    conjunction,
+    has_future,
+    lowered,
+    own,
+    walk,
+)
+from specstream.rules.single import END, Single
+from specstream.rules.writing import indented, plain, truth
+from specstream.verbs.writing import entry
+
+if TYPE_CHECKING:
+    from specstream.rules.generate import Generator
+
+__all__ = ["Tested", "is_tested"]
+
+
+def is_tested(rule: Generator, formula: Formula) -> bool:
+    """Whether an operator compares each event that comes with each that waits, and no others."""
+    return (
+        isinstance(formula, Temporal)
+        and formula.is_future
+        and formula.at == 0
+        and captured(formula) <= {"v0"}
+        and not any(map(has_future, formula.parts))
+        and all(
+            one.at == formula.depth and rule.past.is_simple(own(one))
+            for part in formula.parts
+            for one in walk(part)
+            if isinstance(one, Temporal)
+        )
+    )
+
+
+class Tested(Single):
+    """Of a rule with one such operator, the events that wait."""
+
+    def __init__(self, rule: Generator) -> None:
+        super().__init__(rule)
+        node, depth = self.node, self.node.depth
+        self.pairs: list[tuple[str, str]] = []
+        alone: list[Formula] = []
+        if node.name != "next_event":
+            pairs, rest = key_parts(node.goal, depth, rule.columns)
+            broken: Formula = FALSE
+            is_neutral = node.held == TRUE
+            if not is_neutral:
+                ended, more = key_parts(opposite(node.held), depth, rule.columns)
+                if ended and set(ended) == set(pairs):
+                    is_neutral, broken = True, conjunction(tuple(more))
+            if pairs and is_neutral:
+                self.pairs = pairs
+                alone = divided(rest, depth)[0]
+                self.goal_of_slice, self.broken = conjunction(tuple(rest)), broken
+        if not self.pairs:
+            self.goal_of_slice = node.goal
+            self.broken = FALSE if node.held == TRUE else opposite(node.held)
+            alone = divided(_parts(node.goal), depth)[0]
+            if node.name != "next_event":
+                rule.notes.append(
+                    f"goes through all that wait, as nothing is to be equal in {node.text}"
+                )
+        # An event of which this is false settles nothing, whatever waits.
+        self.filter = conjunction(tuple(alone)) if self.broken == FALSE else TRUE
+
+    def conditions(self) -> tuple[str, str | None]:
+        """What is to come, and what is to hold until then, of the event itself."""
+        held = self.node.held
+        goal = self._both(self.node.goal, own=True)
+        return goal, None if held == TRUE else self._both(held, own=True)
+
+    def _both(self, formula: Formula, own: bool) -> str:
+        """A condition about what waits, or about the event itself, and the event that comes."""
+        first = self.rule.event if own else self.one
+        places = {"v0": first, f"v{self.node.depth}": self.rule.event}
+        return truth(plain(self.rule.of_two(formula, places)))
+
+    @property
+    def goal_of_one(self) -> str:
+        """What is to come, asked of one that waits."""
+        return self._both(self.node.goal, own=False)
+
+    @property
+    def slice_of_event(self) -> str:
+        """What those that wait share with the event that comes."""
+        event = self.rule.event
+        parts = [event.attribute("v1", one) for one, _ in self.pairs]
+        return self.rule.key_and(*parts) if self.rule.key or parts else "0"
+
+    def slice_of_own(self, stored: bool) -> str:
+        """What an event that waits has for it."""
+        place = self.one if stored else self.rule.event
+        parts = [place.attribute("v0", one) for one in self.rule.key] if stored else []
+        more = [place.attribute("v0", one) for _, one in self.pairs]
+        if stored:
+            return entry([*parts, *more]) if parts or more else "0"
+        return self.rule.key_and(*more) if self.rule.key or more else "0"
+
+    def lines(self) -> list[str]:
+        """Statements for the event: first about those that wait, then about itself."""
+        rule = self.rule
+        if self.node.name == "next_event":
+            return super().lines()
+        rule.needs_time = True
+        rule.waiting.keep("v0.timestamp", "time", int)
+        rule.waiting.fields.update({"before": int, "after": int})
+        self.slice_of_own(stored=True)
+        waits = self._those_that_wait()
+        own_lines = self.own(self._kept())
+        conditions = [f"goal = {self.goal}"] if not self.after else []
+        if self.held is not None:
+            conditions.append(f"held = {self.held}")
+        if self.is_timed:
+            self._passed()
+        if self.is_closed or (self.is_timed and not self.is_lazy):
+            self._ended()
+        self._forget()
+        return [*self._begun(), *waits, *self.guarded(conditions, own_lines)]
+
+    @staticmethod
+    def guarded(conditions: list[str], lines: list[str]) -> list[str]:
+        """Conditions where the event itself is asked about, if that is at one place."""
+        if len(conditions) and lines and lines[0].startswith("if ") and "goal" not in lines[0]:
+            if all(one.startswith(" ") for one in lines[1:]):
+                return [lines[0], *indented(conditions), *lines[1:]]
+        return [*conditions, *lines]
+
+    def _those_that_wait(self) -> list[str]:
+        rule = self.rule
+        rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
+        rule.fields["items"] = "ss.scalar(int)"
+        types = [kept_as(rule.columns[one]).__name__ for one, _ in self.pairs]
+        if rule.key or types:
+            of = rule.key_type(*types)
+        else:
+            of = "int"
+        rule.fields["chains"] = f"ss.dict({of}, (int, int), limit={rule.options.limit})"
+        goal = self._both(self.goal_of_slice, own=False)
+        if self.after:
+            goal = f"now - one.time >= {self.after} and {goal}"
+        settle: list[str] = []
+        word = "if"
+        if self.is_lazy:
+            settle += [f"if now - one.time > {self.within}:", "    pass  # time has settled it"]
+            word = "elif"
+        settle += [f"{word} {goal}:", *indented(self.told(True, "now") or ["pass"])]
+        if self.broken != FALSE:
+            settle += [
+                f"elif {self._both(self.broken, own=False)}:",
+                *indented(self.told(False, "now") or ["pass"]),
+            ]
+        settle += ["else:", "    number = one.after", "    continue"]
+        test = "number != 0"
+        body = [
+            f"shared = {self.slice_of_event}",
+            "number, last = state.chains.get(shared, (0, 0))",
+            f"while {test}:",
+            *indented(
+                [
+                    "one = state.waiting[number]",
+                    *settle,
+                    "number_after = one.after",
+                    "forget(state, shared, number)",
+                    "number = number_after",
+                ]
+            ),
+        ]
+        if self.filter == TRUE:
+            return body
+        alone = plain(rule.now_truth(lowered(self.filter, self.node.depth)))
+        return [f"if {alone}:", *indented(body)]
+
+    def _kept(self) -> list[str]:
+        """Statements that keep the event."""
+        rule = self.rule
+        rule.names["increment"] = _increment()
+        lines = [
+            'number = increment(state, "items")',
+            f"shared = {self.slice_of_own(stored=False)}",
+            "first, last = state.chains.get(shared, (0, 0))",
+            "state.waiting[number] = <Waiting>",
+            "if first == 0:",
+            "    state.chains[shared] = (number, number)",
+            "else:",
+            "    state.waiting[last].after = number",
+            "    state.chains[shared] = (first, number)",
+        ]
+        if self.within is not None:
+            rule.fields["is_set"] = "ss.scalar(bool)"
+            rule.fields["oldest"] = "ss.scalar(int)"
+            rule.timers[1] = "passed(state, timer.at, emit)"
+            lines += [
+                "if not state.is_set:",
+                "    state.is_set = True",
+                f"    state.timers.set(1, now + {self.within + 1})",
+            ]
+        return lines
+
+    def fill(self, lines: list[str]) -> list[str]:
+        """The statements, when all that is kept is known."""
+        given = {} if self.node.name == "next_event" else {"before": "last", "after": "0"}
+        made = self.rule.waiting.made(self.rule.event, **given)
+        return [one.replace("<Waiting>", made) for one in lines]
+
+    def _passed(self) -> None:
+        within = self.within
+        assert within is not None
+        told = self.told(self.is_weak, f"one.time + {within}")
+        then = "at" if self.is_lazy else "state.waiting[number].time"
+        body = [
+            "number, items = state.oldest, state.items",
+            "while number <= items:",
+            *indented(
+                [
+                    "if number in state.waiting:",
+                    *indented(
+                        [
+                            "one = state.waiting[number]",
+                            f"if one.time + {within} >= at:",
+                            "    break",
+                            *told,
+                            f"forget(state, {self.slice_of_own(stored=True)}, number)",
+                        ]
+                    ),
+                    "number += 1",
+                ]
+            ),
+            "state.oldest = number",
+            "if number <= items:",
+            f"    state.timers.set(1, {then} + {within + 1})",
+            "else:",
+            "    state.is_set = False",
+        ]
+        self.rule.helpers.append("\n".join(["def passed(state, at, emit):", *indented(body)]))
+
+    def _ended(self) -> None:
+        lines = ["state.is_begun = False"]
+        if self.is_timed and not self.is_lazy:
+            # Timers that are set while the input ends do not fire any more.
+            lines.append(f"passed(state, {END}, emit)")
+        if self.is_closed and not self.is_timed:
+            lines += [
+                "for number in list(state.waiting):",
+                "    one = state.waiting[number]",
+                *indented(self.told(self.is_weak, "None") or ["pass"]),
+                "state.waiting.clear()",
+                "state.chains.clear()",
+            ]
+        self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
+
+    def _forget(self) -> None:
+        """Writes the function that lets an event go."""
+        body = [
+            "one = state.waiting[number]",
+            "before, after = one.before, one.after",
+            "first, last = state.chains[shared]",
+            "if before != 0:",
+            "    state.waiting[before].after = after",
+            "if after != 0:",
+            "    state.waiting[after].before = before",
+            "del state.waiting[number]",
+            "if first == last:",
+            "    del state.chains[shared]",
+            "elif number == first:",
+            "    state.chains[shared] = (after, last)",
+            "elif number == last:",
+            "    state.chains[shared] = (first, before)",
+        ]
+        self.rule.helpers.insert(
+            0, "\n".join(["def forget(state, shared, number):", *indented(body)])
+        )
+
+
+def _parts(formula: Formula) -> list[Formula]:
+    from specstream.rules.captured import conjuncts
+
+    return conjuncts(formula)
+
+
+def _increment() -> object:
+    from specstream.structures import increment
+
+    return increment
