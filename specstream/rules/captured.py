@@ -31,6 +31,7 @@ from specstream.rules.formula import (
     walk,
 )
 from specstream.rules.writing import Record, Stored, indented, plain, truth
+from specstream.structures import increment
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator
@@ -120,7 +121,7 @@ class Sliced:
         rule.fields[kept] = f"ss.dict(int, {record.name}, limit={rule.options.limit}{lasts})"
         rule.fields[latest] = _dict(rule, types, "int", within)
         rule.fields[f"{name}_count"] = "ss.scalar(int)"
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         place = Stored(record, one)
         rest = truth(plain(rule.of_two(self.rest, {"v0": rule.event, "v1": place})))
         near = []
@@ -282,9 +283,3 @@ def _types(types: list[str]) -> str:
 
 def _dict(rule: Generator, types: list[str], value: str, within: int | None) -> str:
     return rule.dict_of(value, *types, expires=within)
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

@@ -21,6 +21,7 @@ from specstream.rules.formula import (
 )
 from specstream.rules.scan import Env
 from specstream.rules.writing import Place, Record, Stored, indented, plain
+from specstream.structures import increment
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator, Node
@@ -150,7 +151,7 @@ class Future:
                 f"rule {rule.name!r} has {len(self.nodes)} operators that look ahead and "
                 f"{len(self.leaves)} conditions beside them; expected less: make two rules of it"
             )
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         rule.needs_time = True
         rule.fields["items"] = "ss.scalar(int)"
         rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
@@ -598,9 +599,3 @@ class Future:
             body += [f"if {c}.first == 0:", "    del state.chains[key]"]
         parameters = "state, key, number" if self.keyed else "state, number"
         return "\n".join([f"def forget({parameters}):", *indented(body)])
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

@@ -32,6 +32,7 @@ from specstream.rules.formula import (
 )
 from specstream.rules.future import Future
 from specstream.rules.past import Past
+from specstream.rules.quantifiers import Instances, has_instances
 from specstream.rules.scan import Scan
 from specstream.rules.single import Single
 from specstream.rules.tested import Tested, is_tested
@@ -210,14 +211,14 @@ class Generator:
         ahead = [one for one in skeleton(top) if has_future(one)]
         self.past.collect(top)
         self.nodes = [Node(one, at, self.is_wholesale(one)) for at, one in enumerate(ahead)]
-        if len(ahead) == 1 and not self.options.anchored and is_tested(self, ahead[0]):
-            self.nodes[0].is_tested = is_rising(top, ahead[0]) is not None
+        if len(ahead) == 1 and not self.options.anchored and is_rising(top, ahead[0]) is not None:
+            (node,) = self.nodes
+            node.is_tested = is_tested(self, node.formula) or has_instances(self, node.formula)
         for node in self.nodes:
             if node.is_tested and not node.is_wholesale:
-                for part in node.formula.parts:  # type: ignore[attr-defined]
-                    for one in walk(part):
-                        if isinstance(one, Temporal):
-                            self.past.collect(own(one))
+                for one in walk(node.formula):
+                    if isinstance(one, Temporal) and not one.is_future:
+                        self.past.collect(own(one))
             elif node.is_wholesale:
                 for part in node.formula.parts:  # type: ignore[attr-defined]
                     self.past.collect(lowered(part, 1))
@@ -310,7 +311,8 @@ class Generator:
                 if node.is_wholesale:
                     return Single(self)
                 if node.is_tested:
-                    return Tested(self)
+                    is_one = isinstance(node.formula, Temporal)
+                    return Tested(self) if is_one else Instances(self)
         return Future(self)
 
     # ---- text ----
@@ -320,9 +322,8 @@ class Generator:
         has_timers = bool(self.timers)
         if has_timers:
             state.append("timers = ss.timers(int)")
-        records = [one for one in self.records if one.fields]
         lines: list[str] = []
-        for one in records:
+        for one in self.records:
             try:
                 lines += [*one.declared(), "", ""]
             except DeclarationError as error:
@@ -347,7 +348,9 @@ class Generator:
 
     @property
     def records(self) -> list[Record]:
-        return [self.past.seen, self.waiting, *self.more_records]
+        """Classes of records, those that are used."""
+        some = [one for one in (self.past.seen, self.waiting) if one.fields]
+        return [*some, *self.more_records]
 
     def keyed(self, body: list[str]) -> list[str]:
         """Statements of the event's key; an event whose key is null is dropped."""

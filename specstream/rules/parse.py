@@ -731,7 +731,7 @@ class _Naming(ast.NodeTransformer):
                 isinstance(found, types.FunctionType)
                 and pure_mark(found) is None
                 and not found.__module__.startswith(("specstream.", "math", "numpy"))
-                and any(self.is_event(one) for one in node.args)
+                and any(self.of_event(one) for one in node.args)
             ):
                 definition = definition_of(found)
                 if definition is not None and _is_expression(definition.tree):
@@ -762,8 +762,14 @@ class _Naming(ast.NodeTransformer):
             scope = self.scope
         return self.reader.parameters(tree, node, own, scope, 0)
 
-    def is_event(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and isinstance(self.scope.bound.get(node.id), _Event)
+    def of_event(self, node: ast.expr) -> bool:
+        """Whether an event, or what a pure function gives of one, goes into a helper: it is written
+        in, as neither is a value that could be handed on."""
+        if isinstance(node, ast.Name):
+            return isinstance(self.scope.bound.get(node.id), _Event)
+        return isinstance(node, ast.Call) and (
+            pure_mark(self.reader.found(node.func, self.scope)) is not None
+        )
 
     def _comprehension(self, node: Any) -> ast.expr:
         names = {

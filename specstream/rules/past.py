@@ -103,11 +103,11 @@ class Past:
         late: list[str] = []
         self.late: list[str] = []
         used = {
-            own(one)
+            one
             for formula in self.order
-            for part in parts(formula)
-            for one in walk(part)
-            if isinstance(one, Temporal)
+            if isinstance(formula, Temporal)
+            for part in self._own_parts(formula)
+            for one in walk(lowered(part, 1))
         }
         is_settled_now = not self.rule.nodes and not self.rule.options.anchored
         for formula in self.order:
@@ -129,6 +129,12 @@ class Past:
             self.late = late
             return found
         return [*found, *late]
+
+    def _own_parts(self, formula: Temporal) -> tuple[Formula, ...]:
+        """The formulas of an operator that are asked of each event when it comes."""
+        if formula in self.slices:
+            return self.slices[formula].closed
+        return formula.parts if self.is_simple(formula) else ()
 
     def late_lines(self) -> list[str]:
         """Statements for the values that the rule itself needs, and that change nothing."""

@@ -34,6 +34,7 @@ from specstream.rules.writing import (
     plain,
     truth,
 )
+from specstream.structures import increment
 
 if TYPE_CHECKING:
     from specstream.rules.generate import Generator
@@ -107,7 +108,7 @@ class Scan:
             return []
         rule, seen = self.rule, self.rule.past.seen
         # The fields are known when all conditions are written: the text is put in then.
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         rule.fields["positions"] = "ss.scalar(int)"
         rule.fields["seen"] = f"ss.dict(int, Seen, limit={rule.options.limit})"
         seen.fields.setdefault("before", int)
@@ -393,9 +394,3 @@ class Scan:
             "    else:",
             f"        {name} = max({name}, min(1, {rest}))",
         ], name
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

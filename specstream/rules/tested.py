@@ -24,6 +24,7 @@ from specstream.rules.formula import (
 )
 from specstream.rules.single import END, Single
 from specstream.rules.writing import indented, plain, truth
+from specstream.structures import increment
 from specstream.verbs.writing import entry
 
 if TYPE_CHECKING:
@@ -92,10 +93,9 @@ class Tested(Single):
         places = {"v0": first, f"v{self.node.depth}": self.rule.event}
         return truth(plain(self.rule.of_two(formula, places)))
 
-    @property
-    def goal_of_one(self) -> str:
-        """What is to come, asked of one that waits."""
-        return self._both(self.node.goal, own=False)
+    def asked_of_one(self) -> list[str]:
+        """Statements for ``goal``: what is to come, asked of one that waits."""
+        return [f"goal = {self._both(self.node.goal, own=False)}"]
 
     @property
     def slice_of_event(self) -> str:
@@ -152,6 +152,29 @@ class Tested(Single):
         else:
             of = "int"
         rule.fields["chains"] = f"ss.dict({of}, (int, int), limit={rule.options.limit})"
+        settle = self.settle_one()
+        body = [
+            f"shared = {self.slice_of_event}",
+            "number, last = state.chains.get(shared, (0, 0))",
+            "while number != 0:",
+            *indented(
+                [
+                    "one = state.waiting[number]",
+                    *settle,
+                    "number_after = one.after",
+                    *self.let_go(),
+                    "forget(state, shared, number)",
+                    "number = number_after",
+                ]
+            ),
+        ]
+        if self.filter == TRUE:
+            return body
+        alone = plain(rule.now_truth(lowered(self.filter, self.node.depth)))
+        return [f"if {alone}:", *indented(body)]
+
+    def settle_one(self) -> list[str]:
+        """Statements that go on to the next one, but where ``one`` is settled: that is told."""
         goal = self._both(self.goal_of_slice, own=False)
         if self.after:
             goal = f"now - one.time >= {self.after} and {goal}"
@@ -166,31 +189,12 @@ class Tested(Single):
                 f"elif {self._both(self.broken, own=False)}:",
                 *indented(self.told(False, "now") or ["pass"]),
             ]
-        settle += ["else:", "    number = one.after", "    continue"]
-        test = "number != 0"
-        body = [
-            f"shared = {self.slice_of_event}",
-            "number, last = state.chains.get(shared, (0, 0))",
-            f"while {test}:",
-            *indented(
-                [
-                    "one = state.waiting[number]",
-                    *settle,
-                    "number_after = one.after",
-                    "forget(state, shared, number)",
-                    "number = number_after",
-                ]
-            ),
-        ]
-        if self.filter == TRUE:
-            return body
-        alone = plain(rule.now_truth(lowered(self.filter, self.node.depth)))
-        return [f"if {alone}:", *indented(body)]
+        return [*settle, "else:", "    number = one.after", "    continue"]
 
     def _kept(self) -> list[str]:
         """Statements that keep the event."""
         rule = self.rule
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         lines = [
             'number = increment(state, "items")',
             f"shared = {self.slice_of_own(stored=False)}",
@@ -236,6 +240,7 @@ class Tested(Single):
                             f"if one.time + {within} >= at:",
                             "    break",
                             *told,
+                            *self.let_go(),
                             f"forget(state, {self.slice_of_own(stored=True)}, number)",
                         ]
                     ),
@@ -262,6 +267,7 @@ class Tested(Single):
                 *indented(self.told(self.is_weak, "None") or ["pass"]),
                 "state.waiting.clear()",
                 "state.chains.clear()",
+                *self.cleared(),
             ]
         self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
 
@@ -292,9 +298,3 @@ def _parts(formula: Formula) -> list[Formula]:
     from specstream.rules.captured import conjuncts
 
     return conjuncts(formula)
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment
