@@ -26,9 +26,7 @@ from specstream.rules.formula import (
     has_future,
     lowered,
     negation,
-    own,
     variable,
-    walk,
 )
 from specstream.rules.writing import Record, Stored, indented, plain, truth
 from specstream.structures import increment
@@ -130,7 +128,7 @@ class Sliced:
         if within is not None:
             near = [f"if now - {one}.time > {within}:", "    break"]
         test = f"now - {one}.time >= {after} and {rest}" if after else rest
-        made = record.made(rule.event, before=f"state.{latest}.get({name}_slice, 0)")
+        made = record.made({"v0": rule.event}, {"before": f"state.{latest}.get({name}_slice, 0)"})
         return [
             f"if {goal}:",
             f"    {name}_slice = {inner}",
@@ -194,8 +192,8 @@ def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
 def key_parts(
     formula: Formula, depth: int, columns: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], list[Formula]]:
-    """Of a conjunction, pairs of columns that are to be equal of the event at a depth and of ``v0``,
-    and the rest."""
+    """Of a conjunction, pairs of columns that are to be equal, of the event at a depth and of
+    ``v0``; and the rest."""
     pairs: list[tuple[str, str]] = []
     rest: list[Formula] = []
     for part in conjuncts(formula):
@@ -245,7 +243,8 @@ def _pair(formula: Formula, depth: int, columns: Mapping[str, Any]) -> tuple[str
 
 def divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Formula]]:
     """What is about the event at a depth alone, and what is about others too."""
-    alone, both = [], []
+    alone: list[Formula] = []
+    both: list[Formula] = []
     for one in parts:
         (alone if free(one) <= {variable(depth)} else both).append(one)
     return alone, both
@@ -264,10 +263,9 @@ def opposite(formula: Formula) -> Formula:
                 return Atom(ast.unparse(tree.operand), text=formula.text, line=formula.line)
             if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
                 return conjunction(tuple(opposite(Atom(ast.unparse(o))) for o in tree.values))
-            if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
-                if isinstance(tree.ops[0], ast.NotEq):
-                    equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
-                    return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
+            if isinstance(tree, ast.Compare) and [type(one) for one in tree.ops] == [ast.NotEq]:
+                equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
+                return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
     return negation(formula)
 
 

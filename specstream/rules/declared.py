@@ -97,12 +97,16 @@ def rule(
 
     >>> import specstream as ss
     >>> from specstream.rules import eventually, implies
+    >>> def is_paid(e):
+    ...     return e.kind == "paid"
     >>> @ss.rule(event={"order": str, "kind": str}, key="order")
     ... def paid_in_time(e):
-    ...     return implies(e.kind == "placed", eventually(lambda later: later.kind == "paid", within=30))
-    >>> orders = {"order": ["a", "b", "b"], "kind": ["placed", "placed", "paid"], "time": [0, 5, 35]}
+    ...     return implies(e.kind == "placed", eventually(is_paid, within=30))
+    >>> kinds = ["placed", "placed", "paid"]
+    >>> orders = {"order": ["a", "b", "b"], "kind": kinds, "time": [0, 5, 35]}
     >>> with ss.Engine(paid_in_time) as engine:
-    ...     engine.process(orders, order_by="time", end=True).select(["order", "time", "decided"]).to_pylist()
+    ...     alarms = engine.process(orders, order_by="time", end=True)
+    >>> alarms.select(["order", "time", "decided"]).to_pylist()
     [{'order': 'a', 'time': 0, 'decided': 30}]
     """
     anchored = flag("rule: anchored", anchored)

@@ -129,7 +129,8 @@ class Future:
                 "    # What is settled is as it is; all else may come out either way.",
                 "    can_hold = can_fail = False",
                 f"    for guess in range({1 << count}):",
-                f"        if (guess ^ known >> {second}) & (known >> {first}) & {(1 << count) - 1} == 0:",
+                f"        differs = (guess ^ known >> {second}) & {(1 << count) - 1}",
+                f"        if differs & (known >> {first}) == 0:",
                 f"            if {holds}:",
                 "                can_hold = True",
                 "            else:",
@@ -453,7 +454,7 @@ class Future:
             given["count"] = f"{self.chain}.count"
         if self.scanned:
             given["position"] = "position"
-        made = self.waiting.made(self.rule.event, **given)
+        made = self.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     # ---- where time passes ----
@@ -500,7 +501,8 @@ class Future:
                     "    number += 1",
                     f"state.oldest_{at} = number",
                     "if number <= state.items:",
-                    f"    state.timers.set({at + 1}, state.waiting[number].time + {formula.within + 1})",
+                    f"    due = state.waiting[number].time + {formula.within + 1}",
+                    f"    state.timers.set({at + 1}, due)",
                     "else:",
                     f"    state.is_set_{at} = False",
                 ]

@@ -440,7 +440,7 @@ class _Reader:
                         "other events; expected conditions: names = ..., if, return. A loop is "
                         "all(... for ... in ...) or any(...)",
                     )
-        self.refuse(tree, f"{tree.name} ends without return; expected a truth value")
+        return self.refuse(tree, f"{tree.name} ends without return; expected a truth value")
 
     # ---- operators ----
 
@@ -467,7 +467,7 @@ class _Reader:
                 f"{ast.unparse(node)} is given {len(functions)} functions; expected {count}: "
                 f"{name}({', '.join('fg'[:count])})",
             )
-        values = {option: self.constant(of, scope, option) for option, of in options.items()}
+        values = {option: self.constant(of, scope, str(option)) for option, of in options.items()}
         inside = tuple(self.about_one(name, one, scope, depth + 1) for one in functions)
         if is_step:
             n = values.get("n", 1)
@@ -520,7 +520,7 @@ class _Reader:
             call = ast.copy_location(ast.Call(node, [ast.Name("event")], []), node)
             ast.fix_missing_locations(call)
             return self.formula(call, scope.with_names(**event), depth)
-        self.refuse(
+        return self.refuse(
             node,
             f"{name} is given {ast.unparse(node)}, which is a value of this event; expected "
             f"{_FUNCTION}, as it is about others",
@@ -640,8 +640,8 @@ class _Reader:
         else:
             inside = scope.with_names(
                 **{
-                    one.id: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))  # type: ignore[attr-defined]
-                    for at, one in enumerate(names)  # type: ignore[arg-type]
+                    one.id: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))
+                    for at, one in enumerate(names)
                 }
             )
         tests = [self.formula(one, inside, depth) for one in loop.ifs]
@@ -683,7 +683,7 @@ class _Naming(ast.NodeTransformer):
             case _Part():
                 if not isinstance(bound.node, ast.FunctionDef | ast.Lambda):
                     # A name of a function of the file, or of one that was found on the way.
-                    return _Naming(reader, bound.scope).visit(_copied(bound.node))  # type: ignore[no-any-return]
+                    return _Naming(reader, bound.scope).visit(_copied(bound.node))
                 reader.refuse(
                     node, f"{node.id} is a function of the rule; expected one of the file"
                 )

@@ -13,7 +13,6 @@ from specstream.rules.formula import (
     captured,
     has_future,
     lowered,
-    own,
     parts,
     walk,
 )

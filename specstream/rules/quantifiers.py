@@ -261,8 +261,8 @@ class Instances(Tested):
         given = {"instances": "instances", "open": "open", "left": "open"}
         if self.node.name != "next_event":
             given |= {"before": "last", "after": "0"}
-        waiting = self.rule.waiting.made(self.rule.event, **given)
-        instance = self.instance.made(self.rule.event, self.variables)
+        waiting = self.rule.waiting.made({"v0": self.rule.event}, given)
+        instance = self.instance.made({"v0": self.rule.event, **self.variables}, {})
         return [one.replace("<Waiting>", waiting).replace("<Instance>", instance) for one in lines]
 
     def of_one(self, body: list[str]) -> list[str]:

@@ -1,14 +1,17 @@
 """What events say that are kept: gone through one after the other, by the definitions.
 
-That is for conditions about two events and more, and for operators that look ahead inside of others:
-whatever has no value of its own. A value is 0 for false, 2 for true, and 1 while it is not settled.
+That is for conditions about two events and more, and for operators that look ahead inside of
+others: whatever has no value of its own. A value is 0 for false, 2 for true, and 1 while it is not
+settled.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from specstream.rules.core import with_value
 from specstream.rules.formula import (
     TRUE,
     And,
@@ -21,6 +24,7 @@ from specstream.rules.formula import (
     Quantifier,
     Temporal,
     has_future,
+    leaves_of,
     own,
     variable,
     walk,
@@ -98,9 +102,8 @@ class Scan:
         """The operators with values of the state that kept events are asked for."""
         past = self.rule.past
         for one in walk(formula):
-            if isinstance(one, Temporal):
-                if past.is_simple(own(one)):
-                    past.collect(own(one))
+            if isinstance(one, Temporal) and past.is_simple(own(one)):
+                past.collect(own(one))
 
     def appended(self) -> list[str]:
         """Statements that keep the event: its number is ``position``."""
@@ -132,7 +135,7 @@ class Scan:
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         seen = self.rule.past.seen
-        made = seen.made(self.rule.event, before="latest", after="0")
+        made = seen.made({"v0": self.rule.event}, {"before": "latest", "after": "0"})
         return [one.replace("<Seen>", made) for one in lines]
 
     # ---- values ----
@@ -155,6 +158,11 @@ class Scan:
         """Statements, and then an expression: a bool of what is known with its event, else 0, 1 or
         2."""
         is_open = has_future(formula)
+        if is_open and isinstance(formula, And | Or | Iff):
+            leaves = Counter(one for one in leaves_of(formula) if has_future(one))
+            twice = [one for one, count in leaves.items() if count > 1]
+            if twice:
+                return self._either_way(formula, twice[0], env)
         match formula:
             case Constant(value=value):
                 return [], str(value)
@@ -179,6 +187,21 @@ class Scan:
         """Likewise, 0, 1 or 2 in any case."""
         lines, code = self.expression(formula, env)
         return lines, code if has_future(formula) else f"(2 if {code} else 0)"
+
+    def _either_way(self, formula: Formula, part: Formula, env: Env) -> tuple[list[str], str]:
+        """A formula in which a part stands twice: while that is open, it is asked both ways."""
+        asked, known = self.three(part, env)
+        value, one, other = (self.fresh(word) for word in ("asked", "one", "other"))
+        lines, yes = self.three(with_value(formula, part, True), env)
+        more, no = self.three(with_value(formula, part, False), env)
+        return [
+            *asked,
+            f"{value} = {plain(known)}",
+            *lines,
+            f"{one} = {plain(yes)}",
+            *more,
+            f"{other} = {plain(no)}",
+        ], f"({one} if {value} == 2 or {one} == {other} else {other} if {value} == 0 else 1)"
 
     def _together(
         self, some: tuple[Formula, ...], env: Env, is_open: bool, is_and: bool

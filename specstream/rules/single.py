@@ -168,7 +168,7 @@ class Single:
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         given = {"after": "0"} if "after" in self.rule.waiting.fields else {}
-        made = self.rule.waiting.made(self.rule.event, **given)
+        made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     def _begun(self) -> list[str]:

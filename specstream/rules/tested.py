@@ -137,9 +137,9 @@ class Tested(Single):
     @staticmethod
     def guarded(conditions: list[str], lines: list[str]) -> list[str]:
         """Conditions where the event itself is asked about, if that is at one place."""
-        if len(conditions) and lines and lines[0].startswith("if ") and "goal" not in lines[0]:
-            if all(one.startswith(" ") for one in lines[1:]):
-                return [lines[0], *indented(conditions), *lines[1:]]
+        is_one = lines[0].startswith("if ") and all(one.startswith(" ") for one in lines[1:])
+        if is_one and "goal" not in lines[0] and "held" not in lines[0]:
+            return [lines[0], *indented(conditions), *lines[1:]]
         return [*conditions, *lines]
 
     def _those_that_wait(self) -> list[str]:
@@ -147,10 +147,7 @@ class Tested(Single):
         rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
         rule.fields["items"] = "ss.scalar(int)"
         types = [kept_as(rule.columns[one]).__name__ for one, _ in self.pairs]
-        if rule.key or types:
-            of = rule.key_type(*types)
-        else:
-            of = "int"
+        of = rule.key_type(*types) if rule.key or types else "int"
         rule.fields["chains"] = f"ss.dict({of}, (int, int), limit={rule.options.limit})"
         settle = self.settle_one()
         body = [
@@ -220,7 +217,7 @@ class Tested(Single):
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         given = {} if self.node.name == "next_event" else {"before": "last", "after": "0"}
-        made = self.rule.waiting.made(self.rule.event, **given)
+        made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     def _passed(self) -> None:

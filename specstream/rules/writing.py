@@ -84,14 +84,14 @@ class Record:
         lines = [f"{name}: {of.__name__}" for name, of in self.fields.items()]
         return [f"class {self.name}(ss.Record):", *indented(lines or ["nothing: int = 0"])]
 
-    def made(self, place: Place, more: Mapping[str, Place] = {}, **given: str) -> str:
-        """An expression for one, with what an event says, and variables."""
+    def made(self, places: Mapping[str, Place], given: Mapping[str, str]) -> str:
+        """An expression for one, with what the event says, and what is given by field."""
         values = dict(given)
         for code, name in self.kept.items():
             if code.startswith("="):  # a value that has been computed
                 values[name] = code[1:]
                 continue
-            value = placed(code, {"v0": place, **more}, self.names)
+            value = placed(code, places, self.names)
             if code in self.null:
                 of = self.fields[name]
                 values[name] = f"{ZEROS[of]} if {value} is None else {value}"
