@@ -127,7 +127,7 @@ class Sliced:
             record.keep("v0.timestamp", "time", int)
         if within is not None:
             near = [f"if now - {one}.time > {within}:", "    break"]
-        test = f"now - {one}.time >= {after} and {rest}" if after else rest
+        test = f"now - {one}.time >= {after} and ({rest})" if after else rest
         made = record.made({"v0": rule.event}, {"before": f"state.{latest}.get({name}_slice, 0)"})
         return [
             f"if {goal}:",

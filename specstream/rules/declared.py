@@ -20,6 +20,7 @@ from specstream.errors import ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
+from specstream.rules.source import module_text
 from specstream.windows.declared import Clock, alike, ticks
 
 __all__ = ["Rule", "rule"]
@@ -145,8 +146,8 @@ def _made(
     kept = _kept(what, keep, by_name, keys)
     if options.anchored and kept:
         raise ConfigurationError(
-            f"{what}: keep= is given with anchored=True, whose rows are about a trace and not about "
-            "an event; expected one of both"
+            f"{what}: keep= is given with anchored=True, whose rows are about a trace and not "
+            "about an event; expected one of both"
         )
     given: dict[str, Any] = {}
     clock = Clock.counting(f"{what}: unit", unit, 1)
@@ -192,7 +193,7 @@ def _made(
         None,
         time_unit=time_unit,
     )
-    made.source = text.text
+    made.source = module_text(called, text.text, text.names, by_name, emits, time_unit)
     made.formula = found.formula
     made.at_end = options.at_end
     made.clock = clock

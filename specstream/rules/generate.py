@@ -334,16 +334,17 @@ class Generator:
             lines += [*helper.splitlines(), "", ""]
         parameters = "state, event, emit" if state else "event, emit"
         body = self.keyed(body)
-        lines += [f"def {self.name}({parameters}):", *indented(body), ""]
         if has_timers:
             fired: list[str] = []
-            for at, (number, call) in enumerate(sorted(self.timers.items(), key=_otherwise_last)):
+            timers = sorted(self.timers.items(), key=_otherwise_last)
+            for at, (number, call) in enumerate(timers):
                 word = "if" if at == 0 else "elif"
                 test = f"{word} timer.key == {number}:" if number >= 0 else "else:"
                 if number < 0 and at == 0:
                     test = "if timer.key >= 0:"
                 fired += [test, f"    {call}"]
-            lines += ["", "def on_timer(state, timer, emit):", *indented(fired), ""]
+            lines += ["def on_timer(state, timer, emit):", *indented(fired), "", ""]
+        lines += [f"def {self.name}({parameters}):", *indented(body)]
         return Written("\n".join(lines) + "\n", self.names, has_timers, self.needs_time, self.notes)
 
     @property

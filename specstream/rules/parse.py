@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import datetime
 import functools
 import inspect
@@ -622,28 +623,23 @@ class _Reader:
         if self.is_temporal(loop.iter, scope):
             self.refuse(loop.iter, f"{ast.unparse(loop.iter)} speaks of other events")
         domain = self.code(loop.iter, scope)
-        names = [loop.target] if isinstance(loop.target, ast.Name) else None
-        if names is None:
-            if not isinstance(loop.target, ast.Tuple) or not all(
-                isinstance(one, ast.Name) for one in loop.target.elts
-            ):
-                self.refuse(loop.target, f"{ast.unparse(loop.target)}: expected a name, or some")
-            names = loop.target.elts  # type: ignore[assignment]
-        wanted = "each_" + "_".join(one.id for one in names)  # type: ignore[union-attr]
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        names = [one.id for one in targets if isinstance(one, ast.Name)]
+        if len(names) != len(targets):
+            self.refuse(loop.target, f"{ast.unparse(loop.target)}: expected a name, or some")
+        wanted = "each_" + "_".join(names)
         own, count = wanted, 1
         while own in self.variables:
             count += 1
             own = f"{wanted}_{count}"
         self.variables.add(own)
-        if isinstance(loop.target, ast.Name):
-            inside = scope.with_names(**{loop.target.id: _Value(ast.Name(own))})
-        else:
-            inside = scope.with_names(
-                **{
-                    one.id: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))
-                    for at, one in enumerate(names)
-                }
-            )
+        values: dict[str, Any] = {names[0]: _Value(ast.Name(own))}
+        if isinstance(loop.target, ast.Tuple):
+            values = {
+                name: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))
+                for at, name in enumerate(names)
+            }
+        inside = scope.with_names(**values)
         tests = [self.formula(one, inside, depth) for one in loop.ifs]
         found = self.generator(is_all, part, more, inside, depth, written)
         if tests and is_all:
@@ -683,7 +679,8 @@ class _Naming(ast.NodeTransformer):
             case _Part():
                 if not isinstance(bound.node, ast.FunctionDef | ast.Lambda):
                     # A name of a function of the file, or of one that was found on the way.
-                    return _Naming(reader, bound.scope).visit(_copied(bound.node))
+                    of: ast.expr = _Naming(reader, bound.scope).visit(_copied(bound.node))
+                    return of
                 reader.refuse(
                     node, f"{node.id} is a function of the rule; expected one of the file"
                 )
@@ -845,9 +842,7 @@ def _expression(tree: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
     return None
 
 
-def _copied(node: ast.expr) -> Any:
-    import copy
-
+def _copied(node: ast.expr) -> ast.expr:
     return copy.deepcopy(node)
 
 

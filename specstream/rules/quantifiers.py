@@ -273,7 +273,7 @@ class Instances(Tested):
         """Statements for ``goal``, the value of all instances together: of ``next_event`` all are
         settled at once."""
         goal = self.of_instance(self.node.goal)
-        holds = goal if self.good_of_instance else f"not {goal}"
+        holds = goal if self.good_of_instance else f"not ({goal})"
         test = f"not ({holds})" if self.part.is_all else holds
         return [
             f"goal = {self.part.is_all}",
@@ -291,7 +291,7 @@ class Instances(Tested):
         """Statements that go on to the next one, but where ``one`` is settled: that is told."""
         goal = self.of_instance(self.goal_of_slice)
         if self.after:
-            goal = f"now - one.time >= {self.after} and {goal}"
+            goal = f"now - one.time >= {self.after} and ({goal})"
         tests = [(goal, self.good_of_instance)]
         if self.broken != FALSE:
             tests.append((self.of_instance(self.broken), not self.good_of_instance))

@@ -174,7 +174,7 @@ class Tested(Single):
         """Statements that go on to the next one, but where ``one`` is settled: that is told."""
         goal = self._both(self.goal_of_slice, own=False)
         if self.after:
-            goal = f"now - one.time >= {self.after} and {goal}"
+            goal = f"now - one.time >= {self.after} and ({goal})"
         settle: list[str] = []
         word = "if"
         if self.is_lazy:
