@@ -71,8 +71,8 @@ class Rule(Operator):
 
         Raises:
             InputError: the table does not fit.
-            ConfigurationError: there is no such event, or it is in no trace as its key is null; or
-                the rule has lengths of time and there is no ``order_by``.
+            ConfigurationError: there is no such event, or it is in no trace as its key is null; the
+                rule has lengths of time and there is no ``order_by``; or it has been pickled.
             Exception: whatever a condition raises at the event itself. Another event at which one
                 does is left out: to the rule it did not come.
 
@@ -96,6 +96,11 @@ class Rule(Operator):
           eventually(lambda x: x.kind == 'paid', within=30): true
             row 2 (time=35, kind='paid'): x.kind == 'paid': true
         """
+        if not hasattr(self, "formula"):
+            raise ConfigurationError(
+                f"rule {self.name!r} has been pickled, and no longer has what it says; expected "
+                "the rule as it was declared"
+            )
         return proof_of(
             self, self.formula, self.names, self.key, self.at_end, table, order_by, at, key
         )

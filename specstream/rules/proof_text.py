@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from specstream.display.values import short
+from specstream.rules.formula import Formula, Temporal
 
 __all__ = [
     *("Line", "Step", "StepEvent", "html_of", "line_of", "rows_text", "shown_name"),
@@ -16,6 +17,8 @@ __all__ = [
 ]
 
 _LONGEST = 160  # letters of a formula
+Where = Mapping[str, Any]
+_NOWHERE: Where = {}
 
 
 class StepEvent(Protocol):
@@ -45,6 +48,8 @@ class Step(Protocol):
     @property
     def where(self) -> Mapping[str, Any]: ...
     @property
+    def part(self) -> Formula: ...
+    @property
     def cases(self) -> Any: ...
 
 
@@ -55,7 +60,7 @@ class Line:
     Attributes:
         text: without its events.
         below: the others.
-        events: that it is about, where the line above is about another one.
+        events: that it is about, where they are not that of the line above.
     """
 
     text: str
@@ -135,61 +140,63 @@ class _Writer:
     def first(self, root: Step) -> Line:
         verdict = verdict_text(root.verdict)
         text = f"{verdict} at {self.at([root.event])}: {self.said(root)}"
-        return Line(f"{text}{f': {root.note}' if root.note else ''}", self.below(root))
+        return Line(f"{text}{f': {root.note}' if root.note else ''}", self.below(root, {}))
 
-    def said(self, step: Step) -> str:
-        where = ", ".join(f"{shown_name(name)}={short(of)}" for name, of in step.where.items())
+    def said(self, step: Step, known: Where = _NOWHERE) -> str:
+        """What is said, and for which values of variables, unless lines above say that."""
+        where = ", ".join(
+            f"{shown_name(name)}={short(value)}"
+            for name, value in step.where.items()
+            if name not in known or known[name] is not value
+        )
         text = shortened(step.formula)
         return f"with {where}: {text}" if where else text
 
-    def lines(self, step: Step, above: Step) -> list[Line]:
+    def lines(self, step: Step, above: Step, known: Where) -> list[Line]:
         """Those of a step; one that says the same as the one above is not repeated."""
-        is_here = step.event.row == above.event.row
-        if (
-            is_here
-            and step.children
-            and not step.note
-            and (step.formula, step.verdict) == (above.formula, above.verdict)
-        ):
-            return list(self.below(step))
+        is_here = not isinstance(above.part, Temporal)
+        told = step.formula, step.verdict
+        if is_here and step.children and not step.note and told == (above.formula, above.verdict):
+            return self.of_children(step, known)
         note = f", {step.note}" if step.note else ""
-        text = f"{self.said(step)}: {verdict_text(step.verdict)}{note}"
-        return [Line(text, self.below(step), () if is_here else (step.event,))]
+        text = f"{self.said(step, known)}: {verdict_text(step.verdict)}{note}"
+        below = self.below(step, {**known, **step.where})
+        return [Line(text, below, () if is_here else (step.event,))]
 
-    def below(self, step: Step) -> tuple[Line, ...]:
+    def of_children(self, step: Step, known: Where) -> list[Line]:
+        return [line for one in step.children for line in self.lines(one, step, known)]
+
+    def below(self, step: Step, known: Where) -> tuple[Line, ...]:
+        """The lines below that of a step, with their events: those that read alike as one."""
         if step.cases is not None:
             return tuple(
-                Line(f"if it is {way}:", self.case(one, step))
+                Line(f"if it is {way}:", self.case(one, step, known))
                 for way, one in zip(("true", "false"), step.children, strict=True)
             )
-        found = [line for one in step.children for line in self.lines(one, step)]
         merged: list[Line] = []
-        for _, run in groupby(
-            found, lambda one: (one, bool(one.events)) if one.is_movable else one
-        ):
+        for _, run in groupby(self.of_children(step, known), lambda one: (one, bool(one.events))):
             alike = list(run)
-            events = [event for one in alike for event in one.events]
-            if not events:
+            if not alike[0].events:
                 merged += alike
-            elif alike[0].is_movable:
-                merged.append(self.placed(alike[0], events))
-            else:
-                merged += [self.placed(one, list(one.events)) for one in alike]
+                continue
+            together = [alike] if alike[0].is_movable else [[one] for one in alike]
+            for some in together:
+                events = tuple(event for one in some for event in one.events)
+                text = f"{self.at(events, step.event.row)}: {some[0].text}"
+                merged.append(Line(text, some[0].below, events))
         return tuple(merged)
 
-    def case(self, step: Step, above: Step) -> tuple[Line, ...]:
+    def case(self, step: Step, above: Step, known: Where) -> tuple[Line, ...]:
         """Those of one of two cases, which speaks of the same part."""
         is_told = step.cases is None and step.children
-        return self.below(step) if is_told else tuple(self.lines(step, above))
+        return self.below(step, known) if is_told else tuple(self.lines(step, above, known))
 
-    def placed(self, line: Line, events: list[StepEvent]) -> Line:
-        return Line(f"{self.at(events)}: {line.text}", line.below, tuple(events))
-
-    def at(self, events: Sequence[StepEvent]) -> str:
+    def at(self, events: Sequence[StepEvent], above: int | None = None) -> str:
+        """Which events they are; of one alone also what it is, if it is not that above."""
         rows = rows_text([one.row for one in events])
-        if len(events) > 1:
+        (event, *others) = events
+        if others or event.row == above:
             return rows
-        (event,) = events
         shown = [] if self.order_by is None else [f"{self.order_by}={event.time}"]
         shown += [
             f"{name}={short(value)}"

@@ -461,11 +461,13 @@ class _Nodes:
         rows = [self.read.row(self.trace[one]) for one in range(first, last + 1)]
         if len(rows) == 1:
             return ""
+        shown_rows = rows_text(rows)
+        of_rows = f"the {shown_rows}" if shown_rows[0].isdigit() else shown_rows
         if part.name in ("historically", "always"):
-            return f"all of {rows_text(rows)} do" if verdict else ""
+            return f"all of {of_rows} do" if verdict else ""
         is_broken = any(one.part == shown_as(part.parts[0]) for one in found.children)
         is_goal = part.name in ("once", "eventually") or not is_broken
-        return f"none of {rows_text(rows)} does" if not verdict and is_goal else ""
+        return f"none of {of_rows} does" if not verdict and is_goal else ""
 
 
 _AWAITED = {

@@ -714,8 +714,11 @@ def _told(value: Any) -> Any:
 
 
 def _values(part: _Part, names: Names) -> dict[str, Any]:
-    given = {name: names[name] for name in part.names}
-    return {name: one.value for name, one in given.items() if isinstance(one, Bound)}
+    # In the order in which the quantifiers stand around one another.
+    used = frozenset(part.names)
+    return {
+        name: one.value for name, one in names.items() if isinstance(one, Bound) and name in used
+    }
 
 
 def _size(given: Iterable[Found]) -> int:
