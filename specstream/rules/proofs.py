@@ -451,10 +451,9 @@ class _Nodes:
         if verdict is None:
             return "" if found.children else _AWAITED.get(part.name, "events to come decide")
         if part.name.endswith("_event"):
-            count = "no" if part.n == 1 else f"no {part.n}"
-            events = "event" if part.n == 1 else "events"
-            side = "after it" if part.is_future else "before it"
-            return "" if found.children else f"there is {count} {events} {side}"
+            side = "after" if part.is_future else "before"
+            few = "is no event" if part.n == 1 else f"are fewer than {part.n} events"
+            return "" if found.children else f"there {few} {side} it"
         if found.window is None:
             return "" if found.children else "no event lies within its bounds"
         first, last = found.window

@@ -533,7 +533,6 @@ class Prover:
             return self.step(part, verdict, names, at, children, window)
         way = _Way(self, part, formula, names, i, below)
         children = way.to_goal() if verdict else way.to_break()
-        children.sort(key=lambda one: one.position)
         return self.step(part, verdict, names, at, children, window)
 
     # ---- what is open ----
@@ -614,6 +613,9 @@ class _Way:
 
     def to_goal(self) -> list[Found]:
         """The smallest set of steps from which it is true."""
+        return _in_order(self._to_goal())
+
+    def _to_goal(self) -> list[Found]:
         best: list[Found] | None = None
         so_far: list[Found] = []
         size = 0
@@ -653,9 +655,9 @@ class _Way:
                 # The goal may be that the same thing holds.
                 is_said = is_goal and self.held.same == self.goal.same
                 broken = [] if is_said else [self.below(self.held, False, j)]
-                best = _fewer(best, [*so_far, *broken])
+                best = _fewer(best, [*_in_order(so_far), *broken])
         if not self.goes_on and not self.is_weak:
-            best = _fewer(best, so_far)
+            best = _fewer(best, _in_order(so_far))
         assert best is not None
         return best
 
@@ -719,6 +721,10 @@ def _values(part: _Part, names: Names) -> dict[str, Any]:
     return {
         name: one.value for name, one in names.items() if isinstance(one, Bound) and name in used
     }
+
+
+def _in_order(given: Iterable[Found]) -> list[Found]:
+    return sorted(given, key=lambda one: one.position)
 
 
 def _size(given: Iterable[Found]) -> int:
