@@ -79,22 +79,22 @@ class Rule(Operator):
         >>> import specstream as ss
         >>> from specstream.rules import eventually, implies
         >>> @ss.rule(event={"order": str, "kind": str}, key="order")
-        ... def paid_in_time(e):
-        ...     return implies(e.kind == "placed", eventually(lambda x: x.kind == "paid", within=30))
+        ... def paid(e):
+        ...     return implies(e.kind == "placed", eventually(lambda x: x.kind == "paid", within=9))
         >>> orders = {
         ...     "order": ["a", "b", "b", "a"],
         ...     "kind": ["placed", "placed", "paid", "paid"],
-        ...     "time": [0, 5, 35, 40],
+        ...     "time": [0, 5, 14, 40],
         ... }
-        >>> print(paid_in_time.why(orders, order_by="time", at=0))
+        >>> print(paid.why(orders, order_by="time", at=0))
         false at row 0 (time=0, kind='placed'): implies(e.kind == 'placed', ...)
           e.kind == 'placed': true
-          eventually(lambda x: x.kind == 'paid', within=30): false
-            x.kind == 'paid': false
-        >>> print(paid_in_time.why(orders, order_by="time", at=5, key="b"))
+          eventually(lambda x: x.kind == 'paid', within=9): false
+            row 0: x.kind == 'paid': false
+        >>> print(paid.why(orders, order_by="time", at=5, key="b"))
         true at row 1 (time=5, kind='placed'): implies(e.kind == 'placed', ...)
-          eventually(lambda x: x.kind == 'paid', within=30): true
-            row 2 (time=35, kind='paid'): x.kind == 'paid': true
+          eventually(lambda x: x.kind == 'paid', within=9): true
+            row 2 (time=14, kind='paid'): x.kind == 'paid': true
         """
         if not hasattr(self, "formula"):
             raise ConfigurationError(

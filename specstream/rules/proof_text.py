@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ __all__ = [
 ]
 
 _LONGEST = 160  # letters of a formula
+_MOST_LINES = 40  # below one
 Where = Mapping[str, Any]
 _NOWHERE: Where = {}
 
@@ -173,18 +175,27 @@ class _Writer:
                 Line(f"if it is {way}:", self.case(one, step, known))
                 for way, one in zip(("true", "false"), step.children, strict=True)
             )
-        merged: list[Line] = []
-        for _, run in groupby(self.of_children(step, known), lambda one: (one, bool(one.events))):
-            alike = list(run)
-            if not alike[0].events:
-                merged += alike
-                continue
-            together = [alike] if alike[0].is_movable else [[one] for one in alike]
-            for some in together:
-                events = tuple(event for one in some for event in one.events)
-                text = f"{self.at(events, step.event.row)}: {some[0].text}"
-                merged.append(Line(text, some[0].below, events))
-        return tuple(merged)
+        lines = self.of_children(step, known)
+        alike = [list(run) for _, run in groupby(lines, _reading)]
+        if len(alike) > _MOST_LINES:  # those that are apart as well
+            by_text: dict[Any, list[Line]] = {}
+            for one in lines:
+                by_text.setdefault(_reading(one), []).append(one)
+            alike = list(by_text.values())
+        runs = []
+        for some in alike:
+            is_one = some[0].events and some[0].is_movable
+            runs += [some] if is_one else [[one] for one in some]
+        shown = [self.placed(some, step) for some in runs[:_MOST_LINES]]
+        more = len(runs) - len(shown)
+        return (*shown, Line(f"... {more:,} more")) if more else tuple(shown)
+
+    def placed(self, alike: Sequence[Line], above: Step) -> Line:
+        """One line for some that read alike."""
+        events = tuple(event for one in alike for event in one.events)
+        (line, *_) = alike
+        text = f"{self.at(events, above.event.row)}: {line.text}" if events else line.text
+        return Line(text, line.below, events)
 
     def case(self, step: Step, above: Step, known: Where) -> tuple[Line, ...]:
         """Those of one of two cases, which speaks of the same part."""
@@ -199,8 +210,12 @@ class _Writer:
             return rows
         shown = [] if self.order_by is None else [f"{self.order_by}={event.time}"]
         shown += [
-            f"{name}={short(value)}"
+            f"{name}={value if isinstance(value, datetime.date) else short(value)}"
             for name, value in event.columns.items()
             if name in self.reads and name != self.order_by
         ]
         return f"{rows} ({', '.join(shown)})" if shown else rows
+
+
+def _reading(line: Line) -> tuple[Line, bool]:
+    return line, bool(line.events)

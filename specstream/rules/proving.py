@@ -115,12 +115,13 @@ class _Part:
     def __init__(self, formula: Formula, same: dict[Formula, int], names: Names) -> None:
         self.formula = formula
         self.same = same.setdefault(formula, len(same))
-        self.names = tuple(sorted(free(formula)))
+        # A name of the file may look like that of an event.
+        self.names = tuple(sorted(free(formula) - names.keys()))
         self.parts = tuple(_Part(one, same, names) for one in parts(formula))
         self.function: Callable[..., Any] | None = None
         if isinstance(formula, Atom | Quantifier):
             code = formula.code if isinstance(formula, Atom) else formula.domain
-            self.used = tuple(sorted(free(Atom(code))))
+            self.used = tuple(sorted(free(Atom(code)) - names.keys()))
             text = f"lambda {', '.join(self.used)}: ({code})"
             self.function = eval(compile(text, "<rule>", "eval"), dict(names))
         self.is_implicit = is_implicit(formula)

@@ -606,3 +606,9 @@ def test_a_long_trace_is_read_at_once() -> None:
     found = rule.why({"n": list(range(count))}, at=count - 1)
     assert found.size == count + 1
     assert str(found).splitlines()[1:] == ["  rows 0 to 19999: x.n >= 0: true"]
+    mixed = rule_of("once(lambda x: x.n % 2 == 0 and x.n < 0)", {"n": int})
+    found = mixed.why({"n": list(range(count))}, at=count - 1)
+    assert [line.strip().split(": ")[0] for line in str(found).splitlines()[1:]] == [
+        *("10,000 events of rows 0 to 19998", "x.n < 0"),
+        *("10,000 events of rows 1 to 19999", "x.n % 2 == 0"),
+    ]
