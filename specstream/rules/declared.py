@@ -20,6 +20,7 @@ from specstream.errors import ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
+from specstream.rules.proofs import Proof, proof_of
 from specstream.rules.source import module_text
 from specstream.windows.declared import Clock, alike, ticks
 
@@ -35,10 +36,15 @@ class Rule(Operator):
     Attributes:
         source: the operator as a module of Python, which can be read and run alone.
         formula: what the rule says.
+        names: what names in its conditions stand for.
+        at_end: what the end of the input says: "open" or "closed".
+        clock: what times are.
+        key: columns whose values are traces of their own.
     """
 
     source: str
     formula: Formula
+    names: Mapping[str, Any]
     at_end: str
     clock: Clock
     key: tuple[str, ...]
@@ -47,6 +53,57 @@ class Rule(Operator):
         raise ConfigurationError(
             f"rule {self.name!r} is called; expected ss.Engine(rule), rule.run_sequential(table), "
             "or stream.add(rule)"
+        )
+
+    @refuses_unknown
+    def why(self, table: Any, *, order_by: str | None = None, at: Any, key: Any = None) -> Proof:
+        """Why the rule says what it says of an event: the smallest proof, from the events of its
+        trace; where the verdict is open, what it waits for.
+
+        The whole table is read as one finished input; nothing is asked of an engine.
+
+        Args:
+            table: as for :meth:`specstream.Engine.process`.
+            order_by: column to order the rows by; rows of one time keep their order.
+            at: the event: the number of its row in the table as it is given, from 0; with ``key``
+                its time, as rows of the rule have it.
+            key: the value of the rule's key, a tuple if that has several columns; ``()`` of a rule
+                without one.
+
+        Raises:
+            InputError: the table does not fit.
+            ConfigurationError: there is no such event, or it is in no trace as its key is null; the
+                rule has lengths of time and there is no ``order_by``; or it has been pickled.
+            Exception: whatever a condition raises at the event itself. Another event at which one
+                does is left out: to the rule it did not come.
+
+        >>> import specstream as ss
+        >>> from specstream.rules import eventually, implies
+        >>> @ss.rule(event={"order": str, "kind": str}, key="order")
+        ... def paid(e):
+        ...     return implies(e.kind == "placed", eventually(lambda x: x.kind == "paid", within=9))
+        >>> orders = {
+        ...     "order": ["a", "b", "b", "a"],
+        ...     "kind": ["placed", "placed", "paid", "paid"],
+        ...     "time": [0, 5, 14, 40],
+        ... }
+        >>> print(paid.why(orders, order_by="time", at=0))
+        false at row 0 (time=0, kind='placed'): implies(e.kind == 'placed', ...)
+          e.kind == 'placed': true
+          eventually(lambda x: x.kind == 'paid', within=9): false
+            row 0: x.kind == 'paid': false
+        >>> print(paid.why(orders, order_by="time", at=5, key="b"))
+        true at row 1 (time=5, kind='placed'): implies(e.kind == 'placed', ...)
+          eventually(lambda x: x.kind == 'paid', within=9): true
+            row 2 (time=14, kind='paid'): x.kind == 'paid': true
+        """
+        if not hasattr(self, "formula"):
+            raise ConfigurationError(
+                f"rule {self.name!r} has been pickled, and no longer has what it says; expected "
+                "the rule as it was declared"
+            )
+        return proof_of(
+            self, self.formula, self.names, self.key, self.at_end, table, order_by, at, key
         )
 
 
@@ -195,6 +252,7 @@ def _made(
     )
     made.source = module_text(called, text.text, text.names, by_name, emits, time_unit)
     made.formula = found.formula
+    made.names = found.names
     made.at_end = options.at_end
     made.clock = clock
     made.key = keys
