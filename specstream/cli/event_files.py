@@ -16,6 +16,7 @@ import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.dataset as pds
 import pyarrow.json as pj
 
 from specstream.columns import compute
@@ -125,8 +126,14 @@ class EventFiles:
             sets_aside=False,
             whole=False,
             rows=ROWS,
+            ahead=False,
         )
-        source = DatasetSource(file)
+        try:
+            # By default the bytes of the whole file are read first.
+            found = pds.dataset(file, format=pds.ParquetFileFormat(pre_buffer=False))
+        except (pa.ArrowException, OSError) as error:
+            raise self._cannot_be_read(file, "Parquet", error) from error
+        source = DatasetSource(found)
         source.open(wanted, None)
         while (rows := source.read(ROWS, 0, 0)) is not None:
             yield rows.table
@@ -145,13 +152,18 @@ class EventFiles:
             with _Lines(file, skips_comments=kind == "CSV") as stream:
                 for block in opened(stream, types):
                     whole = pa.Table.from_batches([block]).select(self.names)
-                    for batch in self._with_texts(whole).to_batches(max_chunksize=ROWS):
+                    if kind == "CSV":
+                        whole = self._with_texts(whole)
+                    for batch in whole.to_batches(max_chunksize=ROWS):
                         yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError, EOFError) as error:
-            raise InputError(
-                f"{self.what}: {file} cannot be read as {kind}: {error}; expected columns of "
-                + ", ".join(f"{name}: {column}" for name, column in self.columns.items())
-            ) from error
+            raise self._cannot_be_read(file, kind, error) from error
+
+    def _cannot_be_read(self, file: Path, kind: str, error: Exception) -> InputError:
+        expected = ", ".join(f"{name}: {column}" for name, column in self.columns.items())
+        return InputError(
+            f"{self.what}: {file} cannot be read as {kind}: {error}; expected columns {expected}"
+        )
 
     def _check_names(self, file: Path, block: pa.RecordBatch, kind: str) -> None:
         names = block.schema.names
