@@ -72,6 +72,8 @@ ORDERS = {
     "kind": ["placed", "placed", "placed", "paid", "paid", "placed"],
     "left": [1, 2, 3, 4, 5, 6],
 }
+LATE = (5, 10, 90)
+CLOCK = {minute: f"{minute // 60:02}:{minute % 60:02}" for minute in range(200)}
 
 
 def orders(times: pa.DataType | None = None) -> pa.Table:
@@ -158,17 +160,12 @@ def test_all_formats_give_the_same_answer(
     assert (found["rule"], found["rows"], found["violations"]) == ("paid_in_time", 6, 3)
     assert not found["held"]
     assert found["open"] == 0
-    told = [
-        (5 * MINUTE, 35 * MINUTE), (10 * MINUTE, 40 * MINUTE), (90 * MINUTE, 120 * MINUTE)
-    ]  # fmt: skip
+    told: list[tuple[Any, Any]] = [(minute * MINUTE, (minute + 30) * MINUTE) for minute in LATE]
     if times is not None:
         zone = "+00:00" if times.tz and name.endswith("csv") else ""
         told = [
-            tuple(
-                f"1970-01-01 {minute // MINUTE // 60:02}:{minute // MINUTE % 60:02}:00{zone}"
-                for minute in one
-            )
-            for one in told
+            (f"1970-01-01 {CLOCK[minute]}:00{zone}", f"1970-01-01 {CLOCK[minute + 30]}:00{zone}")
+            for minute in LATE
         ]
     assert [(one["time"], one["decided"]) for one in found["shown"]] == told
     assert [one["key"] for one in found["shown"]] == [{"order": one} for one in "bcd"]
