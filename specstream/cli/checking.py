@@ -129,7 +129,9 @@ class Check:
         console = Console()
         if self._shown:
             heads = [*self._rule.key, "time", "decided", "because", *self._kept, "row"]
-            table = Table(*heads, box=None)
+            table = Table(box=None)
+            for head in heads:
+                table.add_column(Text(head), overflow="fold")
             for one in self._shown:
                 cells = (*one["key"].values(), one["time"], one["decided"], one["because"])
                 place = f"{one['row']} of {one['file']}"
@@ -143,7 +145,8 @@ class Check:
             click.echo(f"\nrow {one['row']} of {one['file']}:\n{reason}")
         how = f"is violated {self.violations:,} times" if self.violations else "holds"
         how = how.removesuffix("s") if self.violations == 1 else how
-        left = f"; {self.open:,} are open at the end" if self.open else ""
+        are = "is" if self.open == 1 else "are"
+        left = f"; {self.open:,} {are} open at the end" if self.open else ""
         click.echo(f"{self._rule.name} {how} in {self.rows:,} rows{left}")
 
     # ---- rows in ----

@@ -216,7 +216,7 @@ def test_options_make_the_rule_again(operators: Path, files: Path) -> None:
     open_ = report(*given, "--key", "order,kind", status=0)
     assert open_["open"] == 4
     done = invoke("check", *given)
-    assert done.stdout == "paid_later holds in 6 rows; 1 are open at the end\n"
+    assert done.stdout == "paid_later holds in 6 rows; 1 is open at the end\n"
 
 
 @pytest.mark.parametrize(
