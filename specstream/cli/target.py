@@ -63,7 +63,7 @@ def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERA
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
         raise click.UsageError(f"{target!r} names no {kind.name}; expected {kind.example}")
-    module = _load(where)
+    module = _imported(where)
     try:
         found = getattr(module, name)
     except AttributeError:
@@ -118,7 +118,7 @@ def load_rule(target: str, arguments: dict[str, object]) -> Rule:
                 f"{target} is {_article(found)}, and no rule; expected {RULE.made}"
             )
         return found
-    module = vars(_load(target))
+    module = vars(_imported(target))
     rules = {name: value for name, value in module.items() if isinstance(value, Rule)}
     if len({id(one) for one in rules.values()}) != 1:
         raise click.UsageError(
@@ -136,7 +136,7 @@ def _article(operator: Operator) -> str:
     return "a pipeline" if isinstance(operator, Pipeline) else "an operator"
 
 
-def _load(where: str) -> Any:
+def _imported(where: str) -> Any:
     return _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
 
 
