@@ -173,7 +173,8 @@ class Operator:
         is_interpreted: whether Python runs its function as it is written (``interpreted=``).
         speculates: whether events may run ahead of their turn (``speculate=``).
         sign: of a verb, as pictures show it; empty: it has none.
-        again: of a verb, makes another one with these options instead; None: it is none.
+        again: of a verb or a rule, makes another one with these options instead; None: it is
+            neither.
         speaks_at_end: of a verb, whether it gives a row when the stream ends.
         reads_rows_only: of a verb with several inputs, whether it never reads an input that has no
             row, so that no last values are kept for it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import keyword
 import linecache
@@ -174,11 +175,20 @@ def rule(
     integer("rule: limit", limit, 1, 2**31)
 
     def made(function: Callable[[Any], Any]) -> Rule:
-        return _made(
-            function, event, key, Options(at_end, report, (), anchored, limit), keep, unit, name
-        )
+        options = Options(at_end, report, (), anchored, limit)
+        found = _made(function, event, key, options, keep, unit, name)
+        found.again = functools.partial(
+            _again, function, event=event, key=key, report=report, at_end=at_end,
+            anchored=anchored, keep=keep, unit=unit, limit=limit, name=name,
+        )  # fmt: skip
+        return found
 
     return made
+
+
+def _again(function: Callable[[Any], Any], **options: Any) -> Rule:
+    """The rule of a function with other options."""
+    return rule(**options)(function)
 
 
 def _made(
