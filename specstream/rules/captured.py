@@ -32,7 +32,7 @@ from specstream.rules.writing import Record, Stored, indented, plain, truth
 from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Sliced", "conjuncts", "divided", "key_parts", "opposite", "sliced"]
 
@@ -62,7 +62,7 @@ class Sliced:
         """The formulas about the other event alone."""
         return (self.goal, self.broken)
 
-    def lines(self, rule: Generator, name: str) -> tuple[list[str], list[str]]:
+    def lines(self, rule: RuleText, name: str) -> tuple[list[str], list[str]]:
         """Statements that keep what the event says, and those that give the operator's value a
         name."""
         inner = rule.key_and(*(rule.event.attribute("v1", one) for one, _ in self.pairs))
@@ -102,7 +102,7 @@ class Sliced:
 
     def _kept(
         self,
-        rule: Generator,
+        rule: RuleText,
         name: str,
         inner: str,
         outer: str,
@@ -269,7 +269,7 @@ def opposite(formula: Formula) -> Formula:
     return negation(formula)
 
 
-def _type_of(rule: Generator, column: str) -> str:
+def _type_of(rule: RuleText, column: str) -> str:
     from specstream.declarations.chosen_columns import kept_as
 
     return kept_as(rule.columns[column]).__name__
@@ -279,5 +279,5 @@ def _types(types: list[str]) -> str:
     return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
-def _dict(rule: Generator, types: list[str], value: str, within: int | None) -> str:
+def _dict(rule: RuleText, types: list[str], value: str, within: int | None) -> str:
     return rule.dict_of(value, *types, expires=within)

@@ -23,7 +23,7 @@ from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
 from specstream.rules.proofs import Proof, proof_of
 from specstream.rules.source import module_text
-from specstream.windows.declared import Clock, alike, ticks
+from specstream.windows.declared import Clock, alike, counted_in, ticks
 
 __all__ = ["Rule", "rule"]
 
@@ -57,6 +57,16 @@ class Rule(Operator):
         )
 
     @refuses_unknown
+    def __getstate__(self) -> dict[str, Any]:
+        # What it says is told of its function, which is not kept.
+        kept = {"source": self.source, "at_end": self.at_end, "key": self.key}
+        return {**super().__getstate__(), "rule": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.pop("rule").items():
+            setattr(self, name, value)
+        super().__setstate__(state)
+
     def why(self, table: Any, *, order_by: str | None = None, at: Any, key: Any = None) -> Proof:
         """Why the rule says what it says of an event: the smallest proof, from the events of its
         trace; where the verdict is open, what it waits for.
@@ -242,14 +252,16 @@ def _made(
         raise DeclarationError(f"{what}: {error}") from None
     time = clock.column
     emits: dict[str, Any] = {one: bare[one] for one in keys}
-    emits["time"] = time
+    # What the end settles of a whole trace has no time.
+    is_open_time = options.anchored and options.at_end == "closed"
+    emits["time"] = nullable(time) if is_open_time else time
     emits["verdict"] = nullable(bool) if options.anchored else bool
     if not options.anchored:
         emits["decided"] = nullable(time) if options.at_end == "closed" else time
     emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})
-    time_unit = clock.time_unit if text.needs_time and clock.is_declared else None
+    time_unit = clock.time_unit
     made = Rule(
         module[called],
         module.get("State"),
@@ -268,6 +280,11 @@ def _made(
     made.key = keys
     made.sign = "⊨"
     made.speaks_at_end = text.has_timers
+    made.notes = tuple(text.notes)
+    made.compares_times = bool(given)
+    if given:
+        option, value = next(iter(given.items()))
+        counted_in(made, clock, option.split(":")[1].split()[0], value)
     return made
 
 

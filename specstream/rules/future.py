@@ -24,7 +24,7 @@ from specstream.rules.writing import Place, Record, Stored, indented, plain
 from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator, Node
+    from specstream.rules.text import Node, RuleText
 
 __all__ = ["END", "Future"]
 
@@ -37,7 +37,7 @@ _MOST_BITS = 60
 class Future:
     """Of a rule, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.leaves = [one for one in skeleton(rule.formula) if not has_future(one)]
         self.nodes = rule.nodes
@@ -303,8 +303,7 @@ class Future:
         if rule.options.anchored:
             tell = self.store_status("outcome")
             if decided != "now" or rule.options.report == "changes":
-                time = "timer_time" if decided == "None" else decided
-                tell += self.status_row(place, time, "outcome", because)
+                tell += self.status_row(place, decided, "outcome", because)
         else:
             no = rule.row(place, "False", decided, because)
             yes = rule.row(place, "True", decided, "None") if rule.tells_true else []
@@ -571,9 +570,9 @@ class Future:
                 ]
             body += [*self.key_of_one(), *self.told("None")]
             lines += ["for number in list(state.waiting):", *indented(body)]
-        rule.helpers.append("\n".join(["def ended(state, timer_time, emit):", *indented(lines)]))
+        rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
         rule.fields["is_begun"] = "ss.scalar(bool)"
-        rule.timers[0] = "ended(state, timer.timestamp, emit)"
+        rule.timers[0] = "ended(state, emit)"
 
     def forget(self) -> str:
         """The text of a function that lets an event go."""

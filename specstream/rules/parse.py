@@ -8,6 +8,7 @@ import copy
 import datetime
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -174,7 +175,7 @@ class _Reader:
             return known
         name, count = wanted, 1
         taken = _RESERVED | set(self.names) | set(dir(builtins)) | set(self.columns)
-        while name in taken or name.startswith(("v0", "v1", "v2", "each_")):
+        while name in taken or re.fullmatch(r"v\d+|each_\w+", name):
             if getattr(builtins, name, _MISSING) is value:
                 return name
             count += 1
@@ -282,7 +283,8 @@ class _Reader:
                 case ast.Eq() | ast.Is():
                     found.append(Iff(left, right, **written))
                 case ast.NotEq() | ast.IsNot():
-                    found.append(negation(Iff(left, right, **written), **written))
+                    alike = Iff(left, right, text=f"{left.text} == {right.text}", line=node.lineno)
+                    found.append(negation(alike, **written))
                 case ast.Lt():
                     found.append(conjunction((negation(left), right), **written))
                 case ast.Gt():
@@ -313,7 +315,7 @@ class _Reader:
             if len(node.args) != 2 or node.keywords:
                 self.refuse(node, "implies takes two truth values: implies(a, b)")
             one, other = (self.formula(of, scope, depth) for of in node.args)
-            return disjunction((negation(one, text=one.text, line=one.line), other), **written)
+            return disjunction((negation(one, **written), other), **written)
         if name is not None:
             return self.operator(name, node, scope, depth, written)
         if found in (all, any) and self.is_temporal(node, scope):

@@ -19,7 +19,7 @@ from specstream.rules.formula import (
 from specstream.rules.writing import Record, indented, plain, truth
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["NEVER", "Past"]
 
@@ -31,7 +31,7 @@ _MOST_BITS = 62
 class Past:
     """The operators of a rule that look back from the event that comes."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.nodes: dict[Formula, str] = {}
         self.order: list[Formula] = []

@@ -45,7 +45,7 @@ from specstream.rules.writing import (
 from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Instances", "has_instances"]
 
@@ -66,7 +66,7 @@ def _opened(formula: Quantifier) -> tuple[list[tuple[Quantifier, Formula]], Form
         (formula,) = inner
 
 
-def has_instances(rule: Generator, formula: Formula) -> bool:
+def has_instances(rule: RuleText, formula: Formula) -> bool:
     """Whether each of what an event holds waits for one operator, which compares it with what
     comes."""
     if not isinstance(formula, Quantifier):
@@ -111,7 +111,7 @@ class Instances(Tested):
         assert isinstance(node, Temporal)
         return node
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.instance = Record("Instance", rule.columns, rule.names)
         super().__init__(rule)
         self.pairs, self.filter = [], TRUE
@@ -334,7 +334,7 @@ class Instances(Tested):
         return ["state.instances.clear()"]
 
 
-def _types(domain: str, rule: Generator) -> Mapping[str, type]:
+def _types(domain: str, rule: RuleText) -> Mapping[str, type]:
     """The types of what a domain gives: by field, or as a whole as ""."""
     tree = ast.parse(domain, mode="eval").body
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):

@@ -41,7 +41,7 @@ from specstream.rules.writing import (
 from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Env", "Scan"]
 
@@ -77,7 +77,7 @@ class Env:
 class Scan:
     """A rule's kept events, and what goes through them."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.is_used = False
         self.looks_back = False

@@ -15,7 +15,7 @@ from specstream.structures import increment
 from specstream.verbs.writing import entry
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["END", "Single"]
 
@@ -26,7 +26,7 @@ END = 2**63 - 1
 class Single:
     """Of a rule with one operator that looks ahead, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         (node,) = rule.nodes
         self.part = node.formula

@@ -28,12 +28,12 @@ from specstream.structures import increment
 from specstream.verbs.writing import entry
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Tested", "is_tested"]
 
 
-def is_tested(rule: Generator, formula: Formula) -> bool:
+def is_tested(rule: RuleText, formula: Formula) -> bool:
     """Whether an operator compares each event that comes with each that waits, and no others."""
     return (
         isinstance(formula, Temporal)
@@ -53,7 +53,7 @@ def is_tested(rule: Generator, formula: Formula) -> bool:
 class Tested(Single):
     """Of a rule with one such operator, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         super().__init__(rule)
         node, depth = self.node, self.node.depth
         self.pairs: list[tuple[str, str]] = []
