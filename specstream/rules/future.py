@@ -540,6 +540,12 @@ class Future:
     def dropped(self) -> list[str]:
         """Statements that set timers for kept events, and let go of those that nobody asks for."""
         lines: list[str] = []
+        if self.scanned and not self.rule.options.anchored:
+            first = f"{self.chain}.first"
+            if self.keyed:
+                lines.append("chain = state.chains.get(key)")
+                first = "0 if chain is None else chain.first"
+            lines += self.rule.scan.dropped(first)
         for at, bound in enumerate(self.bounds):
             lines.append(
                 f"state.timers.set(1000 + position * {len(self.bounds)} + {at}, now + {bound + 1})"

@@ -93,6 +93,8 @@ class Generator(RuleText):
         later = self.ahead() if self.nodes or self.options.anchored else None
         first = self.past.lines()
         body = [*first, *(self.told_now() if later is None else later.lines())]
+        if later is None:
+            body += self.scan.dropped()
         if later is not None:
             body = later.fill(body)
         body = self.scan.fill(body)

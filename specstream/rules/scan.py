@@ -26,6 +26,7 @@ from specstream.rules.formula import (
     has_future,
     leaves_of,
     own,
+    parts,
     variable,
     walk,
 )
@@ -80,7 +81,8 @@ class Scan:
     def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.is_used = False
-        self.looks_back = False
+        # How far back from an event its conditions ask, in time; None: there is no end.
+        self.reach: int | None = 0
         self.count = 0
 
     # ---- what is kept ----
@@ -93,10 +95,19 @@ class Scan:
                 "goes through the events that are kept: their conditions compare events without "
                 "an equality to look up, or look ahead inside of one another"
             )
-        for one in walk(formula):
-            if isinstance(one, Temporal) and not one.is_future:
-                self.looks_back = True
+        found = self._reach(formula)
+        self.reach = None if self.reach is None or found is None else max(self.reach, found)
         self._collect(formula)
+
+    def _reach(self, formula: Formula) -> int | None:
+        """How far back from its event a formula asks."""
+        if isinstance(formula, Temporal) and self.rule.past.is_simple(own(formula)):
+            return 0
+        inner = [self._reach(one) for one in parts(formula)]
+        most = None if None in inner else max([0, *(one for one in inner if one is not None)])
+        if not isinstance(formula, Temporal) or formula.is_future or most is None:
+            return most
+        return None if formula.within is None else formula.within + most
 
     def _collect(self, formula: Formula) -> None:
         """The operators with values of the state that kept events are asked for."""
@@ -130,6 +141,48 @@ class Scan:
             "if latest != 0:",
             "    state.seen[latest].after = position",
             store,
+        ]
+
+    def dropped(self, first: str = "") -> list[str]:
+        """Statements that let go of kept events that nobody asks for any more.
+
+        Args:
+            first: an expression for the number of the first event that waits, 0 if none does; "":
+                none ever does.
+        """
+        if not self.is_used or self.reach is None:
+            return []
+        rule = self.rule
+        if rule.key:
+            rule.fields["earliest"] = rule.dict_of("int")
+            load = "state.earliest.get(key, position)"
+            store = ["state.earliest[key] = at"]
+            forget = ["state.latest.pop(key, 0)", "state.earliest.pop(key, 0)"]
+        else:
+            rule.fields["earliest"] = "ss.scalar(int)"
+            load = "state.earliest if state.earliest != 0 else position"
+            store = ["state.earliest = at"]
+            forget = ["state.latest = 0", "state.earliest = 0"]
+        # Without a look back, all before the first that waits; else what is too old for it too.
+        by_number = self.reach == 0
+        floor = ["needed = position + 1" if by_number else "needed = now"]
+        if first:
+            needed = "position" if by_number else "time"
+            floor += [f"first = {first}", "if first != 0:"]
+            floor += [f"    needed = state.waiting[first].{needed}"]
+        test = "at < needed" if by_number else f"state.seen[at].time + {self.reach} < needed"
+        return [
+            *floor,
+            f"at = {load}",
+            f"while at != 0 and {test}:",
+            "    dropped = at",
+            "    at = state.seen[at].after",
+            "    del state.seen[dropped]",
+            "if at == 0:",
+            *indented(forget),
+            "else:",
+            "    state.seen[at].before = 0",
+            *indented(store),
         ]
 
     def fill(self, lines: list[str]) -> list[str]:

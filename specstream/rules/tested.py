@@ -14,6 +14,7 @@ from specstream.rules.formula import (
     FALSE,
     TRUE,
     Formula,
+    Quantifier,
     Temporal,
     captured,
     conjunction,
@@ -41,6 +42,7 @@ def is_tested(rule: RuleText, formula: Formula) -> bool:
         and formula.at == 0
         and captured(formula) <= {"v0"}
         and not any(map(has_future, formula.parts))
+        and not any(isinstance(one, Quantifier) for part in formula.parts for one in walk(part))
         and all(
             one.at == formula.depth and rule.past.is_simple(own(one))
             for part in formula.parts
