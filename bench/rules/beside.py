@@ -277,7 +277,7 @@ def _timed(
     found: dict[str, Any] = {
         "events": events,
         "ours": nanoseconds(seconds["ours"], events),
-        "all": nanoseconds(seconds["all"], events)[1],
+        "all": nanoseconds(seconds["all"], events),
     }
     for name, one in beside.items():
         with_it = compared(seconds["ours"], seconds[name], events, one.events)
@@ -359,7 +359,7 @@ def _flat(rows: list[dict[str, Any]]) -> None:
     before: dict[int, float] = {}
     for row in rows:
         if "ours" in row:
-            took = row["ours"][1]
+            took = row["ours"]
             least = before.get(row["values"], took)
             row["grown"] = short(took / least)
             before[row["values"]] = min(least, took)

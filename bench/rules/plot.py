@@ -38,10 +38,10 @@ def _ratios(parts: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
             for name in names:
                 if name in row:
                     who = WITH_DATA if part == "data" else name
-                    yield who, row["ours"][1], row[name]["ratio"][1]
+                    yield who, row["ours"], row[name]["ratio"][1]
     for row in parts["by_hand"]["rows"]:
         if "ratio" in row:
-            yield BY_HAND, row["ours"][1], row["ratio"][1]
+            yield BY_HAND, row["ours"], row["ratio"][1]
 
 
 @in_style

@@ -7,6 +7,7 @@ said, in a new engine each time, whose code is compiled before. Rows have as man
 from __future__ import annotations
 
 import linecache
+import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -142,9 +143,9 @@ def short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def nanoseconds(seconds: Sequence[float], events: int) -> list[float]:
-    """An event: quartiles."""
-    return [short(1e9 * one / events) for one in quartiles(seconds)]
+def nanoseconds(seconds: Sequence[float], events: int) -> float:
+    """An event, by the median of the rounds."""
+    return short(1e9 * statistics.median(seconds) / events)
 
 
 def compared(
@@ -158,14 +159,12 @@ def compared(
         events: of ours.
         others: events of the other one, if not as many.
     """
-    others = others or events
-    first, second = nanoseconds(ours, events), nanoseconds(other, others)
-    each = [(there / others) / (here / events) for here, there in zip(ours, other, strict=True)]
-    middle = second[1] / first[1]
-    low, _, high = quartiles(each)
+    more = events / (others or events)
+    low, _, high = quartiles([more * there / here for here, there in zip(ours, other, strict=True)])
+    middle = more * statistics.median(other) / statistics.median(ours)
     return {
-        "ours": first,
-        "other": second,
+        "ours": nanoseconds(ours, events),
+        "other": nanoseconds(other, others or events),
         "ratio": [short(one) for one in (min(low, middle), middle, max(high, middle))],
     }
 
