@@ -272,7 +272,7 @@ from specstream.rules import implies, previous_event
 
 
 def rule(e):
-    return implies(worked(e.x, e.turns) % 8 == 0, previous_event(lambda b: b.x % 2 == 0))
+    return implies(worked(e.x, e.turns) % 7 == 0, previous_event(lambda b: b.x % 2 == 0))
 """
 
 

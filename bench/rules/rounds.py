@@ -194,19 +194,24 @@ def within_time(
         SlowError: the least of them would take ten times as long.
     """
     process(operator, make(min(least, _FEW)))
-    first = make(min(least, _FEW))
-    each = process(operator, first)[1] / first.num_rows
-    if each * least > 10 * seconds:
-        raise SlowError(
-            f"an event takes {1e6 * each:,.0f} µs of the first {first.num_rows:,}: not compared"
-        )
     tables: dict[int, pa.Table] = {}
+    took: dict[int, float] = {}
 
     def run(events: int) -> float:
         tables[events] = make(events)
-        return process(operator, tables[events])[1]
+        took[events] = process(operator, tables[events])[1]
+        return took[events]
 
-    return tables[affordable(most, least, seconds, run)]
+    def check(events: int, all_together: float) -> None:
+        if all_together > 10 * seconds:
+            each = f"{1e6 * took[events] / tables[events].num_rows:,.0f} µs"
+            raise SlowError(f"an event takes {each} of {events:,}: not compared")
+
+    few = min(least, _FEW)
+    check(few, run(few) * least / few)
+    chosen = affordable(most, least, seconds, run)
+    check(chosen, took[chosen])
+    return tables[chosen]
 
 
 def stopped(name: Mapping[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
