@@ -8,20 +8,19 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench.rules.page import DATA, HAND, MSTLO, REELAY, RTAMT
-from specstream.figures.palette import LOOKS as KNOWN
 from specstream.figures.palette import QUIET, SPARE
 from specstream.figures.style import in_style, legend, line_at, new_figure, plain_ticks
 
 __all__ = ["LOOKS", "draw_rules"]
 
-BY_HAND = "by hand"
+BY_HAND = "operator by hand"
 WITH_DATA = "reelay, data"
 LOOKS = {
     "reelay": SPARE[0],
     "mstlo": SPARE[1],
     "rtamt": SPARE[2],
     WITH_DATA: SPARE[4],
-    BY_HAND: KNOWN["loop by hand"],
+    BY_HAND: SPARE[3],
 }
 ASKED = {"reelay": REELAY, "mstlo": MSTLO, "rtamt": RTAMT, WITH_DATA: DATA, BY_HAND: HAND}
 

@@ -283,7 +283,7 @@ def test_the_picture_has_everybody() -> None:
     (axes,) = draw_rules(json.loads(to_text(sample()))).axes
     shown = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     assert [line.get_label() for line in shown] == [
-        *("reelay", "mstlo", "rtamt", "reelay, data", "by hand")
+        *("reelay", "mstlo", "rtamt", "reelay, data", "operator by hand")
     ]
     assert all(np.asarray(line.get_ydata()).tolist() == [50.0] for line in shown)
 
