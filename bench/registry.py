@@ -55,7 +55,13 @@ _ALL = [
         "the speed table: two threads against one, in C and compiled, and the automatic setting",
         writes="docs/speed/threads.png",
     ),
-    Benchmark("rules", "bench.rules", "verbs beside the same operators written by hand"),
+    Benchmark(
+        "rules",
+        "bench.rules",
+        "rules beside other monitors, and rules and verbs beside the same operators by hand",
+        "two hours",
+        writes="docs/research/rules.md",
+    ),
     Benchmark(
         "ledger",
         "bench.ledger",

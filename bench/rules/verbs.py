@@ -1,4 +1,4 @@
-"""``python -m bench rules [--quick] [--json FILE]``: verbs beside the same written by hand.
+"""Verbs beside the same written by hand.
 
 Each row runs both on one thread, ``process`` of an Arrow table with all rows out, round by round in
 turn; the ratio is that of the medians. The graphs at the end also run with two threads, which is
@@ -7,31 +7,26 @@ what section "events a second" has.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from bench.report import print_table
+from bench.options import Say
+from bench.rules.rounds import Amount, compared, short
 from specstream.structures import increment
-from specstream.tuning.machine import describe
 
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-__all__ = ["PAIRS", "main"]
+__all__ = ["PAIRS", "verbs"]
 
 EVENT = {"k": int, "value": float}
-TARGET = 0.8
 
 
 @dataclass(frozen=True)
@@ -208,7 +203,8 @@ PAIRS = [
             )
         ),
         of_stream(lambda x: x.add(_sum_of_hundred())),
-        least=12.0,
+        graph=True,
+        least=5.0,
     ),
     Pair(
         "accumulate by key",
@@ -261,56 +257,20 @@ def measured(pair: Pair, events: int, rounds: int) -> dict[str, Any]:
                 began = time.perf_counter()
                 engine.process(data)
                 if number:  # the first one warms up
-                    times[name].append((time.perf_counter() - began) / events * 1e9)
+                    times[name].append(time.perf_counter() - began)
     finally:
         for engine in engines.values():
             engine.close()
-    medians = {name: statistics.median(of) for name, of in times.items()}
-    return {
-        "nanoseconds": medians,
-        "ratio": medians["by hand"] / medians["verb"],
-        "millions": 1e3 / medians["two threads"] if pair.graph else None,
-        "least": pair.least,
-    }
+    found = compared(times["verb"], times["by hand"], events)
+    if pair.graph:
+        found["millions"] = short(events / statistics.median(times["two threads"]) / 1e6)
+    return {"name": pair.name, **found, "least": pair.least}
 
 
-def main() -> int:
-    """Measures, and prints what was asked for and seen."""
-    parser = argparse.ArgumentParser(prog="python -m bench rules", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="less of everything")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="writes what was measured")
-    parser.add_argument("--only", nargs="*", metavar="ROW", help="rows whose names begin so")
-    arguments = parser.parse_args()
-    events, rounds = (100_000, 5) if arguments.quick else (1_000_000, 15)
-    machine = describe()
-    print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    chosen = [
-        pair
-        for pair in PAIRS
-        if not arguments.only or any(pair.name.startswith(one) for one in arguments.only)
-    ]
-    found = {}
-    for pair in chosen:
-        print(f"{pair.name} ...", file=sys.stderr, flush=True)
-        found[pair.name] = measured(pair, events, rounds)
-    rows = [
-        [
-            name,
-            f"{one['nanoseconds']['by hand']:,.1f}",
-            f"{one['nanoseconds']['verb']:,.1f}",
-            f"{one['ratio']:.2f}",
-            f"{TARGET}",
-            "" if one["millions"] is None else f"{one['millions']:.1f}",
-            "" if one["least"] is None else f"{one['least']:g}",
-        ]
-        for name, one in found.items()
-    ]
-    heads = ("", "by hand, ns/event", "verb", "ratio", "asked", "two threads, M/s", "asked")
-    print_table("verbs beside the same by hand, one thread", heads, rows, (1, 2, 3, 4, 5, 6))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": machine, "rows": found}, indent=1))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def verbs(amount: Amount, say: Say) -> dict[str, Any]:
+    """All of them."""
+    rows = []
+    for pair in PAIRS:
+        say(f"verb: {pair.name}")
+        rows.append(measured(pair, amount.events, amount.rounds))
+    return {"events": amount.events, "rounds": amount.rounds, "rows": rows}

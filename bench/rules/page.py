@@ -1,0 +1,473 @@
+"""The page: its tables and sentences come from the data, and what has not been measured says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.chapter4.margin import MARGIN, Quartiles, shown
+from bench.pages import disturbed, duration, measured_on, table, wrapped
+
+__all__ = ["PARTS", "PUBLISHED", "TABLES", "Judged", "judged", "page"]
+
+PARTS = ("verbs", "past", "future", "data", "by_hand", "twenty", "others", "threads")
+# What is asked for: at least so many times as fast, or at most so much of the other's time.
+REELAY, GROWTH, MSTLO, RTAMT, DATA, HAND, SUM, CONCERN, TWO = (
+    *(20.0, 1.25, 15.0, 200.0, 30.0),
+    *(0.8, 1.0, 1.2, 1.85),
+)
+PEERS = {"mstlo": MSTLO, "rtamt": RTAMT}
+# What each says of itself, in its own best mode.
+PUBLISHED = {
+    "reelay": "0.16 to 0.6 µs an event from C++ (its page)",
+    "mstlo": "0.24 to 0.38 µs an event, U over [0, 1000] 4.4 µs (its page, Apple M4)",
+    "rtamt": "none that we know of",
+    "DejaVu": "its own run of fifo with 10,000 events took minutes (Havelund 2018)",
+    "MonPoly": "a few thousand events a second (Schneider 2018); not measured here",
+}
+WORDS = {
+    "reelay": "past MTL, in C++",
+    "mstlo": "bounded STL, in Rust",
+    "rtamt": "STL, in Python",
+}
+# ``report=``, as far as it matters: what an event takes where only violations are told, or all is.
+PAST_HEAD = (
+    *("property", "form", "bound", "ours", "all told"),
+    *("reelay (published: 0.16 to 0.6 µs)", "times", ""),
+)
+FUTURE_HEAD = (
+    *("property", "bound", "ours", "all told"),
+    *("mstlo (published: 0.24 to 0.38 µs)", "times", "", "rtamt", "times", ""),
+)
+GROWTH_HEAD = ("property", "form", "events", "1,000 to 10", "")
+DATA_HEAD = (
+    *("property", "values", "events", "ours", "to fewer events", "", "reelay", "its events"),
+    *("times", ""),
+)
+HAND_HEAD = ("rule", "events", "violations", "rule", "by hand", "ratio", "")
+VERBS_HEAD = ("verb", "verb takes", "by hand", "ratio", "", "two threads, M/s", "asked", "")
+OTHERS_HEAD = ("what", "events", "ours", "other", "ratio", "asked", "")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row with a target.
+
+    Attributes:
+        part: of the run.
+        what: in words.
+        bound: what the ratio is held against.
+        least: it was to be at least that; False: at most.
+        seen: the ratio; None: there is none.
+        because: why there is none.
+    """
+
+    part: str
+    what: str
+    bound: float
+    least: bool
+    seen: float | None
+    because: str = ""
+
+    @property
+    def holds(self) -> bool:
+        if self.seen is None:
+            return False
+        return self.seen >= self.bound if self.least else self.seen <= self.bound
+
+
+def judged(data: Mapping[str, Any]) -> list[Judged]:
+    """All rows that have a target: whose ratio was seen, or whose measurement has stopped."""
+    return list(_judged(data["parts"]))
+
+
+def _judged(parts: Mapping[str, Any]) -> Iterator[Judged]:
+    for row in _rows(parts, "verbs"):
+        yield _one("verbs", row["name"], HAND, True, row, row.get("ratio"))
+        if row.get("least"):
+            what = f"{row['name']}, million events a second on two threads"
+            yield Judged("verbs", what, row["least"], True, row.get("millions"))
+    for row in _rows(parts, "past"):
+        what = f"{row['name']}, {row['form']}, bound {row['bound']:,}, to reelay"
+        yield from _to_peer("past", what, REELAY, row, "reelay")
+    for row in _rows(parts, "past", "growth"):
+        what = f"{row['name']}, {row['form']}, the highest bound to the lowest"
+        yield _one("past", what, GROWTH, False, row, row.get("ratio"))
+    for row in _rows(parts, "future"):
+        for peer, bound in PEERS.items():
+            what = f"{row['name']}, future, bound {row['bound']:,}, to {peer}"
+            yield from _to_peer("future", what, bound, row, peer)
+    for row in _rows(parts, "data"):
+        what = f"{row['name']}, {row['size']:,} events, {row['values']:,} values"
+        yield from _to_peer("data", f"{what}, to reelay", DATA, row, "reelay")
+        if "ours" in row:
+            full = row["events"] >= row["size"]
+            seen = row["grown"] if full else None
+            because = "" if full else f"it took too long for more than {row['events']:,} events"
+            yield Judged("data", f"{what}, to fewer events", GROWTH, False, seen, because)
+    for row in _rows(parts, "by_hand"):
+        yield _one("by_hand", f"{row['name']}, by hand", HAND, True, row, row.get("ratio"))
+    for row in _rows(parts, "twenty"):
+        what = f"{row['name']}, in a pipeline, to the sum of them alone"
+        yield _one("twenty", what, SUM, True, row, row.get("ratio"))
+    if of := parts.get("threads"):
+        yield _one("threads", "two threads to one", TWO, True, of, of.get("ratio"))
+    for row in _rows(parts, "others"):
+        what = f"{row['name']}, events that do not concern it, to a filter"
+        yield _one("others", what, CONCERN, False, row, row.get("ratio"))
+
+
+def _rows(parts: Mapping[str, Any], part: str, rows: str = "rows") -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = parts.get(part, {}).get(rows, ())
+    return found
+
+
+def _one(
+    part: str,
+    what: str,
+    bound: float,
+    least: bool,
+    row: Mapping[str, Any],
+    ratio: Quartiles | None,
+) -> Judged:
+    seen = None if ratio is None else ratio[1]
+    return Judged(part, what, bound, least, seen, row.get("stopped", ""))
+
+
+def _to_peer(
+    part: str, what: str, bound: float, row: Mapping[str, Any], peer: str
+) -> Iterator[Judged]:
+    """Nothing where the peer was not there."""
+    if peer in row or "stopped" in row:
+        yield _one(part, what, bound, True, row, row.get(peer, {}).get("ratio"))
+
+
+# ---- tables ----
+
+
+def _yes(one: float | None, bound: float, least: bool = True) -> str:
+    if one is None:
+        return "**no**"
+    return "yes" if (one >= bound if least else one <= bound) else "**no**"
+
+
+def _times(ratio: Quartiles) -> str:
+    return shown(ratio, "{:.0f}" if ratio[1] >= 20 else "{:.1f}")
+
+
+def _stopped(row: Mapping[str, Any], before: Sequence[str], width: int) -> list[str]:
+    return [*before, f"stopped: {row['stopped']}", *[""] * (width - len(before) - 1)]
+
+
+def past_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``PAST_HEAD``."""
+    rows = []
+    for row in of["rows"]:
+        first = [row["name"], row["form"], f"{row['bound']:,}"]
+        if "stopped" in row:
+            rows.append(_stopped(row, first, len(PAST_HEAD)))
+            continue
+        there = row.get("reelay")
+        cells = ["not installed", "", ""]
+        if there:
+            ratio = there["ratio"]
+            cells = [duration(there["takes"]), _times(ratio), _yes(ratio[1], REELAY)]
+        rows.append([*first, duration(row["ours"]), duration(row["all"]), *cells])
+    return rows
+
+
+def future_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``FUTURE_HEAD``."""
+    rows = []
+    for row in of["rows"]:
+        first = [row["name"], f"{row['bound']:,}"]
+        if "stopped" in row:
+            rows.append(_stopped(row, first, len(FUTURE_HEAD)))
+            continue
+        cells = []
+        for peer, bound in PEERS.items():
+            there = row.get(peer)
+            if there is None:
+                cells += ["not installed", "", ""]
+            else:
+                ratio = there["ratio"]
+                cells += [duration(there["takes"]), _times(ratio), _yes(ratio[1], bound)]
+        rows.append([*first, duration(row["ours"]), duration(row["all"]), *cells])
+    return rows
+
+
+def growth_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``GROWTH_HEAD``."""
+    rows = []
+    for row in of["growth"]:
+        first = [row["name"], row.get("form", "future")]
+        if "stopped" in row:
+            rows.append(_stopped(row, first, len(GROWTH_HEAD)))
+        else:
+            ratio = row["ratio"]
+            told = _yes(ratio[1], GROWTH, False)
+            rows.append([*first, f"{row['events']:,}", shown(ratio), told])
+    return rows
+
+
+def data_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``DATA_HEAD``."""
+    rows = []
+    for row in of["rows"]:
+        first = [row["name"], f"{row['values']:,}"]
+        if "stopped" in row:
+            rows.append(_stopped(row, first, len(DATA_HEAD)))
+            continue
+        there = row.get("reelay")
+        full = row["events"] >= row["size"]
+        cells = (
+            [
+                duration(there["takes"]),
+                f"{there['events']:,}",
+                _times(there["ratio"]),
+                _yes(there["ratio"][1], DATA),
+            ]
+            if there
+            else ["not installed", "", "", ""]
+        )
+        events = f"{row['events']:,}" + ("" if full else f" of {row['size']:,}")
+        grown = [f"{row['grown']:.2f}", _yes(row["grown"] if full else None, GROWTH, False)]
+        rows.append([*first, events, duration(row["ours"]), *grown, *cells])
+    return rows
+
+
+def hand_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``HAND_HEAD``."""
+    return [
+        _stopped(row, [row["name"]], len(HAND_HEAD))
+        if "stopped" in row
+        else [
+            row["name"],
+            f"{row['events']:,}",
+            f"{row['violations']:,}",
+            duration(row["ours"]),
+            duration(row["other"]),
+            shown(row["ratio"]),
+            _yes(row["ratio"][1], HAND),
+        ]
+        for row in of["rows"]
+    ]
+
+
+def verbs_rows(of: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``VERBS_HEAD``."""
+    rows = []
+    for row in of["rows"]:
+        millions, least = row.get("millions"), row.get("least")
+        rows.append(
+            [
+                row["name"],
+                duration(row["ours"]),
+                duration(row["other"]),
+                shown(row["ratio"]),
+                _yes(row["ratio"][1], HAND),
+                f"{millions:.1f}" if millions else "",
+                f"{least:g}" if least else "",
+                _yes(millions, least) if least else "",
+            ]
+        )
+    return rows
+
+
+def others_rows(parts: Mapping[str, Any]) -> list[list[str]]:
+    """Rows below ``OTHERS_HEAD``, of three parts."""
+    rows = []
+    for part, what, bound, least in (
+        ("twenty", "in a pipeline, beside the sum of them alone", SUM, True),
+        ("others", "events that do not concern it, beside a filter", CONCERN, False),
+        ("threads", "beside one", TWO, True),
+    ):
+        of = parts.get(part)
+        for row in () if of is None else of.get("rows", [of]):
+            first = f"{row['name']}, {what}"
+            if "stopped" in row:
+                rows.append(_stopped(row, [first], len(OTHERS_HEAD)))
+                continue
+            rows.append(
+                [
+                    first,
+                    f"{row['events']:,}",
+                    duration(row["ours"]),
+                    duration(row["other"]),
+                    shown(row["ratio"]),
+                    f"at {'least' if least else 'most'} {bound:g}",
+                    _yes(row["ratio"][1], bound, least),
+                ]
+            )
+    rows += [
+        ["robustness, beside mstlo and rtamt", "not built", "", "", "", "at least 5, 200", ""],
+        ["`paid_in_time` through Spark", "not built", "", "", "", "at least 5", ""],
+    ]
+    return rows
+
+
+TABLES = {
+    "verbs": (("Verbs beside the same by hand", VERBS_HEAD, verbs_rows),),
+    "past": (
+        ("Timescales, past", PAST_HEAD, past_rows),
+        ("Timescales, past: by the bound", GROWTH_HEAD, growth_rows),
+    ),
+    "future": (
+        ("Timescales, future", FUTURE_HEAD, future_rows),
+        ("Timescales, future: by the bound", GROWTH_HEAD, growth_rows),
+    ),
+    "data": (("DejaVu, with data", DATA_HEAD, data_rows),),
+    "by_hand": (("Rules beside operators by hand", HAND_HEAD, hand_rows),),
+}
+
+
+# ---- the page ----
+
+NOT_YET = "*Not measured yet.*"
+
+
+def _table(parts: Mapping[str, Any], part: str, number: int = 0) -> str:
+    if part not in parts:
+        return NOT_YET
+    _, head, rows = TABLES[part][number]
+    return table(head, *rows(parts[part]))
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """The page as Markdown.
+
+    Args:
+        data: as ``--json`` writes it, of all parts; without ``parts``: what is measured, and how.
+    """
+    parts = data.get("parts", {})
+    versions = data.get("peers", {})
+    blocks = [
+        "# Rules and verbs",
+        *([_summary(data)] if parts else []),
+        *(disturbed(data["machine"]) if parts else []),
+        wrapped(
+            "`make bench-rules` measures it and writes this page: tables, picture and sentences "
+            "come from what it has measured. An event's time is that of `process` of an Arrow "
+            "table, all rows out, on one thread unless it is said, in an engine that is new each "
+            "time, whose code was compiled before. Events of the other monitors are made before, "
+            "as each takes them best. Verdicts are compared before times, those of every event: "
+            "where one differs, the row has no time and says which. Where a monitor or a rule "
+            "would take too long for all events it gets fewer, and their number stands there."
+        ),
+        *(
+            ["![Times of an event beside reelay, mstlo, rtamt and operators by hand](rules.png)"]
+            if parts
+            else []
+        ),
+        "## Who is beside us",
+        table(
+            ("", "what it is", "version", "what it has published"),
+            *(
+                (
+                    name,
+                    WORDS.get(name, ""),
+                    versions.get(name, "not installed" if name in WORDS and parts else ""),
+                    said,
+                )
+                for name, said in PUBLISHED.items()
+            ),
+        ),
+        wrapped(
+            "Each in its best mode. reelay: its discrete-time monitor, events as dicts of what has "
+            "changed, answers that have changed. mstlo: one batch, delayed verdicts. rtamt: its "
+            "offline evaluation of a whole trace, a bounded `until` written with an unbounded one. "
+            "All are called from Python here, as our rules are; what reelay needs from C++ it says "
+            "itself. Published numbers are of other machines and other properties."
+        ),
+        "## Past properties, beside reelay",
+        wrapped(
+            "The ten properties of *Timescales* (Ulus 2019): *each* is true or false at each "
+            "event, and *published* says whether it has held at all events so far. Traces end with "
+            "a violation. *Ours* tells violations, as reelay tells changes; *all told* has a row "
+            "for each event. Verdicts are compared on that trace, and on two at random. At least "
+            f"{REELAY:g} times as fast is asked for."
+        ),
+        _table(parts, "past"),
+        wrapped(
+            "An event of the highest bound to one of the lowest, each on the trace of its bound, "
+            f"in rounds of their own: at most {GROWTH:g} is asked for."
+        ),
+        _table(parts, "past", 1),
+        "## Future properties, beside mstlo and rtamt",
+        wrapped(
+            "Their bounded future forms. mstlo tells no verdict whose window is open at the end, "
+            "and its `until` asks for the left side at the end, too: its formula says the same on "
+            "these traces, and where it is compared on traces at random it is written so that it "
+            f"says ours. At least {MSTLO:g} times as fast as mstlo is asked for, and {RTAMT:g} "
+            "times as fast as rtamt."
+        ),
+        _table(parts, "future"),
+        _table(parts, "future", 1),
+        "## Data, beside reelay with quantifiers",
+        wrapped(
+            "Four properties of the DejaVu benchmark (Havelund 2018), with so many values live at "
+            "a time, at most a fifth of the events. For access and file every verdict is compared; "
+            "fifo and lock, said from the other end, agree in where they are first violated. "
+            f"reelay gets the largest trace that it does in {_seconds(parts)}, of no more values. "
+            f"At least {DATA:g} times as fast is asked for, and an event that takes at most "
+            f"{GROWTH:g} of what it takes of fewer events with as many values."
+        ),
+        _table(parts, "data"),
+        "## Beside operators by hand",
+        wrapped(
+            "The same as an operator that one would write: the ratio is its time to that of the "
+            f"rule, and at least {HAND:g} is asked for. The rows are equal, but for the reason "
+            "that only a rule gives."
+        ),
+        _table(parts, "by_hand"),
+        _table(parts, "verbs"),
+        "## Together, of no concern, on two threads",
+        wrapped(
+            "Twenty rules of one stream as vertices of a pipeline, beside the sum of what they "
+            "take alone, each over the same table: the ratio is the sum to the pipeline. Events of "
+            "a kind that a rule does not ask for, beside a filter that asks for the same kinds: "
+            "the ratio is the rule to the filter. A rule with a key whose condition takes five "
+            "microseconds, on two threads beside one."
+        ),
+        table(OTHERS_HEAD, *others_rows(parts)),
+        "## What was missed",
+        _missed(data) if parts else NOT_YET,
+        wrapped(MARGIN),
+        *([measured_on(data["machine"])] if parts else []),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _seconds(parts: Mapping[str, Any]) -> str:
+    of = parts.get("data")
+    return f"{of['seconds']:g} s" if of else "a few seconds"
+
+
+def _summary(data: Mapping[str, Any]) -> str:
+    found = judged(data)
+    reached = sum(one.holds for one in found)
+    told = [f"**{reached} of {len(found)} rows reach what was asked for."]
+    for part, peer in (("past", "reelay"), ("future", "mstlo"), ("future", "rtamt")):
+        ratios = sorted(row[peer]["ratio"][1] for row in _rows(data["parts"], part) if peer in row)
+        if ratios:
+            told.append(
+                f"To {peer}, {part}: {ratios[0]:.2g} to {ratios[-1]:.3g} times as fast, median "
+                f"{ratios[len(ratios) // 2]:.3g}."
+            )
+    return wrapped(" ".join(told) + "**")
+
+
+def _missed(data: Mapping[str, Any]) -> str:
+    missed = [one for one in judged(data) if not one.holds]
+    if not missed:
+        return "Nothing."
+    rows = [
+        [
+            one.what,
+            f"{'at least' if one.least else 'at most'} {one.bound:g}",
+            one.because if one.seen is None else f"{one.seen:.3g}",
+        ]
+        for one in missed
+    ]
+    return table(("", "asked for", "seen"), *rows)
