@@ -116,10 +116,12 @@ class _Queue:
             return []
         return [f"{self.start}, {self.stop} = state.{self.name}_ends.get(key, (0, 0))"]
 
-    def store(self) -> list[str]:
+    def store(self, is_pushed: bool) -> list[str]:
         if not self.rule.key:
             return []
         ends = f"state.{self.name}_ends"
+        if is_pushed:
+            return [f"{ends}[key] = ({self.start}, {self.stop})"]
         return [
             f"if {self.start} == {self.stop}:",
             f"    {ends}.pop(key, (0, 0))",
@@ -213,7 +215,7 @@ class _Cell:
             return [f"{self.name} = state.{self.name}"]
         return [f"{self.name} = state.{self.name}.get(key, {self.fill})"]
 
-    def store(self) -> list[str]:
+    def store(self, is_pushed: bool) -> list[str]:
         name = self.name
         if not self.rule.key:
             return [f"if state.{name} != {name}:", f"    state.{name} = {name}"]
@@ -227,9 +229,14 @@ class _Cell:
 
 @dataclass
 class _Held:
-    """What one function reads and writes of the state."""
+    """What one function reads and writes of the state.
+
+    Attributes:
+        taken: of the function that takes what this one pushes.
+    """
 
     held: dict[str, _Queue | _Cell] = field(default_factory=dict)
+    taken: _Held | None = None
 
     def add(self, *some: _Queue | _Cell) -> None:
         for one in some:
@@ -237,11 +244,11 @@ class _Held:
 
     def around(self, lines: list[str]) -> list[str]:
         """The statements, between those that read and write."""
-        held = self.held.values()
+        taken = {} if self.taken is None else self.taken.held
         return [
-            *(line for one in held for line in one.load()),
+            *(line for one in self.held.values() for line in one.load()),
             *lines,
-            *(line for one in held for line in one.store()),
+            *(line for name, one in self.held.items() for line in one.store(name in taken)),
         ]
 
 
@@ -314,7 +321,8 @@ class _Margins(Generator):
         self.names[self.inf] = math.inf
         self.margin, self.alike = self.fresh("margin"), self.fresh("both_or_none")
         self.known_now: dict[Formula, str] = {}
-        self.event_held, self.settle_held = _Held(), _Held()
+        self.settle_held = _Held()
+        self.event_held = _Held(taken=self.settle_held)
         self.first: list[str] = []
         self.pushes: list[str] = []
         self.stages: list[str] = []
@@ -447,6 +455,9 @@ class _Margins(Generator):
     def compared(
         self, atom: Formula, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr
     ) -> str:
+        if isinstance(op, ast.Eq | ast.NotEq) and _is_truth(left) and _is_truth(right):
+            alike = f"{self.alike}({self.of_code(atom, left)}, {self.of_code(atom, right)})"
+            return alike if isinstance(op, ast.Eq) else _minus(alike)
         is_number = self.may_be_number(left) and self.may_be_number(right)
         if not is_number or not isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
             single = ast.Compare(left, [op], [right])
@@ -1196,7 +1207,7 @@ class _Margins(Generator):
         if not self.key:
             lines = ["if timer.key == 0:", "    state.is_begun = False"]
             if self.timed:
-                lines += ["else:", f"    state.{self.wake().name} = {END}"]
+                lines += ["    state.timers.cancel(1)", f"state.{self.wake().name} = {END}"]
             return [*lines, "settle(state, timer.at, emit)"]
         assert self.pending is not None
         lines = [
@@ -1206,6 +1217,9 @@ class _Margins(Generator):
             f"        settle(state, key, {END}, emit)",
         ]
         if self.timed:
+            timer = entry(["1", *self.key_parts()])
+            forget = [f"state.timers.cancel({timer})", f"state.{self.wake().name}.pop(key, {END})"]
+            lines[-1:-1] = indented(indented(forget))
             key = entry([f"timer.key[{at + 1}]" for at in range(len(self.key))])
             lines += [
                 "else:",
@@ -1241,6 +1255,15 @@ def _minus(value: str) -> str:
 
 def _extreme(word: str, values: list[str]) -> str:
     return values[0] if len(values) == 1 else f"{word}({', '.join(values)})"
+
+
+def _is_truth(node: ast.expr) -> bool:
+    match node:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return True
+        case ast.IfExp(body=one, orelse=other):
+            return _is_truth(one) and _is_truth(other)
+    return False
 
 
 def _written(code: str) -> str:
