@@ -20,7 +20,7 @@ from specstream.errors import ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, Written, written
 from specstream.rules.parse import parsed
-from specstream.rules.robustness import margins
+from specstream.rules.robustness import robust
 from specstream.windows.declared import Clock, alike, ticks
 
 __all__ = ["Rule", "rule"]
@@ -119,12 +119,10 @@ def rule(
     >>> @ss.rule(event={"heat": float}, robustness=True)
     ... def cool(e):
     ...     return always(lambda later: later.heat <= 90, within=5)
+    >>> heat = {"heat": [70.0, 85.0, 92.5], "time": [0, 4, 8]}
     >>> with ss.Engine(cool) as engine:
-    ...     for row in engine.process({"heat": [70.0, 85.0, 92.5], "time": [0, 4, 8]}, order_by="time", end=True).to_pylist():
-    ...         print(row)
-    {'time': 0, 'robustness': 5.0, 'decided': 5}
-    {'time': 4, 'robustness': -2.5, 'decided': 9}
-    {'time': 8, 'robustness': -2.5, 'decided': 13}
+    ...     engine.process(heat, order_by="time", end=True)["robustness"].to_pylist()
+    [5.0, -2.5, -2.5]
     """
     anchored = flag("rule: anchored", anchored)
     if flag("rule: robustness", robustness):
@@ -148,7 +146,7 @@ def rule(
             keep,
             unit,
             name,
-            margins if robustness else written,
+            robust if robustness else written,
         )
 
     return made
@@ -213,13 +211,13 @@ def _made(
     time = clock.column
     emits: dict[str, Any] = {one: bare[one] for one in keys}
     emits["time"] = time
-    if write is margins:
+    if write is robust:
         emits["robustness"] = float
     else:
         emits["verdict"] = nullable(bool) if options.anchored else bool
     if not options.anchored:
         emits["decided"] = nullable(time) if options.at_end == "closed" else time
-    if write is not margins:
+    if write is not robust:
         emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})

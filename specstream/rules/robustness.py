@@ -14,14 +14,12 @@ around it.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
-from specstream.errors import DeclarationError
 from specstream.rules.formula import (
     And,
     Atom,
@@ -30,28 +28,27 @@ from specstream.rules.formula import (
     Iff,
     Not,
     Or,
-    Quantifier,
     Temporal,
-    captured,
     has_future,
     lowered,
     rebuilt,
     walk,
 )
-from specstream.rules.generate import Generator, Options, Written
-from specstream.rules.writing import ZEROS, Record, Stored, indented, placed, plain
+from specstream.rules.generate import Options, Written
+from specstream.rules.margins import Conditions, extreme, minus
+from specstream.rules.queues import Cell, Held, Queue
+from specstream.rules.writing import ZEROS, Stored, indented, plain
 from specstream.verbs.writing import entry
 
-__all__ = ["margins"]
+__all__ = ["robust"]
 
 END = 2**63 - 1
 """The time of a timer that fires when the input ends, and not before; and of what it settles."""
 NEVER = -(2**63)
 _LOWER = ("once", "eventually", "since", "until", "unless")
-_STEPS = ("previous_event", "next_event")
 
 
-def margins(
+def robust(
     name: str,
     formula: Formula,
     names: Mapping[str, Any],
@@ -72,184 +69,7 @@ def margins(
     Raises:
         DeclarationError: there is no such number, or nothing tells when it is known.
     """
-    return _Margins(name, formula, names, columns, key, options).write()
-
-
-# ---- what the state holds ----
-
-
-@dataclass
-class _Queue:
-    """Values in their order, of which both ends can be taken: a deque, or entries of a dict by key.
-
-    Attributes:
-        items: the types of a value, or of the parts of one.
-        lost: what stands for a value that time has made the state forget.
-    """
-
-    rule: _Margins
-    name: str
-    items: tuple[str, ...]
-    lost: str = ""
-
-    def declare(self, expires: int | None) -> None:
-        rule, of = self.rule, entry(self.items)
-        if not rule.key:
-            rule.fields[self.name] = f"ss.deque({of}, limit={rule.options.limit})"
-            return
-        rule.fields[self.name] = rule.dict_of(of, "int", expires=expires)
-        rule.fields[f"{self.name}_ends"] = rule.dict_of("(int, int)", expires=expires)
-        if expires is None:
-            self.lost = ""
-
-    # Names of the numbers of the first value and of that behind the last one, of a key.
-    @property
-    def start(self) -> str:
-        return f"{self.name}_start"
-
-    @property
-    def stop(self) -> str:
-        return f"{self.name}_stop"
-
-    def load(self) -> list[str]:
-        if not self.rule.key:
-            return []
-        return [f"{self.start}, {self.stop} = state.{self.name}_ends.get(key, (0, 0))"]
-
-    def store(self, is_pushed: bool) -> list[str]:
-        if not self.rule.key:
-            return []
-        ends = f"state.{self.name}_ends"
-        if is_pushed:
-            return [f"{ends}[key] = ({self.start}, {self.stop})"]
-        return [
-            f"if {self.start} == {self.stop}:",
-            f"    {ends}.pop(key, (0, 0))",
-            "else:",
-            f"    {ends}[key] = ({self.start}, {self.stop})",
-        ]
-
-    @property
-    def size(self) -> str:
-        return f"{self.stop} - {self.start}" if self.rule.key else f"len(state.{self.name})"
-
-    @property
-    def some(self) -> str:
-        """Whether there is one."""
-        if self.rule.key:
-            return f"{self.start} < {self.stop}"
-        return f"len(state.{self.name}) > 0"
-
-    def at(self, place: str) -> str:
-        """A value by its place."""
-        if not self.rule.key:
-            return f"state.{self.name}[{place}]"
-        number = self.start if place == "0" else f"{self.start} + {place}"
-        return f"state.{self.name}[{self.rule.key_and(number)}]"
-
-    @property
-    def first(self) -> str:
-        if self.rule.key and self.lost:
-            return f"state.{self.name}.get({self.rule.key_and(self.start)}, {self.lost})"
-        return self.at("0")
-
-    @property
-    def last(self) -> str:
-        if not self.rule.key:
-            return f"state.{self.name}[-1]"
-        return f"state.{self.name}[{self.rule.key_and(f'{self.stop} - 1')}]"
-
-    def push(self, *values: str) -> list[str]:
-        if not self.rule.key:
-            return [f"state.{self.name}.append({entry(values)})"]
-        place = self.rule.key_and(self.stop)
-        return [f"state.{self.name}[{place}] = {entry(values)}", f"{self.stop} += 1"]
-
-    def push_first(self, *values: str) -> list[str]:
-        if not self.rule.key:
-            return [f"state.{self.name}.appendleft({entry(values)})"]
-        place = self.rule.key_and(self.start)
-        return [f"{self.start} -= 1", f"state.{self.name}[{place}] = {entry(values)}"]
-
-    def take(self, names: str = "") -> list[str]:
-        """The first one goes, into names."""
-        into = f"{names} = " if names else ""
-        if not self.rule.key:
-            return [f"{into}state.{self.name}.popleft()"]
-        lost = f", {self.lost}" if self.lost else ""
-        place = self.rule.key_and(self.start)
-        return [f"{into}state.{self.name}.pop({place}{lost})", f"{self.start} += 1"]
-
-    def take_last(self, names: str = "") -> list[str]:
-        into = f"{names} = " if names else ""
-        if not self.rule.key:
-            return [f"{into}state.{self.name}.pop()"]
-        place = self.rule.key_and(self.stop)
-        return [f"{self.stop} -= 1", f"{into}state.{self.name}.pop({place})"]
-
-    def clear(self) -> list[str]:
-        if not self.rule.key:
-            return [f"state.{self.name}.clear()"]
-        return [f"while {self.some}:", *indented(self.take())]
-
-
-@dataclass
-class _Cell:
-    """A number of the state, which is a local of its name while a function runs."""
-
-    rule: _Margins
-    name: str
-    of: str
-    fill: str
-
-    def declare(self) -> None:
-        rule = self.rule
-        if rule.key:
-            rule.fields[self.name] = rule.dict_of(self.of)
-        else:
-            fill = "" if self.fill == "0" else f", fill={self.fill}"
-            rule.fields[self.name] = f"ss.scalar({self.of}{fill})"
-
-    def load(self) -> list[str]:
-        if not self.rule.key:
-            return [f"{self.name} = state.{self.name}"]
-        return [f"{self.name} = state.{self.name}.get(key, {self.fill})"]
-
-    def store(self, is_pushed: bool) -> list[str]:
-        name = self.name
-        if not self.rule.key:
-            return [f"if state.{name} != {name}:", f"    state.{name} = {name}"]
-        return [
-            f"if {name} == {self.fill}:",
-            f"    state.{name}.pop(key, {self.fill})",
-            "else:",
-            f"    state.{name}[key] = {name}",
-        ]
-
-
-@dataclass
-class _Held:
-    """What one function reads and writes of the state.
-
-    Attributes:
-        taken: of the function that takes what this one pushes.
-    """
-
-    held: dict[str, _Queue | _Cell] = field(default_factory=dict)
-    taken: _Held | None = None
-
-    def add(self, *some: _Queue | _Cell) -> None:
-        for one in some:
-            self.held[one.name] = one
-
-    def around(self, lines: list[str]) -> list[str]:
-        """The statements, between those that read and write."""
-        taken = {} if self.taken is None else self.taken.held
-        return [
-            *(line for one in self.held.values() for line in one.load()),
-            *lines,
-            *(line for name, one in self.held.items() for line in one.store(name in taken)),
-        ]
+    return _Robustness(name, formula, names, columns, key, options).write()
 
 
 # ---- who takes whose values ----
@@ -265,10 +85,10 @@ class _Taker:
         later: those of them that come with the time at which they were known.
     """
 
-    rule: _Margins
+    rule: _Robustness
     name: str
     formula: tuple[Formula, ...]
-    leaves: dict[Formula, tuple[_Queue | None, str]] = field(default_factory=dict)
+    leaves: dict[Formula, tuple[Queue | None, str]] = field(default_factory=dict)
     later: dict[Formula, str] = field(default_factory=dict)
 
     @property
@@ -290,7 +110,7 @@ class _Taker:
 
     def known(self) -> str:
         """An expression for the time at which all were known."""
-        return _extreme("max", list(self.later.values()))
+        return extreme("max", list(self.later.values()))
 
     def values(self) -> list[str]:
         """Expressions for what is computed."""
@@ -299,10 +119,11 @@ class _Taker:
 
 
 Sink = Callable[[str, str, str | None], list[str]]
-"""Statements that hand on a value, known at a time, of an event of which the time may be at hand."""
+"""Statements that hand on a value, the time at which it is known, and that of its event if it is
+at hand."""
 
 
-class _Margins(Generator):
+class _Robustness(Conditions):
     """The operator in the making."""
 
     def __init__(
@@ -315,160 +136,34 @@ class _Margins(Generator):
         options: Options,
     ) -> None:
         super().__init__(name, formula, names, columns, key, options)
-        self.formula = formula
-        self.taken = {*self.names, *self.columns, name}
-        self.inf = self.fresh("inf")
-        self.names[self.inf] = math.inf
-        self.margin, self.alike = self.fresh("margin"), self.fresh("both_or_none")
         self.known_now: dict[Formula, str] = {}
-        self.settle_held = _Held()
-        self.event_held = _Held(taken=self.settle_held)
+        self.settle_held = Held()
+        self.event_held = Held(taken=self.settle_held)
         self.first: list[str] = []
         self.pushes: list[str] = []
         self.stages: list[str] = []
-        self.timed: list[tuple[_Queue, str, int]] = []
+        self.timed: list[tuple[Queue, str, int]] = []
         has_next = any(
             isinstance(one, Temporal) and one.name == "next_event" for one in walk(formula)
         )
         # Whether the end settles what time does not.
         self.is_closed = has_next and options.at_end == "closed"
         self.is_moved_by_events = False
-        self.wake_cell: _Cell | None = None
-        self.pending: _Queue | None = None
+        self.wake_cell: Cell | None = None
+        self.pending: Queue | None = None
 
-    # ---- names ----
-
-    def fresh(self, wanted: str) -> str:
-        """A name that conditions do not use, nor anything else."""
-        name, count = wanted, 1
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        self.taken.add(name)
-        return name
-
-    def queue(self, name: str, *items: str, lost: str = "", expires: int | None = None) -> _Queue:
-        made = _Queue(self, self.fresh(name), items, lost)
+    def queue(self, name: str, *items: str, lost: str = "", expires: int | None = None) -> Queue:
+        made = Queue(self, self.fresh(name), items, lost)
+        self.taken |= {made.start, made.stop}
         made.declare(expires)
         return made
 
-    def cell(self, name: str, of: str, fill: str) -> _Cell:
-        made = _Cell(self, self.fresh(name), of, fill)
+    def cell(self, name: str, of: str, fill: str) -> Cell:
+        made = Cell(self, self.fresh(name), of, fill)
         made.declare()
         return made
 
-    # ---- what cannot be told ----
-
-    def refuse(self, formula: Formula, reason: str) -> NoReturn:
-        raise DeclarationError(f"rule {self.name!r}, line {formula.line}: {reason}")
-
-    def check(self) -> None:
-        for one in walk(self.formula):
-            match one:
-                case Quantifier():
-                    self.refuse(
-                        one,
-                        f"{one.text} is about what an event holds, and robustness=True asks "
-                        "conditions about columns; expected them joined by and, or, not",
-                    )
-                case Temporal() if captured(one):
-                    self.refuse(
-                        one,
-                        f"{one.text} compares two events, and robustness=True asks each event by "
-                        "itself; expected functions that name their own event alone",
-                    )
-                case Temporal(name="next_event"):
-                    pass
-                case Temporal(within=None) if one.is_future:
-                    self.refuse(
-                        one,
-                        f"{one.text} has no end, so that nothing tells by how much it holds; "
-                        "expected within=",
-                    )
-
-    def no_number(self, atom: Formula, node: ast.expr) -> NoReturn:
-        hint = ""
-        match node:
-            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]) if all(
-                map(self.may_be_number, (left, right))
-            ):
-                way = f"abs({ast.unparse(left)} - {ast.unparse(right)}) <= 0.5"
-                hint = f": how far it is from equal, {_written(way)}"
-            case ast.Attribute(attr=name) if name in self.columns:
-                hint = f": a number, (1 if {_written(ast.unparse(node))} else -1) > 0"
-        self.refuse(
-            atom,
-            f"{_written(ast.unparse(node))} is no comparison of numbers, and robustness=True asks "
-            f"by how much it holds; expected a >= b, a > b, a <= b or a < b{hint}",
-        )
-
-    def may_be_number(self, node: ast.expr) -> bool:
-        match node:
-            case ast.Constant(value=value):
-                return type(value) in (int, float)
-            case ast.Attribute(value=ast.Name(id="v0"), attr=name) if name in self.columns:
-                return kept_as(self.columns[name]) in (int, float)
-            case ast.Name(id=name) if name in self.names:
-                return not isinstance(self.names[name], str | bool | None)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                return self.may_be_number(operand)
-            case ast.BinOp(left=left, right=right):
-                return self.may_be_number(left) and self.may_be_number(right)
-            case ast.IfExp(body=one, orelse=other):
-                return self.may_be_number(one) and self.may_be_number(other)
-        return not isinstance(
-            node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.JoinedStr | ast.Tuple | ast.List
-        )
-
     # ---- expressions ----
-
-    def of_code(self, atom: Formula, node: ast.expr) -> str:
-        """An expression for by how much a condition of plain Python holds."""
-        match node:
-            case ast.Constant(value=bool(value)):
-                return self.inf if value else f"-{self.inf}"
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return _minus(self.of_code(atom, operand))
-            case ast.BoolOp(op=op, values=values):
-                word = "min" if isinstance(op, ast.And) else "max"
-                return _extreme(word, [self.of_code(atom, one) for one in values])
-            case ast.IfExp(test=test, body=body, orelse=other):
-                known, yes, no = (self.of_code(atom, one) for one in (test, body, other))
-                return f"max(min({known}, {yes}), min({_minus(known)}, {no}))"
-            case ast.Call(func=ast.Name(id="bool"), args=[one], keywords=[]):
-                return self.of_code(atom, one)
-            case ast.Call(
-                func=ast.Name(id="all" | "any" as word),
-                args=[ast.Tuple(elts=some) | ast.List(elts=some)],
-                keywords=[],
-            ) if some:
-                given = [self.of_code(atom, one) for one in some]
-                return _extreme("min" if word == "all" else "max", given)
-            case ast.Compare(left=left, ops=ops, comparators=rights):
-                sides = [left, *rights]
-                found = [
-                    self.compared(atom, node, *of) for of in zip(sides, ops, rights, strict=False)
-                ]
-                return _extreme("min", found)
-        self.no_number(atom, node)
-
-    def compared(
-        self, atom: Formula, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr
-    ) -> str:
-        if isinstance(op, ast.Eq | ast.NotEq) and _is_truth(left) and _is_truth(right):
-            alike = f"{self.alike}({self.of_code(atom, left)}, {self.of_code(atom, right)})"
-            return alike if isinstance(op, ast.Eq) else _minus(alike)
-        is_number = self.may_be_number(left) and self.may_be_number(right)
-        if not is_number or not isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
-            single = ast.Compare(left, [op], [right])
-            self.no_number(atom, single)
-        sides = (right, left) if isinstance(op, ast.Lt | ast.LtE) else (left, right)
-        difference = ast.BinOp(sides[0], ast.Sub(), sides[1])
-        given = [
-            placed(ast.unparse(ast.fix_missing_locations(one)), {"v0": self.event}, self.names)
-            for one in (difference, ast.Compare(left, [op], [right]))
-        ]
-        return f"{self.margin}({', '.join(given)})"
 
     def value(self, formula: Formula, names: Mapping[Formula, str] | None = None) -> str:
         """An expression for by how much a formula holds, of parts that have names."""
@@ -480,10 +175,10 @@ class _Margins(Generator):
             case Atom(code=code):
                 return self.of_code(formula, ast.parse(code, mode="eval").body)
             case Not(part=part):
-                return _minus(self.value(part, names))
+                return minus(self.value(part, names))
             case And(parts=some) | Or(parts=some):
                 word = "min" if isinstance(formula, And) else "max"
-                return _extreme(word, [self.value(one, names) for one in some])
+                return extreme(word, [self.value(one, names) for one in some])
             case Iff(left=left, right=right):
                 return f"{self.alike}({self.value(left, names)}, {self.value(right, names)})"
             case Temporal():
@@ -503,7 +198,7 @@ class _Margins(Generator):
         return self.known_now[formula]
 
     def looking_back(
-        self, formula: Temporal, name: str, given: Sequence[str], time: str, held: _Held
+        self, formula: Temporal, name: str, given: Sequence[str], time: str, held: Held
     ) -> tuple[list[str], str]:
         """Statements that take the next values of an operator's parts, those of the event of a
         time, and an expression for its own."""
@@ -523,7 +218,7 @@ class _Margins(Generator):
             held.add(run)
             return [*lines, *self.run(formula, run, hold, goal)], run.name
         enter: Callable[[str, str | None, str], list[str]]
-        best: _Queue | None = None
+        best: Queue | None = None
         if formula.within is None:
             run = self.cell(f"{name}_running", "float", self.nothing(formula))
             held.add(run)
@@ -564,17 +259,17 @@ class _Margins(Generator):
         """What there is where nothing is asked."""
         return f"-{self.inf}" if formula.name in _LOWER else self.inf
 
-    def first_of(self, formula: Temporal, best: _Queue) -> str:
+    def first_of(self, formula: Temporal, best: Queue) -> str:
         return f"({best.at('0')}[1] if {best.some} else {self.nothing(formula)})"
 
-    def run(self, formula: Temporal, run: _Cell, hold: str | None, goal: str) -> list[str]:
+    def run(self, formula: Temporal, run: Cell, hold: str | None, goal: str) -> list[str]:
         """Statements for a value that goes on."""
         word = "max" if formula.name in _LOWER else "min"
         before = run.name if hold is None else f"min({run.name}, {hold})"
         return [f"{run.name} = {word}({before}, {goal})"]
 
     def better(
-        self, formula: Temporal, best: _Queue, at: str, hold: str | None, goal: str, name: str
+        self, formula: Temporal, best: Queue, at: str, hold: str | None, goal: str, name: str
     ) -> list[str]:
         """Statements that put a value into a queue of which the first one is the best, and each
         later one the best of those behind it."""
@@ -603,9 +298,9 @@ class _Margins(Generator):
         hold: str | None,
         goal: str,
         enter: Callable[[str, str | None, str], list[str]],
-        held: _Held,
+        held: Held,
         expires: int | None,
-    ) -> tuple[list[str], _Queue | None]:
+    ) -> tuple[list[str], Queue | None]:
         """Statements for values that wait until they are old enough, and a queue of which the
         first one is the least that has held since."""
         items = ("int", "float") if hold is None else ("int", "float", "float")
@@ -614,7 +309,7 @@ class _Margins(Generator):
         held.add(young)
         old, was, had = (self.fresh(f"{name}_{one}") for one in ("old", "was", "had"))
         lines = young.push(*[time, *([hold] if hold is not None else []), goal])
-        least: _Queue | None = None
+        least: Queue | None = None
         if hold is not None:
             least = self.queue(
                 f"{name}_least", "int", "float", lost=f"({NEVER}, 0.0)", expires=expires
@@ -636,7 +331,7 @@ class _Margins(Generator):
         return lines, least
 
     def previous(
-        self, formula: Temporal, name: str, given: str, held: _Held
+        self, formula: Temporal, name: str, given: str, held: Held
     ) -> tuple[list[str], str]:
         if formula.n == 1:
             was = self.cell(f"{name}_next", "float", f"-{self.inf}")
@@ -718,7 +413,7 @@ class _Margins(Generator):
             self.settle_held.add(queue)
             taker.leaves[leaf] = (queue, taker.leaves[leaf][1])
 
-            def sink(value: str, known: str, time: str | None, to: _Queue = queue) -> list[str]:
+            def sink(value: str, known: str, time: str | None, to: Queue = queue) -> list[str]:
                 return to.push(value, known)
 
             self.stage(leaf, sink)
@@ -767,7 +462,7 @@ class _Margins(Generator):
             ]
         self.stages += lines
 
-    def times(self, name: str) -> _Queue:
+    def times(self, name: str) -> Queue:
         """A queue of the times of events."""
         queue = self.queue(name, "int")
         self.event_held.add(queue)
@@ -824,9 +519,7 @@ class _Margins(Generator):
         young = self.queue(f"{name}_young", "int", "float", "int")
         latest = self.cell(f"{name}_latest", "int", str(NEVER))
         held.add(young, latest)
-        at, time, old, was, known = (
-            self.fresh(f"{name}_{one}") for one in ("at", "time", "old", "was", "known")
-        )
+        at, time, old, was = (self.fresh(f"{name}_{one}") for one in ("at", "time", "old", "was"))
         (value,) = taker.values()
         if formula.within is None:
             run = self.cell(f"{name}_running", "float", self.nothing(formula))
@@ -925,7 +618,7 @@ class _Margins(Generator):
         ]
         self.timed.append((waiting, part, within))
 
-    def number_of(self, waiting: _Queue, name: str, formula: Temporal) -> str:
+    def number_of(self, waiting: Queue, name: str, formula: Temporal) -> str:
         """A name for the number of the first event that waits, if it is asked for."""
         if len(formula.parts) == 2 and not formula.after:
             return ""
@@ -940,9 +633,9 @@ class _Margins(Generator):
         formula: Temporal,
         name: str,
         names: list[str],
-        waiting: _Queue,
+        waiting: Queue,
         out: str,
-        ahead: _Cell,
+        ahead: Cell,
         start: str,
         part: str,
     ) -> tuple[list[str], list[str], str, list[str]]:
@@ -963,9 +656,9 @@ class _Margins(Generator):
         formula: Temporal,
         name: str,
         names: list[str],
-        waiting: _Queue,
+        waiting: Queue,
         out: str,
-        ahead: _Cell,
+        ahead: Cell,
         start: str,
         part: str,
     ) -> tuple[list[str], list[str], str, list[str]]:
@@ -1064,7 +757,7 @@ class _Margins(Generator):
         """Statements of the event, and of the function that settles what waits."""
         top = self.taker(self.fresh("row"), [self.formula])
         if top.is_sole:
-            ((leaf, known),) = top.later.items()
+            (leaf,) = top.later
             assert isinstance(leaf, Temporal)
             has_time = leaf.name != "next_event"
             rows = self.rows(has_time)
@@ -1089,7 +782,7 @@ class _Margins(Generator):
             self.pending = rows
         return self.event_lines(), self.settle_lines()
 
-    def rows(self, has_time: bool) -> _Queue | None:
+    def rows(self, has_time: bool) -> Queue | None:
         """What is kept of an event until its row is told."""
         keep, record = self.options.keep, self.waiting
         if has_time and not keep:
@@ -1106,7 +799,7 @@ class _Margins(Generator):
         self.pushes += rows.push(record.made(self.event))
         return rows
 
-    def told(self, rows: _Queue | None, value: str, known: str, time: str | None) -> list[str]:
+    def told(self, rows: Queue | None, value: str, known: str, time: str | None) -> list[str]:
         """Statements that send the row of the next event."""
         lines: list[str] = []
         place = Stored(self.waiting, "one")
@@ -1148,7 +841,7 @@ class _Margins(Generator):
             ]
         return ["now = event.timestamp", *begun, *body]
 
-    def wake(self) -> _Cell:
+    def wake(self) -> Cell:
         """The time for which the timer is set."""
         if self.wake_cell is None:
             self.wake_cell = self.cell("wake", "int", str(END))
@@ -1228,44 +921,3 @@ class _Margins(Generator):
                 "    settle(state, key, timer.at, emit)",
             ]
         return lines
-
-    def needed(self, lines: Sequence[str]) -> list[str]:
-        """The texts of helpers that statements call."""
-        inf, text = self.inf, "\n".join(lines)
-        found = []
-        if f"{self.margin}(" in text:
-            found.append(
-                f"def {self.margin}(difference, holds):\n"
-                "    # Of two infinities there is none, nor of what is no number.\n"
-                "    found = float(difference) + 0.0\n"
-                f"    return found if found == found else {inf} if holds else -{inf}"
-            )
-        if f"{self.alike}(" in text:
-            found.append(
-                f"def {self.alike}(one, other):\n"
-                "    return max(min(one, other), min(0.0 - one, 0.0 - other))"
-            )
-        return found
-
-
-def _minus(value: str) -> str:
-    """There is no minus zero, so that equal values have equal bits."""
-    return f"(0.0 - {value})"
-
-
-def _extreme(word: str, values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"{word}({', '.join(values)})"
-
-
-def _is_truth(node: ast.expr) -> bool:
-    match node:
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
-            return True
-        case ast.IfExp(body=one, orelse=other):
-            return _is_truth(one) and _is_truth(other)
-    return False
-
-
-def _written(code: str) -> str:
-    """A condition as people write it, of an event e."""
-    return code.replace("v0.", "e.")
