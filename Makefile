@@ -77,7 +77,7 @@ demo: $(VENV)/installed-demo
 
 # The one of auctions starts no Spark.
 ## a pipeline of two exchanges' ticks through Spark (examples/trading), compared and drawn;
-## EXAMPLE=flights, fraud, interpreted or auctions for the others
+## EXAMPLE=flights, fraud, interpreted, orders or auctions for the others
 example: $(VENV)/installed-demo
 	@$(MAKE) --silent $(VENV)/native
 	$(if $(filter auctions,$(EXAMPLE)),,$(WITH_JAVA)) $(BIN)/python -m examples.$(EXAMPLE) $(EXAMPLE_ARGS)
@@ -267,7 +267,7 @@ compat: $(VENV)/installed-test
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_*.so .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output signals.png flights.png fraud.png \
-		auctions.png auctions-machine.svg auctions-pipeline.svg
+		auctions.png auctions-machine.svg auctions-pipeline.svg orders.png examples/orders/day.parquet
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi
 

@@ -63,6 +63,7 @@ if typing.TYPE_CHECKING:
     from specstream.predictors.fixed import Fixed
     from specstream.predictors.throughput_driven import ThroughputDriven
     from specstream.profiling import Profile
+    from specstream.rules.declared import rule
     from specstream.structures import heap
     from specstream.tuning.bench import bench
     from specstream.tuning.profile import profile

@@ -12,6 +12,7 @@ try:
     import specstream as ss
     from specstream.cli import (
         bench,
+        check,
         checkpoint,
         compact,
         demo,
@@ -44,6 +45,7 @@ def main() -> None:
 
 for command in (
     bench.bench,
+    check.check,
     checkpoint.checkpoint,
     compact.command,
     demo.demo,

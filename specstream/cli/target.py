@@ -15,8 +15,12 @@ import click
 
 from specstream.definition.operator import Operator
 from specstream.pipelines.pipeline import Pipeline
+from specstream.rules.declared import Rule
 
-__all__ = ["OPERATOR", "PIPELINE", "expression", "load_operator", "parse_arguments"]
+__all__ = [
+    *("OPERATOR", "PIPELINE", "RULE", "expression", "load_operator", "load_rule"),
+    "parse_arguments",
+]
 
 # Values of --arg that are no literals but name the type of a column or field.
 TYPES = {"int": int, "float": float, "bool": bool, "str": str}
@@ -41,6 +45,7 @@ OPERATOR = _Kind(
 PIPELINE = _Kind(
     "pipeline", Pipeline, "MODULE:PIPELINE, like flows.py:desk", "a pipeline made with ss.Pipeline"
 )
+RULE = _Kind("rule", Rule, "MODULE:RULE, like rules.py:paid_in_time", "a rule made with @ss.rule")
 
 
 def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERATOR) -> Operator:
@@ -58,7 +63,7 @@ def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERA
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
         raise click.UsageError(f"{target!r} names no {kind.name}; expected {kind.example}")
-    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    module = _imported(where)
     try:
         found = getattr(module, name)
     except AttributeError:
@@ -82,7 +87,7 @@ def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERA
         inspect.signature(found).bind(**arguments)
     except (TypeError, ValueError) as error:  # ValueError: of what is not written in Python
         given = " ".join(f"{one}={value!r}" for one, value in arguments.items())
-        plain = "; if it is the operator itself, decorate it with @ss.operator"
+        plain = f"; if it is the {kind.name} itself, decorate it with @ss.{kind.name}"
         raise click.ClickException(
             f"{target} cannot be called with {f'--arg {given}' if given else 'no --arg'}: {error}"
             + ("" if kind is PIPELINE else plain)
@@ -95,8 +100,44 @@ def load_operator(target: str, arguments: dict[str, object], kind: _Kind = OPERA
     return made
 
 
+def load_rule(target: str, arguments: dict[str, object]) -> Rule:
+    """The rule that ``MODULE:RULE`` names, or the only one that ``MODULE`` has.
+
+    Args:
+        target: as of :func:`load_operator`, or without the colon and what follows it.
+        arguments: likewise.
+
+    Raises:
+        click.ClickException: the module or the name is not there, or is no rule; or the module has
+            not exactly one.
+    """
+    if ":" in target:
+        found = load_operator(target, arguments, RULE)
+        if not isinstance(found, Rule):
+            raise click.ClickException(
+                f"{target} is {_article(found)}, and no rule; expected {RULE.made}"
+            )
+        return found
+    module = vars(_imported(target))
+    rules = {name: value for name, value in module.items() if isinstance(value, Rule)}
+    if len({id(one) for one in rules.values()}) != 1:
+        raise click.UsageError(
+            f"module {target!r} has {len(rules) or 'no'} rules: name one, "
+            + (" or ".join(f"{target}:{name}" for name in rules) or RULE.example)
+        )
+    if arguments:
+        raise click.UsageError(f"--arg belongs to MODULE:RULE: give {target}:{next(iter(rules))}")
+    return next(iter(rules.values()))
+
+
 def _article(operator: Operator) -> str:
+    if isinstance(operator, Rule):
+        return "a rule"
     return "a pipeline" if isinstance(operator, Pipeline) else "an operator"
+
+
+def _imported(where: str) -> Any:
+    return _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
 
 
 def _load_module(name: str) -> Any:

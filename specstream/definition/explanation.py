@@ -125,6 +125,7 @@ class Explanation:
         accesses: every place where a field is touched, in the order of the lines.
         conflicts: pairs of accesses for which a speculative run may have to be repeated. Whether
             they do conflict the events say: see :meth:`specstream.Engine.profile`.
+        notes: what its author says of its cost, like a rule that goes through all that waits.
 
     >>> import specstream as ss
     >>> from specstream.structures import add
@@ -151,6 +152,7 @@ class Explanation:
     fields: tuple[FieldUse, ...]
     accesses: tuple[Access, ...]
     conflicts: tuple[PossibleConflict, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -200,6 +202,8 @@ class Explanation:
             [one.text for one in self.conflicts]
             or ["nothing: no event needs what another one changes"],
         )
+        if self.notes:
+            yield "what it costs", list(self.notes)
 
     def _use(self, column: str) -> str:
         if column not in self.columns_read:

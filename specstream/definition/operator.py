@@ -173,8 +173,11 @@ class Operator:
         is_interpreted: whether Python runs its function as it is written (``interpreted=``).
         speculates: whether events may run ahead of their turn (``speculate=``).
         sign: of a verb, as pictures show it; empty: it has none.
-        again: of a verb, makes another one with these options instead; None: it is none.
+        again: of a verb or a rule, makes another one with these options instead; None: it is
+            neither.
         speaks_at_end: of a verb, whether it gives a row when the stream ends.
+        notes: what is said of its cost when it is explained.
+        compares_times: of a rule, whether it has lengths of time, and so needs an order.
         reads_rows_only: of a verb with several inputs, whether it never reads an input that has no
             row, so that no last values are kept for it.
     """
@@ -185,6 +188,8 @@ class Operator:
     again: Callable[..., Operator] | None = None
     speaks_at_end = False
     reads_rows_only = False
+    notes: tuple[str, ...] = ()
+    compares_times = False
 
     def __init__(
         self,
@@ -330,6 +335,8 @@ class Operator:
             "sign": self.sign,
             "speaks_at_end": self.speaks_at_end,
             "reads_rows_only": self.reads_rows_only,
+            "notes": self.notes,
+            "compares_times": self.compares_times,
         }
 
     def _look_again(self) -> None:
@@ -355,6 +362,8 @@ class Operator:
         self.sign = state.pop("sign", "")
         self.speaks_at_end = state.pop("speaks_at_end", False)
         self.reads_rows_only = state.pop("reads_rows_only", False)
+        self.notes = state.pop("notes", ())
+        self.compares_times = state.pop("compares_times", False)
         place = state.pop("on_timer", None)
         state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)
@@ -490,7 +499,8 @@ class Operator:
         """
         if not self.has_source:
             raise DeclarationError(f"operator {self.name!r} cannot be explained: {_NO_SOURCE}")
-        return explained(self.program, self.layout, self.event, self.emits)
+        found = explained(self.program, self.layout, self.event, self.emits)
+        return replace(found, notes=self.notes) if self.notes else found
 
     @takes_old_name("run_sequential", "bad_rows", "rejected_rows")
     @refuses_unknown
@@ -709,9 +719,10 @@ def check_order(operator: Operator, order_by: str | None) -> None:
         InputError: it says how to give them.
     """
     by_time = bool(operator.event.phases)
-    if (operator.layout.goes_by_time or by_time) and order_by is None:
+    compares = operator.compares_times
+    if (operator.layout.goes_by_time or by_time or compares) and order_by is None:
         what = "timers, which fire" if operator.has_timers else "entries that expire"
-        what = "phases" if by_time else what
+        what = "phases" if by_time else "lengths of time" if compares else what
         raise InputError(
             f"operator {operator.name!r} has {what} by the time of the events: give order_by=, the "
             "column that has it"

@@ -26,14 +26,13 @@ from specstream.rules.formula import (
     has_future,
     lowered,
     negation,
-    own,
     variable,
-    walk,
 )
 from specstream.rules.writing import Record, Stored, indented, plain, truth
+from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Sliced", "conjuncts", "divided", "key_parts", "opposite", "sliced"]
 
@@ -63,7 +62,7 @@ class Sliced:
         """The formulas about the other event alone."""
         return (self.goal, self.broken)
 
-    def lines(self, rule: Generator, name: str) -> tuple[list[str], list[str]]:
+    def lines(self, rule: RuleText, name: str) -> tuple[list[str], list[str]]:
         """Statements that keep what the event says, and those that give the operator's value a
         name."""
         inner = rule.key_and(*(rule.event.attribute("v1", one) for one, _ in self.pairs))
@@ -103,7 +102,7 @@ class Sliced:
 
     def _kept(
         self,
-        rule: Generator,
+        rule: RuleText,
         name: str,
         inner: str,
         outer: str,
@@ -120,7 +119,7 @@ class Sliced:
         rule.fields[kept] = f"ss.dict(int, {record.name}, limit={rule.options.limit}{lasts})"
         rule.fields[latest] = _dict(rule, types, "int", within)
         rule.fields[f"{name}_count"] = "ss.scalar(int)"
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         place = Stored(record, one)
         rest = truth(plain(rule.of_two(self.rest, {"v0": rule.event, "v1": place})))
         near = []
@@ -128,8 +127,8 @@ class Sliced:
             record.keep("v0.timestamp", "time", int)
         if within is not None:
             near = [f"if now - {one}.time > {within}:", "    break"]
-        test = f"now - {one}.time >= {after} and {rest}" if after else rest
-        made = record.made(rule.event, before=f"state.{latest}.get({name}_slice, 0)")
+        test = f"now - {one}.time >= {after} and ({rest})" if after else rest
+        made = record.made({"v0": rule.event}, {"before": f"state.{latest}.get({name}_slice, 0)"})
         return [
             f"if {goal}:",
             f"    {name}_slice = {inner}",
@@ -193,8 +192,8 @@ def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
 def key_parts(
     formula: Formula, depth: int, columns: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], list[Formula]]:
-    """Of a conjunction, pairs of columns that are to be equal of the event at a depth and of ``v0``,
-    and the rest."""
+    """Of a conjunction, pairs of columns that are to be equal, of the event at a depth and of
+    ``v0``; and the rest."""
     pairs: list[tuple[str, str]] = []
     rest: list[Formula] = []
     for part in conjuncts(formula):
@@ -244,7 +243,8 @@ def _pair(formula: Formula, depth: int, columns: Mapping[str, Any]) -> tuple[str
 
 def divided(parts: list[Formula], depth: int) -> tuple[list[Formula], list[Formula]]:
     """What is about the event at a depth alone, and what is about others too."""
-    alone, both = [], []
+    alone: list[Formula] = []
+    both: list[Formula] = []
     for one in parts:
         (alone if free(one) <= {variable(depth)} else both).append(one)
     return alone, both
@@ -263,14 +263,13 @@ def opposite(formula: Formula) -> Formula:
                 return Atom(ast.unparse(tree.operand), text=formula.text, line=formula.line)
             if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
                 return conjunction(tuple(opposite(Atom(ast.unparse(o))) for o in tree.values))
-            if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
-                if isinstance(tree.ops[0], ast.NotEq):
-                    equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
-                    return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
+            if isinstance(tree, ast.Compare) and [type(one) for one in tree.ops] == [ast.NotEq]:
+                equal = ast.Compare(tree.left, [ast.Eq()], tree.comparators)
+                return Atom(ast.unparse(equal), text=formula.text, line=formula.line)
     return negation(formula)
 
 
-def _type_of(rule: Generator, column: str) -> str:
+def _type_of(rule: RuleText, column: str) -> str:
     from specstream.declarations.chosen_columns import kept_as
 
     return kept_as(rule.columns[column]).__name__
@@ -280,11 +279,5 @@ def _types(types: list[str]) -> str:
     return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
-def _dict(rule: Generator, types: list[str], value: str, within: int | None) -> str:
+def _dict(rule: RuleText, types: list[str], value: str, within: int | None) -> str:
     return rule.dict_of(value, *types, expires=within)
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

@@ -33,14 +33,13 @@ def core(formula: Formula) -> Formula:
     """
     given = tuple(core(one) for one in parts(formula))
     if isinstance(formula, Temporal):
-        written = {"text": formula.text, "line": formula.line}
         if formula.name in ("once", "eventually"):
             name = "since" if formula.name == "once" else "until"
             return replace(formula, name=name, parts=(TRUE, given[0]))
         if formula.name in ("historically", "always"):
             name = "since" if formula.name == "historically" else "until"
             made = replace(formula, name=name, parts=(TRUE, negation(given[0])))
-            return Not(made, **written)
+            return Not(made, text=formula.text, line=formula.line)
         return replace(formula, parts=given)
     return rebuilt(formula, given) if given else formula
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import keyword
 import linecache
@@ -18,10 +19,12 @@ from specstream.declarations.schema import Column, Schema, nullable
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
-from specstream.rules.generate import Options, Written, written
+from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
+from specstream.rules.proofs import Proof, proof_of
 from specstream.rules.robustness import robust
-from specstream.windows.declared import Clock, alike, ticks
+from specstream.rules.source import module_text
+from specstream.windows.declared import Clock, alike, counted_in, ticks
 
 __all__ = ["Rule", "rule"]
 
@@ -35,10 +38,15 @@ class Rule(Operator):
     Attributes:
         source: the operator as a module of Python, which can be read and run alone.
         formula: what the rule says.
+        names: what names in its conditions stand for.
+        at_end: what the end of the input says: "open" or "closed".
+        clock: what times are.
+        key: columns whose values are traces of their own.
     """
 
     source: str
     formula: Formula
+    names: Mapping[str, Any]
     at_end: str
     clock: Clock
     key: tuple[str, ...]
@@ -47,6 +55,67 @@ class Rule(Operator):
         raise ConfigurationError(
             f"rule {self.name!r} is called; expected ss.Engine(rule), rule.run_sequential(table), "
             "or stream.add(rule)"
+        )
+
+    @refuses_unknown
+    def __getstate__(self) -> dict[str, Any]:
+        # What it says is told of its function, which is not kept.
+        kept = {"source": self.source, "at_end": self.at_end, "key": self.key}
+        return {**super().__getstate__(), "rule": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.pop("rule").items():
+            setattr(self, name, value)
+        super().__setstate__(state)
+
+    def why(self, table: Any, *, order_by: str | None = None, at: Any, key: Any = None) -> Proof:
+        """Why the rule says what it says of an event: the smallest proof, from the events of its
+        trace; where the verdict is open, what it waits for.
+
+        The whole table is read as one finished input; nothing is asked of an engine.
+
+        Args:
+            table: as for :meth:`specstream.Engine.process`.
+            order_by: column to order the rows by; rows of one time keep their order.
+            at: the event: the number of its row in the table as it is given, from 0; with ``key``
+                its time, as rows of the rule have it.
+            key: the value of the rule's key, a tuple if that has several columns; ``()`` of a rule
+                without one.
+
+        Raises:
+            InputError: the table does not fit.
+            ConfigurationError: there is no such event, or it is in no trace as its key is null; the
+                rule has lengths of time and there is no ``order_by``; or it has been pickled.
+            Exception: whatever a condition raises at the event itself. Another event at which one
+                does is left out: to the rule it did not come.
+
+        >>> import specstream as ss
+        >>> from specstream.rules import eventually, implies
+        >>> @ss.rule(event={"order": str, "kind": str}, key="order")
+        ... def paid(e):
+        ...     return implies(e.kind == "placed", eventually(lambda x: x.kind == "paid", within=9))
+        >>> orders = {
+        ...     "order": ["a", "b", "b", "a"],
+        ...     "kind": ["placed", "placed", "paid", "paid"],
+        ...     "time": [0, 5, 14, 40],
+        ... }
+        >>> print(paid.why(orders, order_by="time", at=0))
+        false at row 0 (time=0, kind='placed'): implies(e.kind == 'placed', ...)
+          e.kind == 'placed': true
+          eventually(lambda x: x.kind == 'paid', within=9): false
+            row 0: x.kind == 'paid': false
+        >>> print(paid.why(orders, order_by="time", at=5, key="b"))
+        true at row 1 (time=5, kind='placed'): implies(e.kind == 'placed', ...)
+          eventually(lambda x: x.kind == 'paid', within=9): true
+            row 2 (time=14, kind='paid'): x.kind == 'paid': true
+        """
+        if not hasattr(self, "formula"):
+            raise ConfigurationError(
+                f"rule {self.name!r} has been pickled, and no longer has what it says; expected "
+                "the rule as it was declared"
+            )
+        return proof_of(
+            self, self.formula, self.names, self.key, self.at_end, table, order_by, at, key
         )
 
 
@@ -105,12 +174,16 @@ def rule(
 
     >>> import specstream as ss
     >>> from specstream.rules import eventually, implies
+    >>> def is_paid(e):
+    ...     return e.kind == "paid"
     >>> @ss.rule(event={"order": str, "kind": str}, key="order")
     ... def paid_in_time(e):
-    ...     return implies(e.kind == "placed", eventually(lambda later: later.kind == "paid", within=30))
-    >>> orders = {"order": ["a", "b", "b"], "kind": ["placed", "placed", "paid"], "time": [0, 5, 35]}
+    ...     return implies(e.kind == "placed", eventually(is_paid, within=30))
+    >>> kinds = ["placed", "placed", "paid"]
+    >>> orders = {"order": ["a", "b", "b"], "kind": kinds, "time": [0, 5, 35]}
     >>> with ss.Engine(paid_in_time) as engine:
-    ...     engine.process(orders, order_by="time", end=True).select(["order", "time", "decided"]).to_pylist()
+    ...     alarms = engine.process(orders, order_by="time", end=True)
+    >>> alarms.select(["order", "time", "decided"]).to_pylist()
     [{'order': 'a', 'time': 0, 'decided': 30}]
 
     How far a machine was from being too hot, within five minutes of each event:
@@ -138,18 +211,20 @@ def rule(
     integer("rule: limit", limit, 1, 2**31)
 
     def made(function: Callable[[Any], Any]) -> Rule:
-        return _made(
-            function,
-            event,
-            key,
-            Options(at_end, report, (), anchored, limit),
-            keep,
-            unit,
-            name,
-            robust if robustness else written,
-        )
+        options = Options(at_end, report, (), anchored, limit)
+        found = _made(function, event, key, options, keep, unit, name, robustness)
+        found.again = functools.partial(
+            _again, function, event=event, key=key, report=report, at_end=at_end,
+            anchored=anchored, robustness=robustness, keep=keep, unit=unit, limit=limit, name=name,
+        )  # fmt: skip
+        return found
 
     return made
+
+
+def _again(function: Callable[[Any], Any], **options: Any) -> Rule:
+    """The rule of a function with other options."""
+    return rule(**options)(function)
 
 
 def _made(
@@ -160,7 +235,7 @@ def _made(
     keep: Any,
     unit: Any,
     name: str | None,
-    write: Callable[..., Written],
+    robustness: bool,
 ) -> Rule:
     called = getattr(function, "__name__", "rule") if name is None else name
     if not isinstance(called, str) or not called.isidentifier() or keyword.iskeyword(called):
@@ -181,8 +256,8 @@ def _made(
     kept = _kept(what, keep, by_name, keys)
     if options.anchored and kept:
         raise ConfigurationError(
-            f"{what}: keep= is given with anchored=True, whose rows are about a trace and not about "
-            "an event; expected one of both"
+            f"{what}: keep= is given with anchored=True, whose rows are about a trace and not "
+            "about an event; expected one of both"
         )
     given: dict[str, Any] = {}
     clock = Clock.counting(f"{what}: unit", unit, 1)
@@ -203,6 +278,7 @@ def _made(
     alike(what, {option.split()[1] + "=": value for option, value in given.items()})
     options = replace(options, keep=kept)
     try:
+        write = robust if robustness else written
         text = write(called, found.formula, found.names, columns, keys, options)
     except DeclarationError as error:
         if str(error).startswith("rule "):
@@ -210,18 +286,20 @@ def _made(
         raise DeclarationError(f"{what}: {error}") from None
     time = clock.column
     emits: dict[str, Any] = {one: bare[one] for one in keys}
-    emits["time"] = time
-    if write is robust:
+    # What the end settles of a whole trace has no time.
+    is_open_time = options.anchored and options.at_end == "closed"
+    emits["time"] = nullable(time) if is_open_time else time
+    if robustness:
         emits["robustness"] = float
     else:
         emits["verdict"] = nullable(bool) if options.anchored else bool
     if not options.anchored:
         emits["decided"] = nullable(time) if options.at_end == "closed" else time
-    if write is not robust:
+    if not robustness:
         emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})
-    time_unit = clock.time_unit if text.needs_time and clock.is_declared else None
+    time_unit = clock.time_unit
     made = Rule(
         module[called],
         module.get("State"),
@@ -232,13 +310,19 @@ def _made(
         None,
         time_unit=time_unit,
     )
-    made.source = text.text
+    made.source = module_text(called, text.text, text.names, by_name, emits, time_unit)
     made.formula = found.formula
+    made.names = found.names
     made.at_end = options.at_end
     made.clock = clock
     made.key = keys
     made.sign = "⊨"
     made.speaks_at_end = text.has_timers
+    made.notes = tuple(text.notes)
+    made.compares_times = bool(given)
+    if given:
+        option, value = next(iter(given.items()))
+        counted_in(made, clock, option.split(":")[1].split()[0], value)
     return made
 
 

@@ -21,9 +21,10 @@ from specstream.rules.formula import (
 )
 from specstream.rules.scan import Env
 from specstream.rules.writing import Place, Record, Stored, indented, plain
+from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator, Node
+    from specstream.rules.text import Node, RuleText
 
 __all__ = ["END", "Future"]
 
@@ -36,7 +37,7 @@ _MOST_BITS = 60
 class Future:
     """Of a rule, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.leaves = [one for one in skeleton(rule.formula) if not has_future(one)]
         self.nodes = rule.nodes
@@ -128,7 +129,8 @@ class Future:
                 "    # What is settled is as it is; all else may come out either way.",
                 "    can_hold = can_fail = False",
                 f"    for guess in range({1 << count}):",
-                f"        if (guess ^ known >> {second}) & (known >> {first}) & {(1 << count) - 1} == 0:",
+                f"        differs = (guess ^ known >> {second}) & {(1 << count) - 1}",
+                f"        if differs & (known >> {first}) == 0:",
                 f"            if {holds}:",
                 "                can_hold = True",
                 "            else:",
@@ -150,7 +152,7 @@ class Future:
                 f"rule {rule.name!r} has {len(self.nodes)} operators that look ahead and "
                 f"{len(self.leaves)} conditions beside them; expected less: make two rules of it"
             )
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         rule.needs_time = True
         rule.fields["items"] = "ss.scalar(int)"
         rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
@@ -301,8 +303,7 @@ class Future:
         if rule.options.anchored:
             tell = self.store_status("outcome")
             if decided != "now" or rule.options.report == "changes":
-                time = "timer_time" if decided == "None" else decided
-                tell += self.status_row(place, time, "outcome", because)
+                tell += self.status_row(place, decided, "outcome", because)
         else:
             no = rule.row(place, "False", decided, because)
             yes = rule.row(place, "True", decided, "None") if rule.tells_true else []
@@ -452,7 +453,7 @@ class Future:
             given["count"] = f"{self.chain}.count"
         if self.scanned:
             given["position"] = "position"
-        made = self.waiting.made(self.rule.event, **given)
+        made = self.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     # ---- where time passes ----
@@ -499,7 +500,8 @@ class Future:
                     "    number += 1",
                     f"state.oldest_{at} = number",
                     "if number <= state.items:",
-                    f"    state.timers.set({at + 1}, state.waiting[number].time + {formula.within + 1})",
+                    f"    due = state.waiting[number].time + {formula.within + 1}",
+                    f"    state.timers.set({at + 1}, due)",
                     "else:",
                     f"    state.is_set_{at} = False",
                 ]
@@ -538,6 +540,12 @@ class Future:
     def dropped(self) -> list[str]:
         """Statements that set timers for kept events, and let go of those that nobody asks for."""
         lines: list[str] = []
+        if self.scanned and not self.rule.options.anchored:
+            first = f"{self.chain}.first"
+            if self.keyed:
+                lines.append("chain = state.chains.get(key)")
+                first = "0 if chain is None else chain.first"
+            lines += self.rule.scan.dropped(first)
         for at, bound in enumerate(self.bounds):
             lines.append(
                 f"state.timers.set(1000 + position * {len(self.bounds)} + {at}, now + {bound + 1})"
@@ -568,9 +576,9 @@ class Future:
                 ]
             body += [*self.key_of_one(), *self.told("None")]
             lines += ["for number in list(state.waiting):", *indented(body)]
-        rule.helpers.append("\n".join(["def ended(state, timer_time, emit):", *indented(lines)]))
+        rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
         rule.fields["is_begun"] = "ss.scalar(bool)"
-        rule.timers[0] = "ended(state, timer.timestamp, emit)"
+        rule.timers[0] = "ended(state, emit)"
 
     def forget(self) -> str:
         """The text of a function that lets an event go."""
@@ -598,9 +606,3 @@ class Future:
             body += [f"if {c}.first == 0:", "    del state.chains[key]"]
         parameters = "state, key, number" if self.keyed else "state, number"
         return "\n".join([f"def forget({parameters}):", *indented(body)])
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

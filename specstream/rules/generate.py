@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
-from specstream.rules.core import blamed, core, is_rising, skeleton
+from specstream.rules.core import is_rising, skeleton
 from specstream.rules.formula import (
-    And,
-    Atom,
-    Constant,
     Formula,
-    Iff,
-    Not,
     Or,
-    Quantifier,
     Temporal,
     captured,
     disjunction,
@@ -27,22 +20,19 @@ from specstream.rules.formula import (
     lowered,
     negation,
     own,
-    variable,
     walk,
 )
 from specstream.rules.future import Future
 from specstream.rules.past import Past
+from specstream.rules.quantifiers import Instances, has_instances
 from specstream.rules.scan import Scan
 from specstream.rules.single import Single
 from specstream.rules.tested import Tested, is_tested
+from specstream.rules.text import Node, Options, RuleText
 from specstream.rules.writing import (
-    Current,
-    Place,
     Record,
     indented,
-    placed,
     plain,
-    truth,
 )
 from specstream.verbs.writing import entry, read
 
@@ -50,26 +40,6 @@ __all__ = ["Options", "Written", "written"]
 
 END = 2**63 - 1
 _MOST_GUESSES = 6
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a rule is told.
-
-    Attributes:
-        at_end: what the end of the input says of what is not settled: "open" or "closed".
-        report: which verdicts there are rows of: "violations" or "all"; of a rule of first events
-            "changes" or "all".
-        keep: columns of the event that rows have as well.
-        anchored: it is asked of the first event of each trace alone.
-        limit: the most events that wait.
-    """
-
-    at_end: str = "open"
-    report: str = "violations"
-    keep: tuple[str, ...] = ()
-    anchored: bool = False
-    limit: int = 2**24
 
 
 @dataclass
@@ -91,116 +61,13 @@ class Written:
     notes: list[str]
 
 
-@dataclass
-class Node:
-    """An operator that looks ahead, from the events that wait.
+class Generator(RuleText):
+    """The text, put together."""
 
-    Attributes:
-        formula: itself.
-        number: of its bits.
-        is_wholesale: it says the same of all that wait, from the oldest one up to some one; else
-            each is looked at by itself.
-        is_tested: each is compared with each event that comes, and with no other.
-    """
-
-    formula: Formula
-    number: int
-    is_wholesale: bool
-    is_tested: bool = False
-
-
-class Generator:
-    """An operator in the making."""
-
-    def __init__(
-        self,
-        name: str,
-        formula: Formula,
-        names: Mapping[str, Any],
-        columns: Schema,
-        key: tuple[str, ...],
-        options: Options,
-    ) -> None:
-        self.name, self.key, self.options = name, key, options
-        self.columns = dict(columns)
-        self.formula = core(formula)
-        self.names = dict(names)
-        self.event = Current(self.columns)
-        self.fields: dict[str, str] = {}
-        self.helpers: list[str] = []
-        self.notes: list[str] = []
-        self.waiting = Record("Waiting", self.columns, self.names)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.past = Past(self)
         self.scan = Scan(self)
-        self.timers: dict[int, str] = {}
-        self.more_records: list[Record] = []
-        self.needs_time = False
-        self.count = 0
-
-    # ---- names ----
-
-    def key_type(self, *more: str) -> str:
-        """Of the dicts by key."""
-        found = [kept_as(self.columns[one]).__name__ for one in self.key]
-        found += more
-        return found[0] if len(found) == 1 else f"({', '.join(found)})"
-
-    def key_and(self, *more: str) -> str:
-        """An expression for the key of the event, and what is behind it."""
-        if not self.key:
-            return entry(more)
-        parts = ["key"] if len(self.key) == 1 else [f"key[{at}]" for at in range(len(self.key))]
-        return entry([*parts, *more])
-
-    def dict_of(self, value: str, *more: str, expires: int | None = None) -> str:
-        """A dict of the state, by the key and more."""
-        lasts = "" if expires is None else f", expire_after={expires + 1}"
-        return f"ss.dict({self.key_type(*more)}, {value}, limit={self.options.limit}{lasts})"
-
-    # ---- conditions ----
-
-    def now(self, formula: Formula) -> str:
-        """An expression for a formula that is known with the event."""
-        match formula:
-            case Constant(value=value):
-                return str(value)
-            case Atom(code=code):
-                return placed(code, {"v0": self.event}, self.names)
-            case Not(part=part):
-                return f"(not {self.now_part(part)})"
-            case And(parts=some):
-                return f"({' and '.join(map(self.now_part, some))})"
-            case Or(parts=some):
-                return f"({' or '.join(map(self.now_part, some))})"
-            case Iff(left=left, right=right):
-                return f"({self.now_truth(left)} == {self.now_truth(right)})"
-            case Temporal() | Quantifier():
-                return self.past.name_of(formula)
-        raise AssertionError(formula)
-
-    def of_two(self, formula: Formula, places: Mapping[str, Place]) -> str:
-        """An expression for a formula about the event that comes and one that is kept."""
-        match formula:
-            case Atom(code=code):
-                return f"({placed(code, places, self.names)})"
-            case Not(part=part):
-                return f"(not {self.of_two(part, places)})"
-            case And(parts=some) | Or(parts=some):
-                word = " and " if isinstance(formula, And) else " or "
-                return f"({word.join(self.of_two(one, places) for one in some)})"
-            case Iff(left=left, right=right):
-                sides = [truth(plain(self.of_two(one, places))) for one in (left, right)]
-                return f"({sides[0]} == {sides[1]})"
-            case Temporal() if isinstance(places[variable(formula.at)], Current):
-                return self.past.name_of(own(formula))
-        return self.now(formula)
-
-    def now_part(self, formula: Formula) -> str:
-        found = self.now(formula)
-        return f"({found})" if isinstance(formula, Atom) else found
-
-    def now_truth(self, formula: Formula) -> str:
-        return f"({truth(plain(self.now(formula)))})"
 
     # ---- the whole ----
 
@@ -210,14 +77,14 @@ class Generator:
         ahead = [one for one in skeleton(top) if has_future(one)]
         self.past.collect(top)
         self.nodes = [Node(one, at, self.is_wholesale(one)) for at, one in enumerate(ahead)]
-        if len(ahead) == 1 and not self.options.anchored and is_tested(self, ahead[0]):
-            self.nodes[0].is_tested = is_rising(top, ahead[0]) is not None
+        if len(ahead) == 1 and not self.options.anchored and is_rising(top, ahead[0]) is not None:
+            (node,) = self.nodes
+            node.is_tested = is_tested(self, node.formula) or has_instances(self, node.formula)
         for node in self.nodes:
             if node.is_tested and not node.is_wholesale:
-                for part in node.formula.parts:  # type: ignore[attr-defined]
-                    for one in walk(part):
-                        if isinstance(one, Temporal):
-                            self.past.collect(own(one))
+                for one in walk(node.formula):
+                    if isinstance(one, Temporal) and not one.is_future:
+                        self.past.collect(own(one))
             elif node.is_wholesale:
                 for part in node.formula.parts:  # type: ignore[attr-defined]
                     self.past.collect(lowered(part, 1))
@@ -226,6 +93,8 @@ class Generator:
         later = self.ahead() if self.nodes or self.options.anchored else None
         first = self.past.lines()
         body = [*first, *(self.told_now() if later is None else later.lines())]
+        if later is None:
+            body += self.scan.dropped()
         if later is not None:
             body = later.fill(body)
         body = self.scan.fill(body)
@@ -239,40 +108,6 @@ class Generator:
             and not any(map(has_future, formula.parts))
             and all(self.past.is_closed(lowered(part, 1)) for part in formula.parts)
         )
-
-    # ---- rows ----
-
-    def row(self, place: Place, verdict: str, decided: str, because: str) -> list[str]:
-        """A statement that sends a row about an event."""
-        is_event = isinstance(place, Current)
-        time = "now" if is_event else place.attribute("v0", "timestamp")
-        values = [self.column(place, one) for one in self.key]
-        values += [time, verdict, decided, because]
-        values += [self.column(place, one) for one in self.options.keep]
-        return [f"emit({', '.join(values)})"]
-
-    def column(self, place: Place, name: str) -> str:
-        found = place.attribute("v0", name)
-        if isinstance(place, Current) and self.columns[name].nullable and name not in self.key:
-            return f"None if {found} is None else {found}"
-        return plain(found)
-
-    def blame(
-        self, formula: Formula, value: Callable[[Formula], str], atoms: Sequence[Formula] = ()
-    ) -> str:
-        """An expression for the text of the part that failed."""
-        pairs = blamed(formula, atoms)
-        texts = [one.text or formula.text for one, _ in pairs]
-        if len(set(texts)) == 1:
-            return repr(texts[0])
-        found = repr(texts[-1])
-        for text, (_, test) in reversed(list(zip(texts[:-1], pairs[:-1], strict=True))):
-            found = f"{text!r} if not {value(test)} else {found}"
-        return f"({found})"
-
-    @property
-    def tells_true(self) -> bool:
-        return self.options.report != "violations"
 
     def told_now(self) -> list[str]:
         """Statements for a rule that is settled with each event."""
@@ -310,7 +145,8 @@ class Generator:
                 if node.is_wholesale:
                     return Single(self)
                 if node.is_tested:
-                    return Tested(self)
+                    is_one = isinstance(node.formula, Temporal)
+                    return Tested(self) if is_one else Instances(self)
         return Future(self)
 
     # ---- text ----
@@ -320,9 +156,8 @@ class Generator:
         has_timers = bool(self.timers)
         if has_timers:
             state.append("timers = ss.timers(int)")
-        records = [one for one in self.records if one.fields]
         lines: list[str] = []
-        for one in records:
+        for one in self.records:
             try:
                 lines += [*one.declared(), "", ""]
             except DeclarationError as error:
@@ -333,21 +168,24 @@ class Generator:
             lines += [*helper.splitlines(), "", ""]
         parameters = "state, event, emit" if state else "event, emit"
         body = self.keyed(body)
-        lines += [f"def {self.name}({parameters}):", *indented(body), ""]
         if has_timers:
             fired: list[str] = []
-            for at, (number, call) in enumerate(sorted(self.timers.items(), key=_otherwise_last)):
+            timers = sorted(self.timers.items(), key=_otherwise_last)
+            for at, (number, call) in enumerate(timers):
                 word = "if" if at == 0 else "elif"
                 test = f"{word} timer.key == {number}:" if number >= 0 else "else:"
                 if number < 0 and at == 0:
                     test = "if timer.key >= 0:"
                 fired += [test, f"    {call}"]
-            lines += ["", "def on_timer(state, timer, emit):", *indented(fired), ""]
+            lines += ["def on_timer(state, timer, emit):", *indented(fired), "", ""]
+        lines += [f"def {self.name}({parameters}):", *indented(body)]
         return Written("\n".join(lines) + "\n", self.names, has_timers, self.needs_time, self.notes)
 
     @property
     def records(self) -> list[Record]:
-        return [self.past.seen, self.waiting, *self.more_records]
+        """Classes of records, those that are used."""
+        some = [one for one in (self.past.seen, self.waiting) if one.fields]
+        return [*some, *self.more_records]
 
     def keyed(self, body: list[str]) -> list[str]:
         """Statements of the event's key; an event whose key is null is dropped."""

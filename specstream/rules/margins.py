@@ -15,7 +15,8 @@ from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
 from specstream.rules.formula import Formula, Quantifier, Temporal, captured, walk
-from specstream.rules.generate import Generator, Options
+from specstream.rules.generate import Generator
+from specstream.rules.text import Options
 from specstream.rules.writing import placed
 
 __all__ = ["Conditions", "extreme", "minus"]

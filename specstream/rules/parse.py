@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import datetime
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -173,7 +175,7 @@ class _Reader:
             return known
         name, count = wanted, 1
         taken = _RESERVED | set(self.names) | set(dir(builtins)) | set(self.columns)
-        while name in taken or name.startswith(("v0", "v1", "v2", "each_")):
+        while name in taken or re.fullmatch(r"v\d+|each_\w+", name):
             if getattr(builtins, name, _MISSING) is value:
                 return name
             count += 1
@@ -281,7 +283,8 @@ class _Reader:
                 case ast.Eq() | ast.Is():
                     found.append(Iff(left, right, **written))
                 case ast.NotEq() | ast.IsNot():
-                    found.append(negation(Iff(left, right, **written), **written))
+                    alike = Iff(left, right, text=f"{left.text} == {right.text}", line=node.lineno)
+                    found.append(negation(alike, **written))
                 case ast.Lt():
                     found.append(conjunction((negation(left), right), **written))
                 case ast.Gt():
@@ -312,7 +315,7 @@ class _Reader:
             if len(node.args) != 2 or node.keywords:
                 self.refuse(node, "implies takes two truth values: implies(a, b)")
             one, other = (self.formula(of, scope, depth) for of in node.args)
-            return disjunction((negation(one, text=one.text, line=one.line), other), **written)
+            return disjunction((negation(one, **written), other), **written)
         if name is not None:
             return self.operator(name, node, scope, depth, written)
         if found in (all, any) and self.is_temporal(node, scope):
@@ -440,7 +443,7 @@ class _Reader:
                         "other events; expected conditions: names = ..., if, return. A loop is "
                         "all(... for ... in ...) or any(...)",
                     )
-        self.refuse(tree, f"{tree.name} ends without return; expected a truth value")
+        return self.refuse(tree, f"{tree.name} ends without return; expected a truth value")
 
     # ---- operators ----
 
@@ -467,7 +470,7 @@ class _Reader:
                 f"{ast.unparse(node)} is given {len(functions)} functions; expected {count}: "
                 f"{name}({', '.join('fg'[:count])})",
             )
-        values = {option: self.constant(of, scope, option) for option, of in options.items()}
+        values = {option: self.constant(of, scope, str(option)) for option, of in options.items()}
         inside = tuple(self.about_one(name, one, scope, depth + 1) for one in functions)
         if is_step:
             n = values.get("n", 1)
@@ -520,7 +523,7 @@ class _Reader:
             call = ast.copy_location(ast.Call(node, [ast.Name("event")], []), node)
             ast.fix_missing_locations(call)
             return self.formula(call, scope.with_names(**event), depth)
-        self.refuse(
+        return self.refuse(
             node,
             f"{name} is given {ast.unparse(node)}, which is a value of this event; expected "
             f"{_FUNCTION}, as it is about others",
@@ -622,28 +625,23 @@ class _Reader:
         if self.is_temporal(loop.iter, scope):
             self.refuse(loop.iter, f"{ast.unparse(loop.iter)} speaks of other events")
         domain = self.code(loop.iter, scope)
-        names = [loop.target] if isinstance(loop.target, ast.Name) else None
-        if names is None:
-            if not isinstance(loop.target, ast.Tuple) or not all(
-                isinstance(one, ast.Name) for one in loop.target.elts
-            ):
-                self.refuse(loop.target, f"{ast.unparse(loop.target)}: expected a name, or some")
-            names = loop.target.elts  # type: ignore[assignment]
-        wanted = "each_" + "_".join(one.id for one in names)  # type: ignore[union-attr]
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        names = [one.id for one in targets if isinstance(one, ast.Name)]
+        if len(names) != len(targets):
+            self.refuse(loop.target, f"{ast.unparse(loop.target)}: expected a name, or some")
+        wanted = "each_" + "_".join(names)
         own, count = wanted, 1
         while own in self.variables:
             count += 1
             own = f"{wanted}_{count}"
         self.variables.add(own)
-        if isinstance(loop.target, ast.Name):
-            inside = scope.with_names(**{loop.target.id: _Value(ast.Name(own))})
-        else:
-            inside = scope.with_names(
-                **{
-                    one.id: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))  # type: ignore[attr-defined]
-                    for at, one in enumerate(names)  # type: ignore[arg-type]
-                }
-            )
+        values: dict[str, Any] = {names[0]: _Value(ast.Name(own))}
+        if isinstance(loop.target, ast.Tuple):
+            values = {
+                name: _Value(ast.Subscript(ast.Name(own), ast.Constant(at)))
+                for at, name in enumerate(names)
+            }
+        inside = scope.with_names(**values)
         tests = [self.formula(one, inside, depth) for one in loop.ifs]
         found = self.generator(is_all, part, more, inside, depth, written)
         if tests and is_all:
@@ -683,7 +681,8 @@ class _Naming(ast.NodeTransformer):
             case _Part():
                 if not isinstance(bound.node, ast.FunctionDef | ast.Lambda):
                     # A name of a function of the file, or of one that was found on the way.
-                    return _Naming(reader, bound.scope).visit(_copied(bound.node))  # type: ignore[no-any-return]
+                    of: ast.expr = _Naming(reader, bound.scope).visit(_copied(bound.node))
+                    return of
                 reader.refuse(
                     node, f"{node.id} is a function of the rule; expected one of the file"
                 )
@@ -731,7 +730,7 @@ class _Naming(ast.NodeTransformer):
                 isinstance(found, types.FunctionType)
                 and pure_mark(found) is None
                 and not found.__module__.startswith(("specstream.", "math", "numpy"))
-                and any(self.is_event(one) for one in node.args)
+                and any(self.of_event(one) for one in node.args)
             ):
                 definition = definition_of(found)
                 if definition is not None and _is_expression(definition.tree):
@@ -762,8 +761,14 @@ class _Naming(ast.NodeTransformer):
             scope = self.scope
         return self.reader.parameters(tree, node, own, scope, 0)
 
-    def is_event(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and isinstance(self.scope.bound.get(node.id), _Event)
+    def of_event(self, node: ast.expr) -> bool:
+        """Whether an event, or what a pure function gives of one, goes into a helper: it is written
+        in, as neither is a value that could be handed on."""
+        if isinstance(node, ast.Name):
+            return isinstance(self.scope.bound.get(node.id), _Event)
+        return isinstance(node, ast.Call) and (
+            pure_mark(self.reader.found(node.func, self.scope)) is not None
+        )
 
     def _comprehension(self, node: Any) -> ast.expr:
         names = {
@@ -839,9 +844,7 @@ def _expression(tree: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
     return None
 
 
-def _copied(node: ast.expr) -> Any:
-    import copy
-
+def _copied(node: ast.expr) -> ast.expr:
     return copy.deepcopy(node)
 
 

@@ -13,14 +13,13 @@ from specstream.rules.formula import (
     captured,
     has_future,
     lowered,
-    own,
     parts,
     walk,
 )
 from specstream.rules.writing import Record, indented, plain, truth
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["NEVER", "Past"]
 
@@ -32,7 +31,7 @@ _MOST_BITS = 62
 class Past:
     """The operators of a rule that look back from the event that comes."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.nodes: dict[Formula, str] = {}
         self.order: list[Formula] = []
@@ -103,11 +102,11 @@ class Past:
         late: list[str] = []
         self.late: list[str] = []
         used = {
-            own(one)
+            one
             for formula in self.order
-            for part in parts(formula)
-            for one in walk(part)
-            if isinstance(one, Temporal)
+            if isinstance(formula, Temporal)
+            for part in self._own_parts(formula)
+            for one in walk(lowered(part, 1))
         }
         is_settled_now = not self.rule.nodes and not self.rule.options.anchored
         for formula in self.order:
@@ -129,6 +128,12 @@ class Past:
             self.late = late
             return found
         return [*found, *late]
+
+    def _own_parts(self, formula: Temporal) -> tuple[Formula, ...]:
+        """The formulas of an operator that are asked of each event when it comes."""
+        if formula in self.slices:
+            return self.slices[formula].closed
+        return formula.parts if self.is_simple(formula) else ()
 
     def late_lines(self) -> list[str]:
         """Statements for the values that the rule itself needs, and that change nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specstream.rules.generate import Generator
+from specstream.rules.text import RuleText
 from specstream.rules.writing import indented
 from specstream.verbs.writing import entry
 
@@ -24,7 +24,7 @@ class Queue:
         lost: what stands for a value that time has made the state forget.
     """
 
-    rule: Generator
+    rule: RuleText
     name: str
     items: tuple[str, ...]
     lost: str = ""
@@ -134,7 +134,7 @@ class Queue:
 class Cell:
     """A number of the state, which is a local of its name while a function runs."""
 
-    rule: Generator
+    rule: RuleText
     name: str
     of: str
     fill: str

@@ -34,9 +34,10 @@ from specstream.rules.formula import (
     rebuilt,
     walk,
 )
-from specstream.rules.generate import Options, Written
+from specstream.rules.generate import Written
 from specstream.rules.margins import Conditions, extreme, minus
 from specstream.rules.queues import Cell, Held, Queue
+from specstream.rules.text import Options
 from specstream.rules.writing import ZEROS, Stored, indented, plain
 from specstream.verbs.writing import entry
 
@@ -796,7 +797,7 @@ class _Robustness(Conditions):
         rows = self.queue("rows", record.name)
         self.event_held.add(rows)
         self.settle_held.add(rows)
-        self.pushes += rows.push(record.made(self.event))
+        self.pushes += rows.push(record.made({"v0": self.event}, {}))
         return rows
 
     def told(self, rows: Queue | None, value: str, known: str, time: str | None) -> list[str]:
@@ -889,10 +890,10 @@ class _Robustness(Conditions):
         if settle is not None:
             key = "key, " if self.key else ""
             lines += [f"def settle(state, {key}at, emit):", *indented(settle), "", ""]
-        parameters = "state, event, emit" if state else "event, emit"
-        lines += [f"def {self.name}({parameters}):", *indented(self.keyed(body)), ""]
         if has_timers:
-            lines += ["", "def on_timer(state, timer, emit):", *indented(self.fired()), ""]
+            lines += ["def on_timer(state, timer, emit):", *indented(self.fired()), "", ""]
+        parameters = "state, event, emit" if state else "event, emit"
+        lines += [f"def {self.name}({parameters}):", *indented(self.keyed(body))]
         return Written("\n".join(lines) + "\n", self.names, has_timers, self.needs_time, self.notes)
 
     def fired(self) -> list[str]:

@@ -1,14 +1,17 @@
 """What events say that are kept: gone through one after the other, by the definitions.
 
-That is for conditions about two events and more, and for operators that look ahead inside of others:
-whatever has no value of its own. A value is 0 for false, 2 for true, and 1 while it is not settled.
+That is for conditions about two events and more, and for operators that look ahead inside of
+others: whatever has no value of its own. A value is 0 for false, 2 for true, and 1 while it is not
+settled.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from specstream.rules.core import with_value
 from specstream.rules.formula import (
     TRUE,
     And,
@@ -21,7 +24,9 @@ from specstream.rules.formula import (
     Quantifier,
     Temporal,
     has_future,
+    leaves_of,
     own,
+    parts,
     variable,
     walk,
 )
@@ -34,9 +39,10 @@ from specstream.rules.writing import (
     plain,
     truth,
 )
+from specstream.structures import increment
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Env", "Scan"]
 
@@ -72,10 +78,11 @@ class Env:
 class Scan:
     """A rule's kept events, and what goes through them."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.is_used = False
-        self.looks_back = False
+        # How far back from an event its conditions ask, in time; None: there is no end.
+        self.reach: int | None = 0
         self.count = 0
 
     # ---- what is kept ----
@@ -88,18 +95,26 @@ class Scan:
                 "goes through the events that are kept: their conditions compare events without "
                 "an equality to look up, or look ahead inside of one another"
             )
-        for one in walk(formula):
-            if isinstance(one, Temporal) and not one.is_future:
-                self.looks_back = True
+        found = self._reach(formula)
+        self.reach = None if self.reach is None or found is None else max(self.reach, found)
         self._collect(formula)
+
+    def _reach(self, formula: Formula) -> int | None:
+        """How far back from its event a formula asks."""
+        if isinstance(formula, Temporal) and self.rule.past.is_simple(own(formula)):
+            return 0
+        inner = [self._reach(one) for one in parts(formula)]
+        most = None if None in inner else max([0, *(one for one in inner if one is not None)])
+        if not isinstance(formula, Temporal) or formula.is_future or most is None:
+            return most
+        return None if formula.within is None else formula.within + most
 
     def _collect(self, formula: Formula) -> None:
         """The operators with values of the state that kept events are asked for."""
         past = self.rule.past
         for one in walk(formula):
-            if isinstance(one, Temporal):
-                if past.is_simple(own(one)):
-                    past.collect(own(one))
+            if isinstance(one, Temporal) and past.is_simple(own(one)):
+                past.collect(own(one))
 
     def appended(self) -> list[str]:
         """Statements that keep the event: its number is ``position``."""
@@ -107,7 +122,7 @@ class Scan:
             return []
         rule, seen = self.rule, self.rule.past.seen
         # The fields are known when all conditions are written: the text is put in then.
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         rule.fields["positions"] = "ss.scalar(int)"
         rule.fields["seen"] = f"ss.dict(int, Seen, limit={rule.options.limit})"
         seen.fields.setdefault("before", int)
@@ -128,10 +143,52 @@ class Scan:
             store,
         ]
 
+    def dropped(self, first: str = "") -> list[str]:
+        """Statements that let go of kept events that nobody asks for any more.
+
+        Args:
+            first: an expression for the number of the first event that waits, 0 if none does; "":
+                none ever does.
+        """
+        if not self.is_used or self.reach is None:
+            return []
+        rule = self.rule
+        if rule.key:
+            rule.fields["earliest"] = rule.dict_of("int")
+            load = "state.earliest.get(key, position)"
+            store = ["state.earliest[key] = at"]
+            forget = ["state.latest.pop(key, 0)", "state.earliest.pop(key, 0)"]
+        else:
+            rule.fields["earliest"] = "ss.scalar(int)"
+            load = "state.earliest if state.earliest != 0 else position"
+            store = ["state.earliest = at"]
+            forget = ["state.latest = 0", "state.earliest = 0"]
+        # Without a look back, all before the first that waits; else what is too old for it too.
+        by_number = self.reach == 0
+        floor = ["needed = position + 1" if by_number else "needed = now"]
+        if first:
+            needed = "position" if by_number else "time"
+            floor += [f"first = {first}", "if first != 0:"]
+            floor += [f"    needed = state.waiting[first].{needed}"]
+        test = "at < needed" if by_number else f"state.seen[at].time + {self.reach} < needed"
+        return [
+            *floor,
+            f"at = {load}",
+            f"while at != 0 and {test}:",
+            "    dropped = at",
+            "    at = state.seen[at].after",
+            "    del state.seen[dropped]",
+            "if at == 0:",
+            *indented(forget),
+            "else:",
+            "    state.seen[at].before = 0",
+            *indented(store),
+        ]
+
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         seen = self.rule.past.seen
-        made = seen.made(self.rule.event, before="latest", after="0")
+        made = seen.made({"v0": self.rule.event}, {"before": "latest", "after": "0"})
         return [one.replace("<Seen>", made) for one in lines]
 
     # ---- values ----
@@ -154,6 +211,11 @@ class Scan:
         """Statements, and then an expression: a bool of what is known with its event, else 0, 1 or
         2."""
         is_open = has_future(formula)
+        if is_open and isinstance(formula, And | Or | Iff):
+            leaves = Counter(one for one in leaves_of(formula) if has_future(one))
+            twice = [one for one, count in leaves.items() if count > 1]
+            if twice:
+                return self._either_way(formula, twice[0], env)
         match formula:
             case Constant(value=value):
                 return [], str(value)
@@ -178,6 +240,21 @@ class Scan:
         """Likewise, 0, 1 or 2 in any case."""
         lines, code = self.expression(formula, env)
         return lines, code if has_future(formula) else f"(2 if {code} else 0)"
+
+    def _either_way(self, formula: Formula, part: Formula, env: Env) -> tuple[list[str], str]:
+        """A formula in which a part stands twice: while that is open, it is asked both ways."""
+        asked, known = self.three(part, env)
+        value, one, other = (self.fresh(word) for word in ("asked", "one", "other"))
+        lines, yes = self.three(with_value(formula, part, True), env)
+        more, no = self.three(with_value(formula, part, False), env)
+        return [
+            *asked,
+            f"{value} = {plain(known)}",
+            *lines,
+            f"{one} = {plain(yes)}",
+            *more,
+            f"{other} = {plain(no)}",
+        ], f"({one} if {value} == 2 or {one} == {other} else {other} if {value} == 0 else 1)"
 
     def _together(
         self, some: tuple[Formula, ...], env: Env, is_open: bool, is_and: bool
@@ -393,9 +470,3 @@ class Scan:
             "    else:",
             f"        {name} = max({name}, min(1, {rest}))",
         ], name
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

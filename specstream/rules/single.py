@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from specstream.rules.core import blamed, has_part, is_rising, with_value
 from specstream.rules.formula import FALSE, TRUE, Temporal, lowered, negation
 from specstream.rules.writing import Current, Stored, indented, plain
+from specstream.structures import increment
 from specstream.verbs.writing import entry
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["END", "Single"]
 
@@ -25,27 +26,33 @@ END = 2**63 - 1
 class Single:
     """Of a rule with one operator that looks ahead, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         (node,) = rule.nodes
-        assert isinstance(node.formula, Temporal)
-        self.node = node.formula
-        rising = is_rising(rule.formula, self.node)
+        self.part = node.formula
+        self.node = self.operator()
+        rising = is_rising(rule.formula, self.part)
         assert rising is not None
-        # The value of the operator with which the rule holds.
+        # The value of the part with which the rule holds.
         self.good = rising
         self.keyed = bool(rule.key)
         self.within, self.after = self.node.within, self.node.after
+        # The value of the part where time passes, or the input ends.
         self.is_weak = self.node.name == "unless"
         self.tells_late = rule.tells_true or self.is_weak != self.good
         self.is_closed = rule.options.at_end == "closed"
         self.one = Stored(rule.waiting, "one")
         self.goal, self.held = self.conditions()
-        pairs = blamed(rule.formula, [self.node])
+        pairs = blamed(rule.formula, [self.part])
         self.blame = next(
-            (one.text for one, _ in pairs if has_part(one, self.node) and one.text),
+            (one.text for one, _ in pairs if has_part(one, self.part) and one.text),
             rule.formula.text,
         )
+
+    def operator(self) -> Temporal:
+        """The operator that looks ahead."""
+        assert isinstance(self.part, Temporal)
+        return self.part
 
     def conditions(self) -> tuple[str, str | None]:
         """What is to come, and what is to hold until then, asked of the event that comes."""
@@ -53,10 +60,17 @@ class Single:
         goal = plain(self.rule.now_truth(lowered(self.node.goal, 1)))
         return goal, None if held == TRUE else plain(self.rule.now_truth(held))
 
-    @property
-    def goal_of_one(self) -> str:
-        """What is to come, asked of one that waits."""
-        return self.goal
+    def asked_of_one(self) -> list[str]:
+        """Statements for ``goal``: what is to come, asked of one that waits."""
+        return [f"goal = {self.goal}"]
+
+    def let_go(self) -> list[str]:
+        """Statements before one that waits goes."""
+        return []
+
+    def cleared(self) -> list[str]:
+        """Statements when all that wait go."""
+        return []
 
     @property
     def is_timed(self) -> bool:
@@ -86,10 +100,30 @@ class Single:
         """
         rule = self.rule
         now = Current(rule.columns)
-        sure = with_value(rule.formula, self.node, not self.good)
-        possible = with_value(rule.formula, self.node, self.good)
+        sure = with_value(rule.formula, self.part, not self.good)
+        possible = with_value(rule.formula, self.part, self.good)
         yes = rule.row(now, "True", "now", "None") if rule.tells_true else []
         no = rule.row(now, "False", "now", repr(self.blame))
+        lines = self.settled_at_once(yes, no, keep)
+        if possible != TRUE:
+            because = rule.blame(possible, rule.now_part)
+            wrong = rule.row(now, "False", "now", because)
+            test = plain(rule.now(negation(possible)))
+            lines = [f"if {test}:", *indented(wrong), "else:", *indented(lines)]
+        if sure == FALSE:
+            return lines
+        if yes:
+            return [f"if {plain(rule.now(sure))}:", *indented(yes), "else:", *indented(lines)]
+        return [f"if {plain(rule.now(negation(sure)))}:", *indented(lines)]
+
+    def settled_at_once(self, yes: list[str], no: list[str], keep: list[str]) -> list[str]:
+        """Statements about the event itself, where it depends on the part that looks ahead.
+
+        Args:
+            yes: those that tell that the rule holds.
+            no: that it does not.
+            keep: those that keep the event.
+        """
         known: list[tuple[str, list[str]]] = []
         if self.node.name != "next_event":
             if not self.after:
@@ -108,16 +142,7 @@ class Single:
             lines = [f"if {' and '.join(tests)}:", *indented(keep)]
         else:
             lines += ["else:", *indented(keep)]
-        if possible != TRUE:
-            because = rule.blame(possible, rule.now_part)
-            wrong = rule.row(now, "False", "now", because)
-            test = plain(rule.now(negation(possible)))
-            lines = [f"if {test}:", *indented(wrong), "else:", *indented(lines)]
-        if sure == FALSE:
-            return lines
-        if yes:
-            return [f"if {plain(rule.now(sure))}:", *indented(yes), "else:", *indented(lines)]
-        return [f"if {plain(rule.now(negation(sure)))}:", *indented(lines)]
+        return lines
 
     # ---- text ----
 
@@ -143,7 +168,7 @@ class Single:
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         given = {"after": "0"} if "after" in self.rule.waiting.fields else {}
-        made = self.rule.waiting.made(self.rule.event, **given)
+        made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     def _begun(self) -> list[str]:
@@ -234,7 +259,7 @@ class Single:
         """Statements that keep the event."""
         rule = self.rule
         if self.keyed:
-            rule.names["increment"] = _increment()
+            rule.names["increment"] = increment
             lines = [
                 'number = increment(state, "items")',
                 "state.waiting[number] = <Waiting>",
@@ -354,7 +379,7 @@ class Single:
             f"limit={rule.options.limit})"
         )
         if self.is_closed:
-            told = self.told(False, "None")
+            told = self.told(self.is_weak, "None")
             body = ["state.is_begun = False"]
             if self.keyed:
                 body += ["state.counts.clear()"]
@@ -363,6 +388,7 @@ class Single:
                 "    one = state.waiting[place]",
                 *indented(told or ["pass"]),
                 "state.waiting.clear()",
+                *self.cleared(),
             ]
             rule.helpers.append("\n".join(["def ended(state, emit):", *indented(body)]))
         good, bad = self.told(self.good, "now"), self.told(not self.good, "now")
@@ -372,15 +398,15 @@ class Single:
             settle = ["if goal:", *indented(yes), "else:", *indented(no)]
         elif yes or no:
             settle = ["if goal:" if yes else "if not goal:", *indented(yes or no)]
-        goal = self.goal_of_one
         found = [
             "one = state.waiting[place]",
-            *([f"goal = {goal}"] if settle else []),
+            *(self.asked_of_one() if settle else []),
             *settle,
+            *self.let_go(),
             "del state.waiting[place]",
         ]
         if not self.keyed:
-            rule.names["increment"] = _increment()
+            rule.names["increment"] = increment
             rule.fields["events"] = "ss.scalar(int)"
             return [
                 'number = increment(state, "events")',
@@ -416,9 +442,3 @@ class Single:
             "    count = 1",
             *self.own(keep),
         ]
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

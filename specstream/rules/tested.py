@@ -14,6 +14,7 @@ from specstream.rules.formula import (
     FALSE,
     TRUE,
     Formula,
+    Quantifier,
     Temporal,
     captured,
     conjunction,
@@ -24,15 +25,16 @@ from specstream.rules.formula import (
 )
 from specstream.rules.single import END, Single
 from specstream.rules.writing import indented, plain, truth
+from specstream.structures import increment
 from specstream.verbs.writing import entry
 
 if TYPE_CHECKING:
-    from specstream.rules.generate import Generator
+    from specstream.rules.text import RuleText
 
 __all__ = ["Tested", "is_tested"]
 
 
-def is_tested(rule: Generator, formula: Formula) -> bool:
+def is_tested(rule: RuleText, formula: Formula) -> bool:
     """Whether an operator compares each event that comes with each that waits, and no others."""
     return (
         isinstance(formula, Temporal)
@@ -40,6 +42,7 @@ def is_tested(rule: Generator, formula: Formula) -> bool:
         and formula.at == 0
         and captured(formula) <= {"v0"}
         and not any(map(has_future, formula.parts))
+        and not any(isinstance(one, Quantifier) for part in formula.parts for one in walk(part))
         and all(
             one.at == formula.depth and rule.past.is_simple(own(one))
             for part in formula.parts
@@ -52,7 +55,7 @@ def is_tested(rule: Generator, formula: Formula) -> bool:
 class Tested(Single):
     """Of a rule with one such operator, the events that wait."""
 
-    def __init__(self, rule: Generator) -> None:
+    def __init__(self, rule: RuleText) -> None:
         super().__init__(rule)
         node, depth = self.node, self.node.depth
         self.pairs: list[tuple[str, str]] = []
@@ -92,10 +95,9 @@ class Tested(Single):
         places = {"v0": first, f"v{self.node.depth}": self.rule.event}
         return truth(plain(self.rule.of_two(formula, places)))
 
-    @property
-    def goal_of_one(self) -> str:
-        """What is to come, asked of one that waits."""
-        return self._both(self.node.goal, own=False)
+    def asked_of_one(self) -> list[str]:
+        """Statements for ``goal``: what is to come, asked of one that waits."""
+        return [f"goal = {self._both(self.node.goal, own=False)}"]
 
     @property
     def slice_of_event(self) -> str:
@@ -137,9 +139,9 @@ class Tested(Single):
     @staticmethod
     def guarded(conditions: list[str], lines: list[str]) -> list[str]:
         """Conditions where the event itself is asked about, if that is at one place."""
-        if len(conditions) and lines and lines[0].startswith("if ") and "goal" not in lines[0]:
-            if all(one.startswith(" ") for one in lines[1:]):
-                return [lines[0], *indented(conditions), *lines[1:]]
+        is_one = lines[0].startswith("if ") and all(one.startswith(" ") for one in lines[1:])
+        if is_one and "goal" not in lines[0] and "held" not in lines[0]:
+            return [lines[0], *indented(conditions), *lines[1:]]
         return [*conditions, *lines]
 
     def _those_that_wait(self) -> list[str]:
@@ -147,14 +149,34 @@ class Tested(Single):
         rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
         rule.fields["items"] = "ss.scalar(int)"
         types = [kept_as(rule.columns[one]).__name__ for one, _ in self.pairs]
-        if rule.key or types:
-            of = rule.key_type(*types)
-        else:
-            of = "int"
+        of = rule.key_type(*types) if rule.key or types else "int"
         rule.fields["chains"] = f"ss.dict({of}, (int, int), limit={rule.options.limit})"
+        settle = self.settle_one()
+        body = [
+            f"shared = {self.slice_of_event}",
+            "number, last = state.chains.get(shared, (0, 0))",
+            "while number != 0:",
+            *indented(
+                [
+                    "one = state.waiting[number]",
+                    *settle,
+                    "number_after = one.after",
+                    *self.let_go(),
+                    "forget(state, shared, number)",
+                    "number = number_after",
+                ]
+            ),
+        ]
+        if self.filter == TRUE:
+            return body
+        alone = plain(rule.now_truth(lowered(self.filter, self.node.depth)))
+        return [f"if {alone}:", *indented(body)]
+
+    def settle_one(self) -> list[str]:
+        """Statements that go on to the next one, but where ``one`` is settled: that is told."""
         goal = self._both(self.goal_of_slice, own=False)
         if self.after:
-            goal = f"now - one.time >= {self.after} and {goal}"
+            goal = f"now - one.time >= {self.after} and ({goal})"
         settle: list[str] = []
         word = "if"
         if self.is_lazy:
@@ -166,31 +188,12 @@ class Tested(Single):
                 f"elif {self._both(self.broken, own=False)}:",
                 *indented(self.told(False, "now") or ["pass"]),
             ]
-        settle += ["else:", "    number = one.after", "    continue"]
-        test = "number != 0"
-        body = [
-            f"shared = {self.slice_of_event}",
-            "number, last = state.chains.get(shared, (0, 0))",
-            f"while {test}:",
-            *indented(
-                [
-                    "one = state.waiting[number]",
-                    *settle,
-                    "number_after = one.after",
-                    "forget(state, shared, number)",
-                    "number = number_after",
-                ]
-            ),
-        ]
-        if self.filter == TRUE:
-            return body
-        alone = plain(rule.now_truth(lowered(self.filter, self.node.depth)))
-        return [f"if {alone}:", *indented(body)]
+        return [*settle, "else:", "    number = one.after", "    continue"]
 
     def _kept(self) -> list[str]:
         """Statements that keep the event."""
         rule = self.rule
-        rule.names["increment"] = _increment()
+        rule.names["increment"] = increment
         lines = [
             'number = increment(state, "items")',
             f"shared = {self.slice_of_own(stored=False)}",
@@ -216,7 +219,7 @@ class Tested(Single):
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         given = {} if self.node.name == "next_event" else {"before": "last", "after": "0"}
-        made = self.rule.waiting.made(self.rule.event, **given)
+        made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
     def _passed(self) -> None:
@@ -236,6 +239,7 @@ class Tested(Single):
                             f"if one.time + {within} >= at:",
                             "    break",
                             *told,
+                            *self.let_go(),
                             f"forget(state, {self.slice_of_own(stored=True)}, number)",
                         ]
                     ),
@@ -262,6 +266,7 @@ class Tested(Single):
                 *indented(self.told(self.is_weak, "None") or ["pass"]),
                 "state.waiting.clear()",
                 "state.chains.clear()",
+                *self.cleared(),
             ]
         self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
 
@@ -292,9 +297,3 @@ def _parts(formula: Formula) -> list[Formula]:
     from specstream.rules.captured import conjuncts
 
     return conjuncts(formula)
-
-
-def _increment() -> object:
-    from specstream.structures import increment
-
-    return increment

@@ -13,7 +13,17 @@ from specstream.declarations.pure import pure_mark
 from specstream.errors import DeclarationError
 from specstream.verbs.writing import indented, read
 
-__all__ = ["Current", "Place", "Record", "Stored", "Variable", "indented", "placed", "truth"]
+__all__ = [
+    "Current",
+    "Place",
+    "Record",
+    "Stored",
+    "StoredVariable",
+    "Variable",
+    "indented",
+    "placed",
+    "truth",
+]
 
 ZEROS: dict[type, str] = {int: "0", float: "0.0", bool: "False", str: '""'}
 ATTRIBUTES = {"timestamp": int, "source": int, "sequence": int}
@@ -74,14 +84,14 @@ class Record:
         lines = [f"{name}: {of.__name__}" for name, of in self.fields.items()]
         return [f"class {self.name}(ss.Record):", *indented(lines or ["nothing: int = 0"])]
 
-    def made(self, place: Place, **given: str) -> str:
-        """An expression for one, with what an event says."""
+    def made(self, places: Mapping[str, Place], given: Mapping[str, str]) -> str:
+        """An expression for one, with what the event says, and what is given by field."""
         values = dict(given)
         for code, name in self.kept.items():
             if code.startswith("="):  # a value that has been computed
                 values[name] = code[1:]
                 continue
-            value = placed(code, {"v0": place}, self.names)
+            value = placed(code, places, self.names)
             if code in self.null:
                 of = self.fields[name]
                 values[name] = f"{ZEROS[of]} if {value} is None else {value}"
@@ -170,6 +180,41 @@ class Variable(Place):
 
     def whole(self, variable: str) -> str:
         return self.name
+
+
+@dataclass
+class StoredVariable(Place):
+    """A record that has been kept of a variable of a quantifier.
+
+    Attributes:
+        record: its class.
+        name: of the record.
+        types: of the variable's fields; "" stands for a variable without.
+    """
+
+    record: Record
+    name: str
+    types: Mapping[str, type]
+
+    def _kept(self, code: str, wanted: str, field: str) -> str:
+        if field not in self.types:
+            what = code.removeprefix("each_")
+            raise DeclarationError(
+                f"{what} is kept until later events come, and its type is not known; expected a "
+                "variable over range(...), numbers, or what a pure function gives whose return "
+                "annotation is a list of named tuples, of int, float, bool and str"
+            )
+        return f"{self.name}.{self.record.keep(code, wanted, self.types[field])}"
+
+    def attribute(self, variable: str, name: str) -> str:
+        wanted = f"{variable.removeprefix('each_')}_{name}"
+        return self._kept(f"{variable}.{name}", wanted, name)
+
+    def called(self, variable: str, code: str, of: type) -> str | None:
+        return None
+
+    def whole(self, variable: str) -> str:
+        return self._kept(variable, variable.removeprefix("each_"), "")
 
 
 def variable_zero(name: str) -> str:

@@ -175,6 +175,8 @@ class DatasetSource(Source):
                     batch_size=self._wanted.rows,
                     batch_readahead=1,
                     fragment_readahead=1,
+                    # Arrow's threads go on as far as the end of the file.
+                    use_threads=self._wanted.ahead,
                 )
             for batch in batches:
                 self._done += batch.num_rows

@@ -25,7 +25,7 @@ ELSEWHERE = {"docs/guides/operators.md", "docs/guides/containers.md"}
 # Of those that start a Spark, these are run each day.
 DAILY = {
     *("README.md", "docs/guides/out-of-order.md", "docs/guides/production.md"),
-    "docs/guides/spark.md",
+    *("docs/guides/rules.md", "docs/guides/spark.md"),
 }
 CELL = re.compile(r"^```\{code-cell\} ipython3$", re.MULTILINE)
 HEAD = ROOT / "tests" / "docs" / "session_of_pages.py"

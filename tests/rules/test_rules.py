@@ -1,0 +1,404 @@
+"""What rules tell, beside the definitions: every operator at every place, all settings, defects."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from support import verdicts as definitions
+from support.random_rules import Event, random_rule, random_trace
+from support.rule_runs import COLUMNS, OPERATORS, function, made, rows_by_event, settled, table
+
+import specstream as ss
+from specstream.rules import declared
+
+LONG = 4_000
+# Conditions of two events that share something, as people write them.
+SHARED = (
+    "once(lambda b: b.p and b.k == e.k{bounds})",
+    "once(lambda b: b.k == e.k and b.x != e.x and b.q{bounds})",
+    "historically(lambda b: implies(b.k == e.k, b.x > 0){bounds})",
+    "since(lambda b: not (b.k == e.k and b.q), lambda b: b.p and b.k == e.k{bounds})",
+    "since(lambda b: b.k != e.k or b.x > 1, lambda b: b.k == e.k and b.q{bounds})",
+    "eventually(lambda b: b.p and b.k == e.k and b.x > e.x{bounds})",
+    "eventually(lambda b: b.q and b.x > e.x{bounds})",
+    "always(lambda b: implies(b.k == e.k, b.x < 3){bounds})",
+    "until(lambda b: not (b.k == e.k and b.q), lambda b: b.k == e.k and b.p{bounds})",
+    "unless(lambda b: b.x != e.x + 1, lambda b: b.q{bounds})",
+    "next_event(lambda b: b.x >= e.x, 2)",
+    "all(eventually(lambda b: b.x == n and b.k == e.k{bounds}) for n in range(e.x))",
+    "any(next_event(lambda b: b.x == n) for n in range(e.x) if n != e.k)",
+    "all(until(lambda b: b.k != n, lambda b: b.p{bounds}) for n in (1, 2))",
+)
+BOUNDS = ("", ", within=5", ", after=2", ", within=4, after=1")
+
+
+def of(condition: str) -> str:
+    return f"def rule(e):\n    return {condition}\n"
+
+
+def compare(text: str, trace: Any, key: str | None = None, at_end: str = "open") -> None:
+    rule = made(text, key=key or (), at_end=at_end)
+    run = rule.run_sequential(table(trace), order_by="time", end=True)
+    expected = settled(text, trace, at_end=at_end, key=key)
+    assert rows_by_event(run.output.to_pylist()) == expected, f"{text}\n{rule.source}\n{trace}"
+
+
+def compared_at_random(first: int, count: int, **options: Any) -> None:
+    for seed in range(first, first + count):
+        chosen = random.Random(seed)
+        text = random_rule(chosen, chosen.randrange(1, 5), **options)
+        trace = random_trace(chosen, chosen.randrange(41))
+        compare(text, trace, chosen.choice([None, "k"]), chosen.choice(["open", "closed"]))
+
+
+# ---- the definitions ----
+
+
+def test_random_rules_equal_the_definitions() -> None:
+    compared_at_random(0, 60)
+
+
+def test_random_rules_of_several_events_equal_the_definitions() -> None:
+    compared_at_random(1_000, 60, captured=True)
+
+
+@pytest.mark.long
+def test_many_random_rules_equal_the_definitions() -> None:
+    compared_at_random(10_000, LONG)
+    compared_at_random(20_000, LONG, captured=True)
+
+
+@pytest.mark.parametrize("condition", SHARED)
+def test_conditions_of_two_events_equal_the_definitions(condition: str) -> None:
+    for at, (bounds, key) in enumerate(itertools.product(BOUNDS, (None, "k"))):
+        trace = random_trace(random.Random(at), 30)
+        for form in ("{}", "implies(e.p, {})", "not {}"):
+            text = of(form.format(condition.format(bounds=bounds)))
+            compare(text, trace, key, ("open", "closed")[at % 2])
+
+
+def test_rules_of_one_operator_equal_the_definitions_on_all_short_traces() -> None:
+    events = [Event(0, p, q, 0, 0) for p in (False, True) for q in (False, True)]
+    for condition in (
+        "until(lambda b: b.p, lambda b: b.q)",
+        "since(lambda b: b.p, lambda b: b.q)",
+        "unless(lambda b: b.p, lambda b: b.q, within=1)",
+        "implies(e.p, eventually(lambda b: b.q, within=2, after=1))",
+    ):
+        rule = made(of(condition))
+        for length in range(5):
+            for given in itertools.product(events, repeat=length):
+                trace = [one._replace(time=at) for at, one in enumerate(given)]
+                run = rule.run_sequential(table(trace), order_by="time", end=True)
+                assert rows_by_event(run.output.to_pylist()) == settled(of(condition), trace)
+
+
+# ---- engines ----
+
+
+@pytest.mark.parametrize(
+    ("condition", "key"),
+    [
+        ("implies(e.p, eventually(lambda b: b.q, within=5))", "k"),
+        ("implies(e.p, always(lambda b: not b.q, within=6, after=1))", "k"),
+        ("implies(e.p, until(lambda b: b.x < 3, lambda b: b.q, within=6))", None),
+        ("implies(e.p, eventually(lambda b: b.k == e.k and b.x > e.x, within=6))", None),
+        ("next_event(lambda b: b.x >= e.x, 2)", "k"),
+        ("eventually(lambda b: b.q) or always(lambda b: b.x < 3, within=4)", "k"),
+        ("eventually(lambda b: b.p and always(lambda c: c.x > 0, within=3), within=8)", "k"),
+        ("once(lambda b: b.k == e.k and b.x > e.x, within=6)", None),
+        ("since(lambda b: not (b.k == e.k and b.q), lambda b: b.k == e.k and b.x == 2)", None),
+        ("historically(lambda b: b.x < 3, within=5, after=2)", "k"),
+        ("all(eventually(lambda b: b.x == n, within=7) for n in range(e.x))", "k"),
+    ],
+)
+def test_engines_tell_on_all_settings_what_the_definitions_say(
+    condition: str, key: str | None
+) -> None:
+    text = of(condition)
+    trace = random_trace(random.Random(condition), 40)
+    rule = made(text, key=key or (), at_end="closed")
+    run = ss.testing.check(rule, table(trace), order_by="time")
+    expected = settled(text, trace, at_end="closed", key=key)
+    assert rows_by_event(run.output.to_pylist()) == expected
+
+
+def test_rules_are_vertices_of_pipelines() -> None:
+    p = ss.Pipeline("watched")
+    x = p.source("x", COLUMNS)
+    late, low = (
+        made(of("implies(e.p, eventually(lambda b: b.q, within=4))"), key="k"),
+        made(of("historically(lambda b: b.x < 3, within=3)")),
+    )
+    p.sink("late", x.add(late, name="late"))
+    p.sink("low", x.add(low, name="low"))
+    trace = random_trace(random.Random(7), 60)
+    run = ss.testing.check(p, table(trace), order_by="time")
+    output: Any = run.output
+    for name, rule in (("late", late), ("low", low)):
+        alone = rule.run_sequential(table(trace), order_by="time", end=True).output
+        assert rows_by_event(output[name].to_pylist()) == rows_by_event(alone.to_pylist())
+
+
+def test_the_source_runs_alone_and_tells_the_same() -> None:
+    for seed in range(30):
+        chosen = random.Random(seed)
+        text = random_rule(chosen, 3, captured=seed % 2 == 0)
+        rule = made(text, key="k", at_end="closed")
+        namespace: dict[str, Any] = {"__name__": "alone"}
+        name = f"<source {seed}>"
+        import linecache
+
+        linecache.cache[name] = (0, None, rule.source.splitlines(keepends=True), name)
+        exec(compile(rule.source, name, "exec", dont_inherit=True), namespace)
+        trace = table(random_trace(chosen, 30))
+        alone = namespace["tried"].run_sequential(trace, order_by="time", end=True)
+        assert alone.output.equals(rule.run_sequential(trace, order_by="time", end=True).output)
+
+
+# ---- when it is told ----
+
+PAID = of("implies(e.p, eventually(lambda b: b.q, within=5))")
+
+
+def event(time: int, p: bool = False, q: bool = False, k: int = 0, x: int = 0) -> Event:
+    return Event(time, p, q, x, k)
+
+
+def told(trace: list[Event], *, cut: int = 1, end: bool = False, **options: Any) -> list[Any]:
+    """Rows by step, of an engine that gets so many events at once."""
+    rule = made(PAID, report="violations", key="k", **options)
+    columns = table(trace)
+    steps = []
+    with ss.Engine(rule, threads=1) as engine:
+        for first in range(0, len(trace), cut):
+            part = {name: values[first : first + cut] for name, values in columns.items()}
+            found = engine.process(part, order_by="time")
+            steps.append([(row["i"], row["decided"]) for row in found.to_pylist()])
+        if end:
+            none = {name: values[:0] for name, values in columns.items()}
+            found = engine.process(none, order_by="time", end=True)
+            steps.append([(row["i"], row["decided"]) for row in found.to_pylist()])
+    return steps
+
+
+@pytest.mark.parametrize("answer", [4, 5, 6])
+def test_an_event_exactly_at_the_deadline_still_counts(answer: int) -> None:
+    trace = [event(0, p=True), event(answer, q=True), event(9)]
+    expected: list[Any] = [[], [(0, 5)], []] if answer == 6 else [[], [], []]
+    assert told(trace) == expected
+
+
+def test_the_second_of_two_events_at_the_deadline_still_counts() -> None:
+    assert told([event(0, p=True), event(5), event(5, q=True), event(6)]) == [[], [], [], []]
+
+
+def test_a_silent_key_is_told_when_the_time_of_another_one_passes() -> None:
+    trace = [event(0, p=True), event(5, k=1), event(6, k=1)]
+    assert told(trace) == [[], [], [(0, 5)]]
+
+
+def test_the_end_lets_all_time_pass() -> None:
+    assert told([event(0, p=True), event(1, p=True)], end=True) == [[], [], [(0, 5), (1, 6)]]
+
+
+def test_batches_may_be_cut_anywhere() -> None:
+    trace = random_trace(random.Random(3), 60)
+    whole = [row for step in told(trace, cut=60, end=True) for row in step]
+    assert len(whole) > 3
+    for cut in (1, 2, 7):
+        assert [row for step in told(trace, cut=cut, end=True) for row in step] == whole
+
+
+def test_a_watermark_alone_tells_what_is_late() -> None:
+    rule = made(PAID, report="violations", key="k")
+    with ss.Engine(rule, threads=1) as engine:
+        columns = table([event(0, p=True)])
+        engine.submit({**columns, "source": ["a"]}, order_by="time", source="source")
+        engine.advance("a", 5)
+        assert engine.poll(timeout=None).num_rows == 0
+        engine.advance("a", 6)
+        assert engine.poll(timeout=None)["decided"].to_pylist() == [5]
+
+
+def test_a_verdict_is_told_once_when_all_continuations_agree() -> None:
+    alphabet = [event(1, p, q) for p in (False, True) for q in (False, True)]
+    for condition in (
+        "implies(e.p, eventually(lambda b: b.q))",
+        "until(lambda b: b.p, lambda b: b.q)",
+        "next_event(lambda b: b.q) or eventually(lambda b: b.p)",
+        "eventually(lambda b: b.q) if e.p else always(lambda b: not b.q)",
+        "eventually(lambda b: b.q) or not eventually(lambda b: b.q)",
+    ):
+        text = of(condition)
+        rule, read = made(text), function(text, definitions.NAMES)
+        for given in itertools.product(alphabet, repeat=3):
+            trace = [one._replace(time=at) for at, one in enumerate(given)]
+            run = rule.run_sequential(table(trace), order_by="time")
+            found = {row["i"]: row["decided"] for row in run.output.to_pylist()}
+            for at in range(len(trace)):
+                expected = definitions.settled_at(read, trace, at, alphabet, 2)
+                assert found.get(at) == (None if expected is None else expected[0]), text
+
+
+def test_a_waiting_event_does_not_hold_back_a_later_one() -> None:
+    rule = made(of("eventually(lambda b: b.q) or e.x == 1"))
+    columns = table([event(0), event(1, x=1), event(2, q=True)])
+    run = rule.run_sequential(columns, order_by="time")
+    assert [(row["i"], row["decided"]) for row in run.output.to_pylist()] == [
+        (1, 1),
+        (0, 2),
+        (2, 2),
+    ]
+
+
+def test_what_time_does_not_settle_is_counted_in_the_state() -> None:
+    rule = made(of("eventually(lambda b: b.q)"))
+    with ss.Engine(rule) as engine:
+        columns = table([event(0), event(1)])
+        assert engine.process(columns, order_by="time", end=True).num_rows == 0
+        assert len(engine.state.waiting) == 2
+
+
+def test_what_nobody_can_ask_for_any_more_is_forgotten() -> None:
+    trace = [event(at, p=at % 3 == 0, q=at % 3 == 1, k=at) for at in range(300)]
+    for condition in (
+        "implies(e.p, eventually(lambda b: b.q, within=5))",
+        "once(lambda b: b.q, within=5)",
+        "once(lambda b: b.q, within=5, after=2)",
+        "always(lambda b: b.x == 0, within=4)",
+    ):
+        rule = made(of(condition), key="k", report="violations")
+        with ss.Engine(rule) as engine:
+            engine.process(table(trace), order_by="time")
+            for name, value in engine.state.to_dict().items():
+                if isinstance(value, dict):
+                    assert len(value) < 20, (condition, name)
+
+
+# ---- the first event alone ----
+
+
+def test_rules_of_first_events_say_how_they_stand() -> None:
+    rule = made(of("implies(e.p, eventually(lambda b: b.q))"), anchored=True, keep=())
+    trace = [event(0, p=True), event(1), event(2), event(3, q=True)]
+    run = rule.run_sequential(table(trace), order_by="time")
+    assert run.output["verdict"].to_pylist() == [None, None, None, True]
+
+
+def test_random_rules_of_first_events_equal_the_definitions() -> None:
+    for seed in range(60):
+        chosen = random.Random(seed)
+        text = random_rule(chosen, 3, captured=seed % 3 == 0, bounds=False)
+        trace = random_trace(chosen, chosen.randrange(12))
+        at_end = chosen.choice(["open", "closed"])
+        rule = made(text, anchored=True, keep=(), at_end=at_end)
+        run = rule.run_sequential(table(trace), order_by="time", end=True)
+        found = run.output["verdict"].to_pylist()
+        expected = definitions.anchored(function(text, definitions.NAMES), trace, at_end=at_end)
+        assert found[: len(trace)] == expected[: len(trace)], text
+        # Behind the end there is a row where the end has settled it.
+        assert found[-1:] == expected[-1:], text
+
+
+# ---- defects that the comparison finds ----
+
+
+@pytest.mark.parametrize(
+    ("condition", "right", "wrong"),
+    [
+        ("implies(e.p, eventually(lambda b: b.q, within=5))", ">= at", "> at"),
+        ("implies(e.p, eventually(lambda b: b.q, within=5))", "now + 6", "now + 5"),
+        ("implies(e.p, eventually(lambda b: b.q, within=5))", "one.time + 5", "one.time + 6"),
+        ("eventually(lambda b: b.q, within=5, after=2)", "one.time >= 2", "one.time > 2"),
+        ("once(lambda b: b.q, within=5)", "<= 5", "< 5"),
+        ("once(lambda b: b.q, within=5, after=2)", ">= 2", "> 2"),
+        ("implies(e.p, until(lambda b: b.x < 3, lambda b: b.q))", "elif not held", "elif False"),
+        ("eventually(lambda b: b.x > e.x, within=5)", "one.x", "event.x"),
+        ("once(lambda b: b.k == e.k and b.q)", "_slice = event.k", "_slice = event.x"),
+        ("eventually(lambda b: b.q, within=5)", "del state.waiting[number]", "pass"),
+        ("eventually(lambda b: b.q)", "state.is_begun = True", "state.timers.set(0, now + 1)"),
+    ],
+)
+def test_planted_defects_are_found(
+    condition: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = declared.written
+
+    def written(*given: Any) -> Any:
+        found = write(*given)
+        assert right in found.text
+        found.text = found.text.replace(right, wrong)
+        return found
+
+    at_end = "closed" if "within" not in condition else "open"
+    traces = [random_trace(random.Random(seed), 40) for seed in range(20)]
+    text = of(condition)
+    for trace in traces:
+        compare(text, trace, at_end=at_end)
+    monkeypatch.setattr(declared, "written", written)
+    differences = 0
+    for trace in traces:
+        try:
+            compare(text, trace, at_end=at_end)
+        except Exception:
+            differences += 1
+    assert differences > 0
+
+
+# ---- what is refused ----
+
+
+def refused(condition: str, **options: Any) -> str:
+    with pytest.raises(ss.SpecstreamError) as caught:
+        made(of(condition), **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("eventually(e.p)", "a value of this event"),
+        ("eventually(lambda: True)", "a function of"),
+        ("eventually(lambda b, c: True)", "a function of"),
+        ("eventually(lambda b: b.q, within=2, after=3)", "less than after=3"),
+        ("eventually(lambda b: b.q, within=-1)", "within=-1"),
+        ("eventually(lambda b: b.q, witihn=3)", "did you mean within=?"),
+        ("eventually(lambda b: b.q, within=e.x)", "depends on e"),
+        ("eventually(lambda b: b.pp)", "no column 'pp'"),
+        ("next_event(lambda b: b.q, 0)", "n=0"),
+        ("next_event(lambda b: b.q, within=3)", "no option within"),
+        ("once(lambda b: b.q) + 1 > 1", "expected truth values"),
+        ("eventually(lambda b: b.q, within='5 minutes', after=3)", "both of one kind"),
+        ("implies(e.p)", "two truth values"),
+        ("until(lambda b: b.p)", "given 1 functions; expected 2"),
+        ("any(map(once, [e]))", "a helper"),
+    ],
+)
+def test_what_no_rule_can_say_is_refused(condition: str, reason: str) -> None:
+    if reason == "a helper":
+        pytest.skip("told by the compiler of operators")
+    message = refused(condition)
+    assert reason in message
+    assert "rule 'tried'" in message
+
+
+def test_operators_outside_of_rules_are_refused() -> None:
+    for name in ("once", "eventually", "previous_event"):
+        with pytest.raises(ss.ConfigurationError, match="outside of a rule"):
+            OPERATORS[name](lambda e: True)
+
+
+def test_options_of_rules_are_checked() -> None:
+    assert "key='kk'" in refused("e.p", key="kk")
+    assert "keep= names 'ii'" in refused("e.p", keep=["ii"])
+    assert "at_end" in refused("e.p", at_end="shut")
+    assert "report" in refused("e.p", report="some")
+    with pytest.raises(ss.ConfigurationError, match="is called"):
+        made(of("e.p"))({"p": True})
