@@ -205,6 +205,7 @@ def rule(
                 f"rule: robustness=True is given with {given}, and has a row for each event, "
                 "without a verdict; expected one of both"
             )
+    given_report = report
     reports = ("changes", "all") if anchored else ("violations", "all")
     report = one_of("rule: report", reports[0] if report is None else report, reports)
     one_of("rule: at_end", at_end, ("open", "closed"))
@@ -214,7 +215,7 @@ def rule(
         options = Options(at_end, report, (), anchored, limit)
         found = _made(function, event, key, options, keep, unit, name, robustness)
         found.again = functools.partial(
-            _again, function, event=event, key=key, report=report, at_end=at_end,
+            _again, function, event=event, key=key, report=given_report, at_end=at_end,
             anchored=anchored, robustness=robustness, keep=keep, unit=unit, limit=limit, name=name,
         )  # fmt: skip
         return found

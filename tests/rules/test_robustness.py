@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import linecache
 import math
+import runpy
 import struct
 import sys
 import types
 from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from support.daily import share_of
 from support.random_margins import EVENT, Event, random_formula, random_trace, text_of
 from support.robustness import told
+from support.verdicts import NAMES, verdicts
 from support.witness import Timed, assert_agrees_in_time
 
 import specstream as ss
@@ -110,22 +113,33 @@ def test_values_are_told_as_soon_as_they_are_known(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(share_of(90)))
 def test_the_sign_is_that_of_the_verdict(seed: int) -> None:
     random = Random(3000 + seed)
-    kinds = [*SHARED, "if", "iff"]
-    text = text_of(random_formula(random, 1 + seed % 3, kinds))
+    text = text_of(random_formula(random, 1 + seed % 3))
     events = [event._replace(k=at) for at, event in enumerate(random_trace(random, 40))]
     at_end = random.choice(("open", "closed"))
-    options: dict[str, Any] = {"at_end": at_end, "keep": "k"}
-    rows, verdicts = (
-        rule.run_sequential(table_of(events), order_by="time", end=True).output.to_pylist()
-        for rule in (
-            rule_of(text, **options),
-            rule_of(text, robustness=False, report="all", **options),
-        )
-    )
-    verdict = {row["k"]: row["verdict"] for row in verdicts}
-    for row in rows:
+    rule = rule_of(text, at_end=at_end, keep="k")
+    output = rule.run_sequential(table_of(events), order_by="time", end=True).output
+    scope: dict[str, Any] = dict(NAMES)
+    exec(f"def rule(e):\n    return {text}\n", scope)
+    verdict = verdicts(scope["rule"], events, at_end=at_end)
+    for row in output.to_pylist():
         if row["robustness"] != 0.0:
             assert verdict[row["k"]] is (row["robustness"] > 0.0), (text, row)
+
+
+@pytest.mark.parametrize("name", ["past", "windows", "until"])
+def test_without_it_the_same_rule_tells_the_verdict(name: str) -> None:
+    events = [event._replace(k=at) for at, event in enumerate(random_trace(Random(5), 60))]
+    signs, told_true = (
+        {
+            row["k"]: row.get("verdict", row.get("robustness", 0.0) > 0.0)
+            for row in rule_of(CHECKED[name], keep="k", **options)
+            .run_sequential(table_of(events), order_by="time", end=True)
+            .output.to_pylist()
+            if row.get("robustness") != 0.0
+        }
+        for options in ({}, {"robustness": False, "report": "all"})
+    )
+    assert signs.items() <= told_true.items()
 
 
 def in_stl(formula: Any) -> str:
@@ -418,3 +432,26 @@ def test_rows_have_the_columns_of_the_event() -> None:
         {"who": "ann", "time": 0, "robustness": 1.0, "decided": 5, "note": None},
         {"who": "bob", "time": 9, "robustness": -1.0, "decided": 14, "note": "hot"},
     ]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_source_is_a_module_that_runs_alone(name: str, tmp_path: Path) -> None:
+    rule = rule_of(CHECKED[name], names={"e_least": -0.5}, key="k", keep="y", limit=2**16)
+    path = tmp_path / "alone.py"
+    path.write_text(rule.source)
+    alone = runpy.run_path(str(path))["rule"]
+    table = table_of(random_trace(Random(8), 40))
+    one, other = (of.run_sequential(table, order_by="time", end=True) for of in (rule, alone))
+    assert one.output.equals(other.output)
+    assert one.output.num_rows > 0
+
+
+def test_a_stream_by_key_takes_such_a_rule() -> None:
+    p = ss.Pipeline("cool")
+    rule = rule_of("always(lambda f: f.x <= 2, within=5)", keep="y")
+    p.sink("out", p.source("events", EVENT).by("k").add(rule))
+    table = table_of(random_trace(Random(8), 40))
+    alone = rule_of("always(lambda f: f.x <= 2, within=5)", key="k", keep="y")
+    with ss.Engine(p) as engine:
+        output = engine.process(table, order_by="time", end=True)
+    assert output.equals(alone.run_sequential(table, order_by="time", end=True).output)
