@@ -58,7 +58,10 @@ class Check:
         names = (f"row{'_' * count}" for count in itertools.count())
         self._row = next(name for name in names if name not in (*columns, order_by))
         self._rule: Any = again(
-            event={**columns, self._row: int}, keep=(*self._kept, self._row), report=None
+            event={**columns, self._row: int},
+            keep=(*self._kept, self._row),
+            report=None,
+            robustness=False,
         )
         self._files = EventFiles(f"rule {rule.name!r}", self._rule, columns, order_by, paths)
         self._order = self._row if order_by is None else order_by

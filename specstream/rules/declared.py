@@ -22,13 +22,14 @@ from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
 from specstream.rules.proofs import Proof, proof_of
+from specstream.rules.robustness import robust
 from specstream.rules.source import module_text
 from specstream.windows.declared import Clock, alike, counted_in, ticks
 
 __all__ = ["Rule", "rule"]
 
 _LONGEST = 2**60
-_TAKEN = ("time", "verdict", "decided", "because")
+_TAKEN = ("time", "verdict", "decided", "because", "robustness")
 
 
 class Rule(Operator):
@@ -126,6 +127,7 @@ def rule(
     report: str | None = None,
     at_end: str = "open",
     anchored: bool = False,
+    robustness: bool = False,
     keep: Sequence[str] = (),
     unit: Any = None,
     limit: int = 2**24,
@@ -148,6 +150,11 @@ def rule(
             ``next_event`` fail, ``always`` and ``unless`` hold.
         anchored: it is asked of the first event of each trace alone, and told after every event:
             true, false, or null as long as that is open.
+        robustness: by how much it holds, for each event, in place of a verdict: ``a >= b`` and
+            ``a > b`` give ``a - b``, ``and`` the least, ``or`` the greatest, ``not`` the negative,
+            operators the least or the greatest of what they ask; nothing at all is an infinity. Its
+            sign is the verdict's. Conditions are comparisons of numbers of one event, and what
+            looks ahead has ``within=`` or is ``next_event``.
         keep: columns of the event that rows have as well.
         unit: of times, to which an order column of times is cast: "s", "ms", "us", "ns" or "day";
             or the type of a column of times, which rows have then. By default microseconds where a
@@ -158,7 +165,8 @@ def rule(
     Returns:
         A decorator, which gives a :class:`Rule`. Its rows have the key, ``time`` of the event,
         ``verdict``, ``decided``: the time at which it was settled, ``because``: the part that
-        failed, as it is written, and the columns of ``keep``.
+        failed, as it is written, and the columns of ``keep``. With ``robustness`` they have, in
+        place of verdict and reason, ``robustness``, a float, and are told in the order of events.
 
     Raises:
         ConfigurationError: an option is not what it must be; names it.
@@ -177,8 +185,27 @@ def rule(
     ...     alarms = engine.process(orders, order_by="time", end=True)
     >>> alarms.select(["order", "time", "decided"]).to_pylist()
     [{'order': 'a', 'time': 0, 'decided': 30}]
+
+    How far a machine was from being too hot, within five minutes of each event:
+
+    >>> from specstream.rules import always
+    >>> @ss.rule(event={"heat": float}, robustness=True)
+    ... def cool(e):
+    ...     return always(lambda later: later.heat <= 90, within=5)
+    >>> heat = {"heat": [70.0, 85.0, 92.5], "time": [0, 4, 8]}
+    >>> with ss.Engine(cool) as engine:
+    ...     engine.process(heat, order_by="time", end=True)["robustness"].to_pylist()
+    [5.0, -2.5, -2.5]
     """
     anchored = flag("rule: anchored", anchored)
+    if flag("rule: robustness", robustness):
+        given = "anchored=True" if anchored else None if report is None else f"report={report!r}"
+        if given is not None:
+            raise ConfigurationError(
+                f"rule: robustness=True is given with {given}, and has a row for each event, "
+                "without a verdict; expected one of both"
+            )
+    given_report = report
     reports = ("changes", "all") if anchored else ("violations", "all")
     report = one_of("rule: report", reports[0] if report is None else report, reports)
     one_of("rule: at_end", at_end, ("open", "closed"))
@@ -186,10 +213,10 @@ def rule(
 
     def made(function: Callable[[Any], Any]) -> Rule:
         options = Options(at_end, report, (), anchored, limit)
-        found = _made(function, event, key, options, keep, unit, name)
+        found = _made(function, event, key, options, keep, unit, name, robustness)
         found.again = functools.partial(
-            _again, function, event=event, key=key, report=report, at_end=at_end,
-            anchored=anchored, keep=keep, unit=unit, limit=limit, name=name,
+            _again, function, event=event, key=key, report=given_report, at_end=at_end,
+            anchored=anchored, robustness=robustness, keep=keep, unit=unit, limit=limit, name=name,
         )  # fmt: skip
         return found
 
@@ -202,7 +229,14 @@ def _again(function: Callable[[Any], Any], **options: Any) -> Rule:
 
 
 def _made(
-    function: Any, event: Any, key: Any, options: Options, keep: Any, unit: Any, name: str | None
+    function: Any,
+    event: Any,
+    key: Any,
+    options: Options,
+    keep: Any,
+    unit: Any,
+    name: str | None,
+    robustness: bool,
 ) -> Rule:
     called = getattr(function, "__name__", "rule") if name is None else name
     if not isinstance(called, str) or not called.isidentifier() or keyword.iskeyword(called):
@@ -245,7 +279,8 @@ def _made(
     alike(what, {option.split()[1] + "=": value for option, value in given.items()})
     options = replace(options, keep=kept)
     try:
-        text = written(called, found.formula, found.names, columns, keys, options)
+        write = robust if robustness else written
+        text = write(called, found.formula, found.names, columns, keys, options)
     except DeclarationError as error:
         if str(error).startswith("rule "):
             raise
@@ -255,10 +290,14 @@ def _made(
     # What the end settles of a whole trace has no time.
     is_open_time = options.anchored and options.at_end == "closed"
     emits["time"] = nullable(time) if is_open_time else time
-    emits["verdict"] = nullable(bool) if options.anchored else bool
+    if robustness:
+        emits["robustness"] = float
+    else:
+        emits["verdict"] = nullable(bool) if options.anchored else bool
     if not options.anchored:
         emits["decided"] = nullable(time) if options.at_end == "closed" else time
-    emits["because"] = nullable(str)
+    if not robustness:
+        emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})
     time_unit = clock.time_unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -84,7 +85,8 @@ def _write(name: str, value: Any, imports: set[str], written: dict[str, str]) ->
         public = "specstream.structures" if module.startswith("specstream.structures") else module
         imports.add(f"from {public} import {qualified}" + _as(qualified, name))
         return
-    written[name] = f"{name} = {value!r}"
+    is_odd = isinstance(value, float) and not math.isfinite(value)
+    written[name] = f"{name} = float('{value}')" if is_odd else f"{name} = {value!r}"
 
 
 def _as(qualified: str, name: str) -> str:
