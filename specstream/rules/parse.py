@@ -315,7 +315,9 @@ class _Reader:
             if len(node.args) != 2 or node.keywords:
                 self.refuse(node, "implies takes two truth values: implies(a, b)")
             one, other = (self.formula(of, scope, depth) for of in node.args)
-            return disjunction((negation(one, **written), other), **written)
+            if other == FALSE:
+                return negation(one, **written)
+            return disjunction((negation(one, text=one.text, line=one.line), other), **written)
         if name is not None:
             return self.operator(name, node, scope, depth, written)
         if found in (all, any) and self.is_temporal(node, scope):

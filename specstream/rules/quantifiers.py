@@ -267,7 +267,7 @@ class Instances(Tested):
 
     def of_one(self, body: list[str]) -> list[str]:
         """Statements for each instance of one that waits."""
-        return ["for at in range(one.instances, one.instances + one.open):", *indented(body)]
+        return ["for index in range(one.instances, one.instances + one.open):", *indented(body)]
 
     def asked_of_one(self) -> list[str]:
         """Statements for ``goal``, the value of all instances together: of ``next_event`` all are
@@ -279,7 +279,7 @@ class Instances(Tested):
             f"goal = {self.part.is_all}",
             *self.of_one(
                 [
-                    "each = state.instances[at]",
+                    "each = state.instances[index]",
                     f"if {plain(test)}:",
                     f"    goal = {not self.part.is_all}",
                     "    break",
@@ -295,13 +295,13 @@ class Instances(Tested):
         tests = [(goal, self.good_of_instance)]
         if self.broken != FALSE:
             tests.append((self.of_instance(self.broken), not self.good_of_instance))
-        body = ["if at not in state.instances:", "    continue", "each = state.instances[at]"]
+        body = ["if index not in state.instances:", "    continue", "each = state.instances[index]"]
         for at, (test, holds) in enumerate(tests):
             decides = holds == self.decisive
             then = (
                 ["is_decided = True", "break"]
                 if decides
-                else ["del state.instances[at]", "left -= 1"]
+                else ["del state.instances[index]", "left -= 1"]
             )
             body += [f"{'elif' if at else 'if'} {test}:", *indented(then)]
         decided, other = self.told(self.decisive, "now"), self.told(not self.decisive, "now")
@@ -327,7 +327,7 @@ class Instances(Tested):
 
     def let_go(self) -> list[str]:
         """Statements before one that waits goes: its instances do."""
-        return self.of_one(["if at in state.instances:", "    del state.instances[at]"])
+        return self.of_one(["if index in state.instances:", "    del state.instances[index]"])
 
     def cleared(self) -> list[str]:
         """Statements when all that wait go."""
