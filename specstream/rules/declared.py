@@ -58,6 +58,10 @@ class Rule(Operator):
         )
 
     @refuses_unknown
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # As of an operator: a rule is made by the decorator.
+        super().__init__(*args, **kwargs)
+
     def __getstate__(self) -> dict[str, Any]:
         # What it says is told of its function, which is not kept.
         kept = {"source": self.source, "at_end": self.at_end, "key": self.key}
