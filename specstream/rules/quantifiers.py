@@ -254,7 +254,7 @@ class Instances(Tested):
         if self.is_closed or (self.is_timed and not self.is_lazy):
             self._ended()
         self._forget()
-        return [*self._begun(), *waits, *own_lines]
+        return [*waits, *own_lines]
 
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""

@@ -104,7 +104,7 @@ class Single:
         possible = with_value(rule.formula, self.part, self.good)
         yes = rule.row(now, "True", "now", "None") if rule.tells_true else []
         no = rule.row(now, "False", "now", repr(self.blame))
-        lines = self.settled_at_once(yes, no, keep)
+        lines = self.settled_at_once(yes, no, [*keep, *self.begun()])
         if possible != TRUE:
             because = rule.blame(possible, rule.now_part)
             wrong = rule.row(now, "False", "now", because)
@@ -154,7 +154,7 @@ class Single:
         for name in rule.key:
             self.one.attribute("v0", name)
         if self.node.name == "next_event":
-            return [*self._begun(), *self._stepped()]
+            return self._stepped()
         conditions = [f"goal = {self.goal}"]
         if self.held is not None:
             conditions.append(f"held = {self.held}")
@@ -163,7 +163,7 @@ class Single:
             self._passed()
         if self.is_closed or (self.is_timed and not self.is_lazy):
             self._ended()
-        return [*self._begun(), *found]
+        return found
 
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
@@ -171,7 +171,8 @@ class Single:
         made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
 
-    def _begun(self) -> list[str]:
+    def begun(self) -> list[str]:
+        """Statements, where something waits, after which the end of the input is told."""
         if not self.is_closed and (not self.is_timed or self.is_lazy):
             return []
         self.rule.fields["is_begun"] = "ss.scalar(bool)"
@@ -184,14 +185,13 @@ class Single:
 
     def _those_that_wait(self) -> list[str]:
         rule = self.rule
-        rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
         if self.keyed:
+            rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
             rule.waiting.fields["after"] = int
             rule.fields["items"] = "ss.scalar(int)"
             rule.fields["chains"] = rule.dict_of("(int, int)")
         else:
-            rule.fields["first"] = "ss.scalar(int, fill=1)"
-            rule.fields["last"] = "ss.scalar(int)"
+            rule.fields["waiting"] = f"ss.deque(Waiting, limit={rule.options.limit})"
         old = f" and now - one.time >= {self.after}" if self.after else ""
         settle = []
         word = "if"
@@ -209,10 +209,10 @@ class Single:
         test = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
         if self.keyed:
             return [
-                "first, last = state.chains.get(key, (0, 0))",
-                f"if first != 0 and {test}:",
+                f"if {test}:",
                 *indented(
                     [
+                        "first, last = state.chains.get(key, (0, 0))",
                         "number = first",
                         "while number != 0:",
                         "    one = state.waiting[number]",
@@ -220,37 +220,28 @@ class Single:
                         "    number_after = one.after",
                         "    del state.waiting[number]",
                         "    number = number_after",
-                        "if number == 0:",
-                        "    del state.chains[key]",
-                        "elif number != first:",
-                        "    state.chains[key] = (number, last)",
-                        "first = number",
+                        "if number != first:",
+                        "    if number == 0:",
+                        "        del state.chains[key]",
+                        "    else:",
+                        "        state.chains[key] = (number, last)",
                     ]
                 ),
             ]
         drop = []
         if self.is_lazy:
             # Nothing is told of them, but they are not to pile up.
-            drop = [
-                "first, last = state.first, state.last",
-                f"while first <= last and now - state.waiting[first].time > {self.within}:",
-                "    del state.waiting[first]",
-                "    first += 1",
-                "if first != state.first:",
-                "    state.first = first",
-            ]
+            old = f"now - state.waiting[0].time > {self.within}"
+            drop = [f"while len(state.waiting) > 0 and {old}:", "    state.waiting.popleft()"]
         return [
             *drop,
-            f"if {test} and state.first <= state.last:",
+            f"if {test}:",
             *indented(
                 [
-                    "number, last = state.first, state.last",
-                    "while number <= last:",
-                    "    one = state.waiting[number]",
+                    "while len(state.waiting) > 0:",
+                    "    one = state.waiting[0]",
                     *indented(settle),
-                    "    del state.waiting[number]",
-                    "    number += 1",
-                    "state.first = number",
+                    "    state.waiting.popleft()",
                 ]
             ),
         ]
@@ -263,6 +254,7 @@ class Single:
             lines = [
                 'number = increment(state, "items")',
                 "state.waiting[number] = <Waiting>",
+                "first, last = state.chains.get(key, (0, 0))",
                 "if first == 0:",
                 "    state.chains[key] = (number, number)",
                 "else:",
@@ -270,11 +262,7 @@ class Single:
                 "    state.chains[key] = (first, number)",
             ]
         else:
-            lines = [
-                "number = state.last + 1",
-                "state.last = number",
-                "state.waiting[number] = <Waiting>",
-            ]
+            lines = ["state.waiting.append(<Waiting>)"]
         if self.within is not None and not (self.is_lazy and not self.keyed):
             rule.fields["is_set"] = "ss.scalar(bool)"
             rule.timers[1] = "passed(state, timer.at, emit)"
@@ -323,19 +311,17 @@ class Single:
             ]
         else:
             body = [
-                "number, last = state.first, state.last",
-                "while number <= last:",
-                "    one = state.waiting[number]",
+                "while len(state.waiting) > 0:",
+                "    one = state.waiting[0]",
                 f"    if one.time + {within} >= at:",
                 "        break",
                 *indented(told),
-                "    del state.waiting[number]",
-                "    number += 1",
-                "state.first = number",
-                "if number <= last:",
+                "    state.waiting.popleft()",
+                "if len(state.waiting) > 0:",
             ]
         # Where nothing is told they may be some more before the next look.
-        then = "at" if self.is_lazy else "state.waiting[number].time"
+        oldest = "number" if self.keyed else "0"
+        then = "at" if self.is_lazy else f"state.waiting[{oldest}].time"
         body += [
             f"    state.timers.set(1, {then} + {within + 1})",
             "else:",
@@ -361,11 +347,9 @@ class Single:
                 ]
             else:
                 lines += [
-                    "for number in range(state.first, state.last + 1):",
-                    "    one = state.waiting[number]",
-                    *indented(told or ["pass"]),
-                    "    del state.waiting[number]",
-                    "state.first = state.last + 1",
+                    "while len(state.waiting) > 0:",
+                    "    one = state.waiting.popleft()",
+                    *indented(told),
                 ]
         self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
 

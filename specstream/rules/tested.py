@@ -134,7 +134,7 @@ class Tested(Single):
         if self.is_closed or (self.is_timed and not self.is_lazy):
             self._ended()
         self._forget()
-        return [*self._begun(), *waits, *self.guarded(conditions, own_lines)]
+        return [*waits, *self.guarded(conditions, own_lines)]
 
     @staticmethod
     def guarded(conditions: list[str], lines: list[str]) -> list[str]:
