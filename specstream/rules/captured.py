@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from specstream.rules.formula import (
@@ -24,8 +24,10 @@ from specstream.rules.formula import (
     conjunction,
     free,
     has_future,
+    has_temporal,
     lowered,
     negation,
+    renamed,
     variable,
 )
 from specstream.rules.writing import Record, Stored, indented, plain, truth
@@ -49,6 +51,7 @@ class Sliced:
         goal: what else is to have been, of the first one alone.
         broken: what ends it, of an event that shares the same.
         rest: what else compares both.
+        is_before: it is asked of the event before the one from which it looks.
     """
 
     formula: Temporal
@@ -56,6 +59,7 @@ class Sliced:
     goal: Formula
     broken: Formula
     rest: Formula
+    is_before: bool = False
 
     @property
     def closed(self) -> tuple[Formula, ...]:
@@ -160,6 +164,8 @@ NEVER = -(2**63)
 def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
     """An operator by what both events are to share, where that is possible; None: all events that
     it looks at are gone through."""
+    if formula.name == "previous_event" and formula.n == 1:
+        return _sliced_before(formula, columns)
     if (
         formula.name != "since"
         or formula.at != 0
@@ -187,6 +193,31 @@ def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
         broken,
         conjunction(tuple(both)),
     )
+
+
+def _sliced_before(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
+    """Likewise, of an operator as of the event before: what is kept has not heard of this one."""
+    goal = formula.goal
+    if (
+        not isinstance(goal, Temporal)
+        or goal.at != formula.depth
+        or goal.within is not None
+        or goal.after
+        or formula.at != 0
+        or captured(goal) != {"v0"}
+        or any(map(has_temporal, goal.parts))
+    ):
+        return None
+    found = sliced(_as_of_own(goal), columns)
+    if found is None or found.rest != TRUE:
+        return None
+    return replace(found, formula=replace(found.formula, text=formula.text), is_before=True)
+
+
+def _as_of_own(goal: Temporal) -> Temporal:
+    """An operator of ``v1`` that compares ``v2`` with ``v0``, as one of ``v0`` and ``v1``."""
+    moved = tuple(renamed(part, {variable(goal.depth): variable(1)}) for part in goal.parts)
+    return replace(goal, at=0, depth=1, parts=moved)
 
 
 def key_parts(

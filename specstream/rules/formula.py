@@ -25,7 +25,7 @@ __all__ = [
         "has_future",
         "has_temporal",
     ),
-    *("is_now", "leaves_of", "lowered", "negation", "own", "parts", "variable", "walk"),
+    *("is_now", "leaves_of", "lowered", "negation", "own", "parts", "renamed", "variable", "walk"),
 ]
 
 PAST = ("previous_event", "once", "historically", "since")
@@ -274,6 +274,16 @@ def lowered(formula: Formula, by: int) -> Formula:
             formula = replace(formula, at=formula.at - by, depth=formula.depth - by)
     given = parts(formula)
     return rebuilt(formula, tuple(lowered(one, by) for one in given)) if given else formula
+
+
+def renamed(formula: Formula, names: dict[str, str]) -> Formula:
+    """A formula without operators, about other events."""
+    if isinstance(formula, Atom):
+        return replace(
+            formula, code=_EVENT.sub(lambda one: names.get(one[0], one[0]), formula.code)
+        )
+    given = parts(formula)
+    return rebuilt(formula, tuple(renamed(one, names) for one in given)) if given else formula
 
 
 @functools.cache

@@ -113,6 +113,9 @@ class Past:
             name = self.nodes[formula]
             if formula in self.slices:
                 updates, value = self.slices[formula].lines(self.rule, name)
+                if self.slices[formula].is_before:
+                    found += [*value, *updates]
+                    continue
                 found += updates
                 if is_settled_now and formula not in used:
                     late += value

@@ -27,6 +27,8 @@ SHARED = (
     "historically(lambda b: implies(b.k == e.k, b.x > 0){bounds})",
     "since(lambda b: not (b.k == e.k and b.q), lambda b: b.p and b.k == e.k{bounds})",
     "since(lambda b: b.k != e.k or b.x > 1, lambda b: b.k == e.k and b.q{bounds})",
+    "previous_event(lambda a: since(lambda b: b.k != e.k or b.p, lambda b: b.q and b.k == e.k))",
+    "previous_event(lambda a: once(lambda b: b.q and b.x == e.k and b.k == e.k))",
     "eventually(lambda b: b.p and b.k == e.k and b.x > e.x{bounds})",
     "eventually(lambda b: b.q and b.x > e.x{bounds})",
     "always(lambda b: implies(b.k == e.k, b.x < 3){bounds})",
