@@ -304,6 +304,7 @@ def _made(
         emits["because"] = nullable(str)
     emits.update({one: by_name[one] for one in kept})
     module = _module(called, text.text, {**text.names})
+    _say_when_full(module.get("State"), what, options.limit)
     time_unit = clock.time_unit
     made = Rule(
         module[called],
@@ -329,6 +330,14 @@ def _made(
         option, value = next(iter(given.items()))
         counted_in(made, clock, option.split(":")[1].split()[0], value)
     return made
+
+
+def _say_when_full(state: Any, what: str, limit: int) -> None:
+    """Containers that are full name the rule and its option."""
+    full = f"{what}: limit={limit} events or keys are kept already: give a larger limit="
+    for name, value in list(vars(state).items()) if state is not None else ():
+        if hasattr(value, "full"):
+            setattr(state, name, replace(value, full=full))
 
 
 def _microseconds() -> Any:
