@@ -258,6 +258,12 @@ def _made(
             )
     bare = {of: Column(column.kind, column.arrow) for of, column in by_name.items()}
     keys = key_of(f"{what}: key", key, bare, ("int", "bool", "str"), least=0)
+    for one in keys:
+        if one in _TAKEN:
+            raise ConfigurationError(
+                f"{what}: key= names {one!r}, and rows have a column of that name; expected "
+                "another name for it"
+            )
     kept = _kept(what, keep, by_name, keys)
     if options.anchored and kept:
         raise ConfigurationError(

@@ -428,7 +428,7 @@ class _Reader:
                     yes = self.statements([*then, *rest], scope, depth, tree)
                     no = self.statements([*other, *rest], scope, depth, tree)
                     written: dict[str, Any] = {
-                        "text": f"{yes.text} if {ast.unparse(test)} else {no.text}",
+                        "text": f"{_text(yes)} if {ast.unparse(test)} else {_text(no)}",
                         "line": one.lineno,
                     }
                     return disjunction(
@@ -457,6 +457,7 @@ class _Reader:
             self.refuse(node, f"more than {DEEPEST} operators stand around one another")
         functions = list(node.args)
         options = {one.arg: one.value for one in node.keywords}
+        functions += [options.pop(one) for one in "fg"[:count] if one in options]
         is_step = name.endswith("_event")
         if is_step and len(functions) == 2:
             options["n"] = functions.pop()
@@ -662,6 +663,10 @@ class _Reader:
         """An expression with the rule's names."""
         made = _Naming(self, scope).visit(_copied(node))
         return ast.fix_missing_locations(made)  # type: ignore[no-any-return]
+
+
+def _text(formula: Formula) -> str:
+    return formula.text or str(formula == TRUE)
 
 
 class _Naming(ast.NodeTransformer):
