@@ -23,7 +23,7 @@ from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
 from specstream.rules.proofs import Proof, proof_of
 from specstream.rules.robustness import robust
-from specstream.rules.source import module_text
+from specstream.rules.source import module_text, names_given
 from specstream.windows.declared import Clock, alike, counted_in, ticks
 
 __all__ = ["Rule", "rule"]
@@ -285,16 +285,24 @@ def _made(
             raise refused(f"{what}: {option}", value, "less than 2**60 units")
         return found
 
-    found = parsed(called, function, columns, length)
-    alike(what, {option.split()[1] + "=": value for option, value in given.items()})
     options = replace(options, keep=kept)
-    try:
-        write = robust if robustness else written
-        text = write(called, found.formula, found.names, columns, keys, options)
-    except DeclarationError as error:
-        if str(error).startswith("rule "):
-            raise
-        raise DeclarationError(f"{what}: {error}") from None
+    write = robust if robustness else written
+    taken = {called}
+    while True:
+        given.clear()
+        found = parsed(called, function, columns, length, taken)
+        alike(what, {option.split()[1] + "=": value for option, value in given.items()})
+        try:
+            text = write(called, found.formula, found.names, columns, keys, options)
+        except DeclarationError as error:
+            if str(error).startswith("rule "):
+                raise
+            raise DeclarationError(f"{what}: {error}") from None
+        # A name of the file that the text gives to something else gets another one.
+        own = names_given(text.text)
+        if own.isdisjoint(found.names):
+            break
+        taken |= own
     time = clock.column
     emits: dict[str, Any] = {one: bare[one] for one in keys}
     # What the end settles of a whole trace has no time.

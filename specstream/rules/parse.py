@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -40,32 +40,7 @@ DEEPEST = 64
 """Operators around one another."""
 _FUNCTION = "a function of one event: def paid(e): ..., or lambda e: ..."
 _INVERTED = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-_RESERVED = frozenset(
-    [
-        "state",
-        "event",
-        "emit",
-        "timer",
-        "key",
-        "number",
-        "now",
-        "ss",
-        "Seen",
-        "Waiting",
-        "State",
-        "Past",
-        "on_timer",
-        "process",
-        "tell",
-        "settle",
-        "decide",
-        "value",
-        "verdict",
-        "None",
-        "True",
-        "False",
-    ]
-)
+_RESERVED = frozenset(("state", "event", "emit", "timer", "key", "ss", "increment"))
 
 operators: dict[Any, str] = {}
 """The functions that rules are written with, and their names."""
@@ -146,6 +121,7 @@ class _Reader:
     variables: set[str] = field(default_factory=set)
     reading: list[Any] = field(default_factory=list)
     line: int = 0
+    taken: frozenset[str] = frozenset()
 
     # ---- errors ----
 
@@ -174,7 +150,7 @@ class _Reader:
         if known is not None:
             return known
         name, count = wanted, 1
-        taken = _RESERVED | set(self.names) | set(dir(builtins)) | set(self.columns)
+        taken = _RESERVED | self.taken | {*self.names, *dir(builtins), *self.columns}
         while name in taken or re.fullmatch(r"v\d+|each_\w+", name):
             if getattr(builtins, name, _MISSING) is value:
                 return name
@@ -218,7 +194,7 @@ class _Reader:
     def function_is_temporal(self, function: types.FunctionType) -> bool:
         if pure_mark(function) is not None or function in self.reading:
             return False
-        if function.__module__.split(".")[0] in ("specstream", "math", "numpy"):
+        if str(function.__module__).split(".")[0] in ("specstream", "math", "numpy"):
             return False
         found = definition_of(function)
         if found is None:
@@ -736,7 +712,7 @@ class _Naming(ast.NodeTransformer):
             if (
                 isinstance(found, types.FunctionType)
                 and pure_mark(found) is None
-                and not found.__module__.startswith(("specstream.", "math", "numpy"))
+                and not str(found.__module__).startswith(("specstream.", "math", "numpy"))
                 and any(self.of_event(one) for one in node.args)
             ):
                 definition = definition_of(found)
@@ -871,6 +847,7 @@ def parsed(
     function: types.FunctionType,
     columns: Schema | Mapping[str, Any],
     length: Callable[[str, Any], int],
+    taken: Collection[str] = (),
 ) -> Parsed:
     """A rule's formula.
 
@@ -879,6 +856,7 @@ def parsed(
         function: of one event.
         columns: of the event.
         length: gives a bound in units of the order column, or raises.
+        taken: names that none of the file may keep.
 
     Raises:
         DeclarationError: the function cannot be read, or does what rules do not; names the line.
@@ -891,7 +869,7 @@ def parsed(
             f"rule {rule!r}: the source of its function cannot be read; define it in a file or a "
             "notebook cell"
         )
-    reader = _Reader(rule, dict(columns), length, line=definition.line)
+    reader = _Reader(rule, dict(columns), length, line=definition.line, taken=frozenset(taken))
     scope = _Scope({}, _outside(function), function.__name__)
     found = reader.applied("ss.rule", ast.Name(function.__name__), definition.tree, scope, 0)
     names = {name: of.value if isinstance(of, _Same) else of for name, of in reader.names.items()}

@@ -81,8 +81,9 @@ class Scan:
     def __init__(self, rule: RuleText) -> None:
         self.rule = rule
         self.is_used = False
-        # How far back from an event its conditions ask, in time; None: there is no end.
-        self.reach: int | None = 0
+        # How far back from an event its conditions ask, in time; None: there is no end; -1: they
+        # do not.
+        self.reach: int | None = -1
         self.count = 0
 
     # ---- what is kept ----
@@ -100,14 +101,15 @@ class Scan:
         self._collect(formula)
 
     def _reach(self, formula: Formula) -> int | None:
-        """How far back from its event a formula asks."""
+        """How far back from its event a formula asks, as :attr:`reach`."""
         if isinstance(formula, Temporal) and self.rule.past.is_simple(own(formula)):
-            return 0
+            return -1
         inner = [self._reach(one) for one in parts(formula)]
-        most = None if None in inner else max([0, *(one for one in inner if one is not None)])
+        most = None if None in inner else max([-1, *(one for one in inner if one is not None)])
         if not isinstance(formula, Temporal) or formula.is_future or most is None:
             return most
-        return None if formula.within is None else formula.within + most
+        # With a length of 0, too, there are events of the same time.
+        return None if formula.within is None else formula.within + max(most, 0)
 
     def _collect(self, formula: Formula) -> None:
         """The operators with values of the state that kept events are asked for."""
@@ -164,7 +166,7 @@ class Scan:
             store = ["state.earliest = at"]
             forget = ["state.latest = 0", "state.earliest = 0"]
         # Without a look back, all before the first that waits; else what is too old for it too.
-        by_number = self.reach == 0
+        by_number = self.reach < 0
         floor = ["needed = position + 1" if by_number else "needed = now"]
         if first:
             needed = "position" if by_number else "time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import types
@@ -14,7 +15,7 @@ from specstream.compiler.language.definitions import definition_of, is_lambda
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Column, Schema
 
-__all__ = ["module_text"]
+__all__ = ["module_text", "names_given"]
 
 _PLAIN = {pa.int64(): "int", pa.float64(): "float", pa.bool_(): "bool", pa.string(): "str"}
 
@@ -54,6 +55,18 @@ def module_text(
     helpers = "".join(f"{of.rstrip()}\n\n\n" for of in written.values() if "\n" in of)
     head = "\n".join(sorted(imports, key=lambda one: (one.startswith("from"), one))) + "\n\n"
     return f"{head}{constants}{'' if not constants else chr(10)}\n{helpers}{text}"
+
+
+def names_given(text: str) -> set[str]:
+    """The names that a text gives to something."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+    return found
 
 
 def _write(name: str, value: Any, imports: set[str], written: dict[str, str]) -> None:

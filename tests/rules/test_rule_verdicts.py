@@ -211,6 +211,28 @@ def test_the_source_runs_alone_and_tells_the_same() -> None:
         assert alone.output.equals(rule.run_sequential(trace, order_by="time", end=True).output)
 
 
+def test_names_of_the_file_are_apart_from_those_of_the_text() -> None:
+    # The text has locals, functions and classes of these names.
+    names = ("goal", "last", "now", "increment", "Waiting", "passed", "first", "known", "status")
+    values = {name: at for at, name in enumerate(names)}
+    condition = "implies(e.x > {}, eventually(lambda b: b.x == {} - {}, within=5))"
+    trace = random_trace(random.Random(1), 40)
+    for name, at in values.items():
+        text = of(condition.format(name, name, name))
+        same = of(condition.format(at, at, at))
+        rule = ss.rule(event=COLUMNS, report="all", keep=["i"], key="k", name="tried")(
+            function(text, {**OPERATORS, **values})
+        )
+        run = rule.run_sequential(table(trace), order_by="time", end=True)
+        assert rows_by_event(run.output.to_pylist()) == settled(same, trace, key="k")
+
+
+def test_a_look_back_of_no_time_sees_events_of_the_same_time() -> None:
+    unless = "unless(lambda c: c.p, lambda c: c.p, after=1, within=4)"
+    text = of(f"historically(lambda b: {unless}, within=0)")
+    compare(text, [event(0), event(0, p=True)], at_end="closed")
+
+
 # ---- when it is told ----
 
 PAID = of("implies(e.p, eventually(lambda b: b.q, within=5))")
