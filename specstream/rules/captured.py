@@ -115,7 +115,7 @@ class Sliced:
     ) -> tuple[list[str], list[str]]:
         """What will do is kept, and gone through from the latest one on."""
         within, after = self.formula.within, self.formula.after
-        record = Record(f"Kept{len(rule.more_records) or ''}", rule.columns, rule.names)
+        record = Record(f"Kept{len(rule.more_records) or ''}", rule.stored_columns, rule.names)
         rule.more_records.append(record)
         record.fields["before"] = int
         kept, latest, one, at = f"{name}_kept", f"{name}_latest", f"{name}_one", f"{name}_at"

@@ -160,8 +160,8 @@ def rule(
             sign is the verdict's. Conditions are comparisons of numbers of one event, and what
             looks ahead has ``within=`` or is ``next_event``.
         keep: columns of the event that rows have as well.
-        unit: of times, to which an order column of times is cast: "s", "ms", "us", "ns" or "day";
-            or the type of a column of times, which rows have then. By default microseconds where a
+        unit: of times, to which an order column of times is cast: "s", "ms", "us" or "ns"; or the
+            type of a column of times, which rows have then. By default microseconds where a
             bound is a duration, and else whatever the order column counts.
         limit: the most events that wait.
         name: of the operator; by default that of the function.

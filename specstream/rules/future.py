@@ -165,7 +165,7 @@ class Future:
         if self.scanned:
             self.waiting.fields["position"] = int
         if self.keyed:
-            chain = Record("Chain", rule.columns, rule.names)
+            chain = Record("Chain", rule.stored_columns, rule.names)
             chain.fields.update(dict.fromkeys(ends, int))
             rule.more_records.append(chain)
             self.chain_record = chain

@@ -10,10 +10,12 @@ from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
 from specstream.rules.core import is_rising, skeleton
 from specstream.rules.formula import (
+    And,
     Formula,
     Or,
     Temporal,
     captured,
+    conjunction,
     disjunction,
     has_future,
     has_temporal,
@@ -115,19 +117,42 @@ class Generator(RuleText):
         no = self.row(self.event, "False", "now", because)
         test = plain(self.now(self.formula))
         late = self.past.late_lines()
-        if late and isinstance(self.formula, Or) and not self.tells_true:
-            # What is costly is looked up for the events that it matters to.
-            first = [one for one in self.formula.parts if not has_temporal(one)]
-            rest = tuple(one for one in self.formula.parts if has_temporal(one))
+        if late and isinstance(self.formula, And | Or):
+            # What is costly, or may raise, is asked of the events that it matters to.
+            some = self.formula.parts
+            first = tuple(one for one in some if not has_temporal(one))
+            rest = tuple(one for one in some if has_temporal(one))
             if first and rest:
-                then = plain(self.now(disjunction(rest)))
-                return [
-                    f"if {plain(self.now(negation(disjunction(tuple(first)))))}:",
-                    *indented([*late, f"if not ({then}):", *indented(no)]),
-                ]
+                return self._guarded(first, rest, late, no)
         if late:
             return [*late, *self._told_both(test, no)]
         return self._told_both(test, no)
+
+    def _guarded(
+        self,
+        first: tuple[Formula, ...],
+        rest: tuple[Formula, ...],
+        late: list[str],
+        no: list[str],
+    ) -> list[str]:
+        """Statements that ask some parts first, and the rest where these do not settle it."""
+        yes = self.row(self.event, "True", "now", "None") if self.tells_true else []
+        if isinstance(self.formula, Or):
+            guard, then = negation(disjunction(first)), disjunction(rest)
+            otherwise = yes
+        else:
+            guard, then = conjunction(first), conjunction(rest)
+            because = self.blame(guard, self.now_part)
+            otherwise = self.row(self.event, "False", "now", because)
+        test = plain(self.now(then))
+        told = [f"if {test}:", *indented(yes), "else:", *indented(no)]
+        if not yes:
+            told = [f"if not ({test}):", *indented(no)]
+        return [
+            f"if {plain(self.now(guard))}:",
+            *indented([*late, *told]),
+            *(["else:", *indented(otherwise)] if otherwise else []),
+        ]
 
     def _told_both(self, test: str, no: list[str]) -> list[str]:
         if self.tells_true:

@@ -313,15 +313,7 @@ class _Reader:
                 self.refuse(node, f"{found_function.__name__} calls itself")
             definition = definition_of(found_function)
             assert definition is not None
-            outside = _outside(found_function)
-            own = _Scope(
-                {
-                    key: _Value(ast.Name(self.named(f"{key}_given", value)))
-                    for key, value in kept.items()
-                },
-                outside,
-                found_function.__name__,
-            )
+            own = self.own_scope(found_function, kept)
             inside = self.parameters(definition.tree, node, own, scope, depth)
             self.reading.append(found_function)
             try:
@@ -329,6 +321,24 @@ class _Reader:
             finally:
                 self.reading.pop()
         return None
+
+    def own_scope(self, function: types.FunctionType, kept: Mapping[str, Any] = {}) -> _Scope:
+        """The scope of a function of the file: its defaults are the values that it has."""
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        values = function.__defaults__ or ()
+        given = dict(zip(names[len(names) - len(values) :], values, strict=True))
+        given |= {**(function.__kwdefaults__ or {}), **kept}
+        bound = {name: self.value_bound(name, value) for name, value in given.items()}
+        return _Scope(bound, _outside(function), function.__name__)
+
+    def value_bound(self, name: str, value: Any) -> Any:
+        """What a name stands for that has a value."""
+        if type(value) in (int, float, str, bool, type(None)) and not _is_odd(value):
+            return _Value(ast.Constant(value))
+        if isinstance(value, types.FunctionType | functools.partial):
+            return _Part(ast.Name(name), _Scope({}, {name: value}, name), 0)
+        return _Value(ast.Name(self.named(f"{name}_given", value)))
 
     def parameters(
         self,
@@ -443,6 +453,12 @@ class _Reader:
                 meant = nearest(str(option), known)
                 hint = f": did you mean {meant}=?" if meant else f"; it has {', '.join(known)}"
                 self.refuse(node, f"{name} has no option {option}{hint}")
+        if len(functions) == count + 1 and not is_step:
+            self.refuse(
+                node,
+                f"{ast.unparse(node)} is given {ast.unparse(functions[-1])} by position; expected "
+                f"within={ast.unparse(functions[-1])}, or after=",
+            )
         if len(functions) != count:
             self.refuse(
                 node,
@@ -494,7 +510,7 @@ class _Reader:
         if isinstance(found, types.FunctionType) and pure_mark(found) is None:
             definition = definition_of(found)
             if definition is not None and _is_expression(definition.tree):
-                own = _Scope({}, _outside(found), found.__name__)
+                own = self.own_scope(found)
                 return self.applied(name, node, definition.tree, own, depth)
         if callable(found):
             if found in (bool, all, any) or inspect.isclass(found):
@@ -522,7 +538,7 @@ class _Reader:
         scope = _Scope({**names, "event": _Event(depth)}, {}, "partial")
         made = ast.copy_location(ast.Call(call.func, [*values, *call.args], words), call)
         ast.fix_missing_locations(made)
-        own = _Scope({}, _outside(function), function.__name__)
+        own = self.own_scope(function)
         inside = self.parameters(definition.tree, made, own, scope, depth)
         return self.body(definition.tree, inside, depth)
 
@@ -543,7 +559,11 @@ class _Reader:
                 node,
                 f"{name} is given a function of ({', '.join(names)}); expected {_FUNCTION}",
             )
-        bound = {key: self.binding(of, own, depth - 1) for key, of in defaults.items()}
+        bound = {
+            key: self.binding(of, own, depth - 1)
+            for key, of in defaults.items()
+            if key not in own.bound
+        }
         if tree in self.reading:
             self.refuse(node, f"{ast.unparse(node)} calls itself")
         self.reading.append(tree)
@@ -563,12 +583,14 @@ class _Reader:
                 if isinstance(bound, _Value) and isinstance(bound.tree, ast.Constant):
                     names[name] = bound.tree.value
                 elif isinstance(bound, _Value) and isinstance(bound.tree, ast.Name):
-                    names[name] = self.names.get(bound.tree.id, _MISSING)
+                    value = self.names.get(bound.tree.id, _MISSING)
+                    names[name] = value.value if isinstance(value, _Same) else value
             if names[name] is _MISSING:
                 self.refuse(
                     node,
-                    f"{option}={ast.unparse(node)} depends on {name}; expected a number or a "
-                    'duration, like "30 minutes", that is known when the rule is declared',
+                    f"{option}={ast.unparse(node)} depends on {name}; expected a number"
+                    + ("" if option == "n" else ' or a duration, like "30 minutes",')
+                    + " that is known when the rule is declared",
                 )
         tree = ast.fix_missing_locations(ast.Expression(node))
         return eval(compile(tree, "<rule>", "eval"), {"datetime": datetime, **names})
@@ -604,6 +626,8 @@ class _Reader:
         if self.is_temporal(loop.iter, scope):
             self.refuse(loop.iter, f"{ast.unparse(loop.iter)} speaks of other events")
         domain = self.code(loop.iter, scope)
+        if domain in ("()", "[]"):
+            return TRUE if is_all else FALSE
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         names = [one.id for one in targets if isinstance(one, ast.Name)]
         if len(names) != len(targets):
@@ -718,7 +742,7 @@ class _Naming(ast.NodeTransformer):
                 definition = definition_of(found)
                 if definition is not None and _is_expression(definition.tree):
                     tree = definition.tree
-                    own = _Scope({}, _outside(found), found.__name__)
+                    own = reader.own_scope(found)
             if tree is not None and own is not None and tree not in reader.reading:
                 value = _expression(tree)
                 if value is None:
@@ -870,7 +894,7 @@ def parsed(
             "notebook cell"
         )
     reader = _Reader(rule, dict(columns), length, line=definition.line, taken=frozenset(taken))
-    scope = _Scope({}, _outside(function), function.__name__)
+    scope = reader.own_scope(function)
     found = reader.applied("ss.rule", ast.Name(function.__name__), definition.tree, scope, 0)
     names = {name: of.value if isinstance(of, _Same) else of for name, of in reader.names.items()}
     return Parsed(found, names)

@@ -36,7 +36,7 @@ class Past:
         self.nodes: dict[Formula, str] = {}
         self.order: list[Formula] = []
         self.slices: dict[Formula, Sliced] = {}
-        self.seen = Record("Seen", rule.columns, rule.names)
+        self.seen = Record("Seen", rule.stored_columns, rule.names)
 
     def name_of(self, formula: Formula) -> str:
         """The local name of an operator's value."""

@@ -112,7 +112,7 @@ class Instances(Tested):
         return node
 
     def __init__(self, rule: RuleText) -> None:
-        self.instance = Record("Instance", rule.columns, rule.names)
+        self.instance = Record("Instance", rule.stored_columns, rule.names)
         super().__init__(rule)
         self.pairs, self.filter = [], TRUE
         node = self.node

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from specstream.rules.core import blamed, has_part, is_rising, with_value
 from specstream.rules.formula import FALSE, TRUE, Temporal, lowered, negation
-from specstream.rules.writing import Current, Stored, indented, plain
+from specstream.rules.writing import Stored, indented, plain
 from specstream.structures import increment
 from specstream.verbs.writing import entry
 
@@ -99,7 +99,7 @@ class Single:
             keep: those that keep it.
         """
         rule = self.rule
-        now = Current(rule.columns)
+        now = rule.event
         sure = with_value(rule.formula, self.part, not self.good)
         possible = with_value(rule.formula, self.part, self.good)
         yes = rule.row(now, "True", "now", "None") if rule.tells_true else []

@@ -126,23 +126,22 @@ class Tested(Single):
         self.slice_of_own(stored=True)
         waits = self._those_that_wait()
         own_lines = self.own(self._kept())
-        conditions = [f"goal = {self.goal}"] if not self.after else []
-        if self.held is not None:
-            conditions.append(f"held = {self.held}")
         if self.is_timed:
             self._passed()
         if self.is_closed or (self.is_timed and not self.is_lazy):
             self._ended()
         self._forget()
-        return [*waits, *self.guarded(conditions, own_lines)]
+        return [*waits, *own_lines]
 
-    @staticmethod
-    def guarded(conditions: list[str], lines: list[str]) -> list[str]:
-        """Conditions where the event itself is asked about, if that is at one place."""
-        is_one = lines[0].startswith("if ") and all(one.startswith(" ") for one in lines[1:])
-        if is_one and "goal" not in lines[0] and "held" not in lines[0]:
-            return [lines[0], *indented(conditions), *lines[1:]]
-        return [*conditions, *lines]
+    def settled_at_once(self, yes: list[str], no: list[str], keep: list[str]) -> list[str]:
+        """Statements about the event itself, where it depends on the part that looks ahead."""
+        found = super().settled_at_once(yes, no, keep)
+        if self.node.name == "next_event":
+            return found
+        conditions = [f"goal = {self.goal}"] if not self.after else []
+        if self.held is not None:
+            conditions.append(f"held = {self.held}")
+        return [*conditions, *found]
 
     def _those_that_wait(self) -> list[str]:
         rule = self.rule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.declarations.chosen_columns import kept_as
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import Column, Schema
 from specstream.rules.core import blamed, core
 from specstream.rules.formula import (
     And,
@@ -92,11 +92,16 @@ class RuleText:
         self.columns = dict(columns)
         self.formula = core(formula)
         self.names = dict(names)
-        self.event = Current(self.columns)
+        # Of a key with a null there is no trace.
+        nullable = [one for one in key if self.columns[one].nullable]
+        places = {one: "key" if len(key) == 1 else f"key[{key.index(one)}]" for one in nullable}
+        self.event = Current(self.columns, places)
+        bare = {one: Column(self.columns[one].kind, self.columns[one].arrow) for one in nullable}
+        self.stored_columns = {**self.columns, **bare}
         self.fields: dict[str, str] = {}
         self.helpers: list[str] = []
         self.notes: list[str] = []
-        self.waiting = Record("Waiting", self.columns, self.names)
+        self.waiting = Record("Waiting", self.stored_columns, self.names)
         self.timers: dict[int, str] = {}
         self.more_records: list[Record] = []
         self.needs_time = False

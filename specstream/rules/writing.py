@@ -124,10 +124,20 @@ class Current(Place):
     """The event that comes."""
 
     columns: Mapping[str, Any]
+    keys: Mapping[str, str] = field(default_factory=dict)
     name: str = "event"
 
     def attribute(self, variable: str, name: str) -> str:
-        return read(name, self.name)
+        # Of a nullable key it is known that it is none.
+        return self.keys.get(name) or read(name, self.name)
+
+    def null(self, variable: str, name: str) -> tuple[str, str] | None:
+        """Whether a nullable column is null, and its value where it is not."""
+        column = self.columns.get(name)
+        if column is None or not column.nullable or name in self.keys:
+            return None
+        found = read(name, self.name)
+        return f"({found} is None)", found
 
     def called(self, variable: str, code: str, of: type) -> str | None:
         return None
@@ -154,6 +164,16 @@ class Stored(Place):
         if not is_nullable:
             return found
         return f"(None if {self.name}.{self.record.null[code]} else {found})"
+
+    def null(self, variable: str, name: str) -> tuple[str, str] | None:
+        """Whether a nullable column is null, and its value where it is not."""
+        column = self.record.columns.get(name)
+        if column is None or not column.nullable:
+            return None
+        self.attribute(variable, name)
+        code = f"{variable_zero(variable)}.{name}"
+        kept = self.record.kept[code]
+        return f"{self.name}.{self.record.null[code]}", f"{self.name}.{kept}"
 
     def called(self, variable: str, code: str, of: type) -> str | None:
         return f"{self.name}.{self.record.keep(code, 'value', of)}"
@@ -253,6 +273,38 @@ class _Placing(ast.NodeTransformer):
                         return ast.parse(found, mode="eval").body
         self.generic_visit(node)
         return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Two nulls are equal, and a null equals nothing else, as in Python; an operator would read
+        it as zero."""
+        alike = len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq)
+        sides = [node.left, *node.comparators]
+        nulls = [self._null(one) for one in sides] if alike else []
+        is_none = any(isinstance(one, ast.Constant) and one.value is None for one in sides)
+        if not any(nulls) or is_none:
+            self.generic_visit(node)
+            return node
+        values = [
+            raw if raw is not None else ast.unparse(self.visit(one))
+            for one, (_, raw) in zip(sides, (found or ("", None) for found in nulls), strict=True)
+        ]
+        equal = f"({values[0]} == {values[1]})"
+        given = [found[0] for found in nulls if found is not None]
+        if len(given) == 2:
+            code = f"({given[0]} == {given[1]} and ({given[0]} or {equal}))"
+        else:
+            code = f"(not {given[0]} and {equal})"
+        if isinstance(node.ops[0], ast.NotEq):
+            code = f"(not {code})"
+        return ast.parse(code, mode="eval").body
+
+    def _null(self, node: ast.expr) -> tuple[str, str] | None:
+        """Whether a nullable column is null, and its value where it is not; None: it is none."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            place = self.places.get(node.value.id)
+            if isinstance(place, Current | Stored):
+                return place.null(node.value.id, node.attr)
+        return None
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id in self.places:

@@ -471,3 +471,79 @@ def test_options_of_rules_are_checked() -> None:
     assert "report" in refused("e.p", report="some")
     with pytest.raises(ss.ConfigurationError, match="is called"):
         made(of("e.p"))({"p": True})
+
+
+# ---- what was found from outside ----
+
+LIMIT = 1
+
+
+def of_default(e, limit=LIMIT):
+    return e.x == limit
+
+
+WITH_DEFAULTS = [lambda e, limit=limit: e.x == limit for limit in (1, 2, 3)]
+LIMIT = 2
+
+
+def verdicts_of(condition: Any, event: Any, columns: Any, **options: Any) -> list[Any]:
+    rule = ss.rule(event=event, report="all", name="tried", **options)(condition)
+    rows = rule.run_sequential(columns, order_by="time", end=True).output.to_pylist()
+    found = [row["verdict"] for row in sorted(rows, key=lambda row: row["time"])]
+    at_all = [rule.why(columns, order_by="time", at=at).verdict for at in range(len(found))]
+    assert found == at_all
+    return found
+
+
+def test_defaults_are_those_that_a_function_has() -> None:
+    columns = {"x": [1, 2, 3], "time": [0, 1, 2]}
+    assert verdicts_of(of_default, {"x": int}, columns) == [True, False, False]
+    once = OPERATORS["once"]
+    found = verdicts_of(lambda e: once(of_default, within=1), {"x": int}, columns)
+    assert found == [True, True, False]
+    for at, one in enumerate(WITH_DEFAULTS):
+        assert verdicts_of(one, {"x": int}, columns) == [at == row for row in range(3)]
+
+
+def test_nulls_of_two_events_are_equal_to_each_other_alone() -> None:
+    event = {"x": ss.nullable(int), "y": ss.nullable(str)}
+    next_event, once, eventually, previous_event = (
+        OPERATORS[name] for name in ("next_event", "once", "eventually", "previous_event")
+    )
+    for x in ([0, None, 0], [None, None, None], [None, 0, None]):
+        columns = {"x": x, "y": [None if one is None else "" for one in x], "time": [1, 2, 4]}
+        for condition in (
+            lambda e: next_event(lambda b: b.x == e.x),
+            lambda e: next_event(lambda b: b.x != e.x),
+            lambda e: previous_event(lambda b: b.y == e.y),
+            lambda e: once(lambda b: b.y != e.y),
+            lambda e: eventually(lambda b: b.x == e.x, within=2, after=1),
+        ):
+            verdicts_of(condition, event, columns, at_end="closed")
+
+
+def test_what_is_guarded_is_not_asked() -> None:
+    event, columns = {"n": int, "d": int}, {"n": [10, 1], "d": [1, 0], "time": [0, 1]}
+    once, eventually, implies = (OPERATORS[name] for name in ("once", "eventually", "implies"))
+    for condition in (
+        lambda e: e.d == 0 or once(lambda b: b.n == 10 // e.d),
+        lambda e: e.d == 0 or eventually(lambda b: b.n == 10 // e.d, within=3),
+        lambda e: e.d != 0 and not once(lambda b: b.n == 10 // e.d),
+        lambda e: implies(e.d != 0, once(lambda b: b.n == 10 // e.d)),
+    ):
+        assert len(verdicts_of(condition, event, columns)) == 2
+
+
+def test_an_event_whose_key_is_null_is_dropped() -> None:
+    event = {"x": int, "who": ss.nullable(str)}
+    columns = {"x": [1, 1, 2, 1], "who": ["a", None, "a", "z"], "time": [0, 1, 2, 9]}
+    eventually, next_event = OPERATORS["eventually"], OPERATORS["next_event"]
+    for condition in (
+        lambda e: eventually(lambda b: b.x == 2, within=3) or e.who == "y",
+        lambda e: eventually(lambda b: b.x > e.x, within=3),
+        lambda e: next_event(lambda b: b.x > e.x),
+    ):
+        made = ss.rule(event=event, key="who", report="all", at_end="closed", name="tried")
+        rule = made(condition)
+        run = ss.testing.check(rule, columns, order_by="time")
+        assert sorted(row["who"] for row in run.output.to_pylist()) == ["a", "a", "z"]
