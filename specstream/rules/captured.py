@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from specstream.compiler.language.parsing import parse
 from specstream.rules.formula import (
     TRUE,
     And,
@@ -241,7 +242,7 @@ def conjuncts(formula: Formula) -> list[Formula]:
     if isinstance(formula, And):
         return [found for one in formula.parts for found in conjuncts(one)]
     if isinstance(formula, Atom):
-        tree = ast.parse(formula.code, mode="eval").body
+        tree = parse(formula.code, "eval").body
         if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
             return [
                 found
@@ -254,7 +255,7 @@ def conjuncts(formula: Formula) -> list[Formula]:
 def _pair(formula: Formula, depth: int, columns: Mapping[str, Any]) -> tuple[str, str] | None:
     if not isinstance(formula, Atom):
         return None
-    match ast.parse(formula.code, mode="eval").body:
+    match parse(formula.code, "eval").body:
         case ast.Compare(
             left=ast.Attribute(value=ast.Name(id=left), attr=one),
             ops=[ast.Eq()],
@@ -289,7 +290,7 @@ def opposite(formula: Formula) -> Formula:
         case Or(parts=some):
             return conjunction(tuple(opposite(one) for one in some))
         case Atom(code=code):
-            tree = ast.parse(code, mode="eval").body
+            tree = parse(code, "eval").body
             if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
                 return Atom(ast.unparse(tree.operand), text=formula.text, line=formula.line)
             if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):

@@ -6,11 +6,11 @@ import datetime
 import functools
 import hashlib
 import keyword
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from specstream.compiler.language.definitions import keep_text
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import key_of
 from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
@@ -387,7 +387,7 @@ def _module(name: str, text: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     filename = f"<rule {name} {digest}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    keep_text(filename, text)
     namespace: dict[str, Any] = {"__name__": f"specstream.rules.{name}", "ss": specstream, **names}
     exec(compile(text, filename, "exec", dont_inherit=True), namespace)
     return namespace

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from specstream.compiler.language.parsing import parse
+
 __all__ = [
     *("And", "Atom", "Constant", "FALSE", "Formula", "Iff", "Not", "Or", "Quantifier"),
     *(
@@ -234,7 +236,7 @@ _EVENT = re.compile(r"\bv(\d+)\b")
 @functools.cache
 def _names(code: str) -> frozenset[str]:
     return frozenset(
-        node.id for node in ast.walk(ast.parse(code, mode="eval")) if isinstance(node, ast.Name)
+        node.id for node in ast.walk(parse(code, "eval")) if isinstance(node, ast.Name)
     )
 
 

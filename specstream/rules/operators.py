@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from specstream.declarations.options import refuses_unknown
 from specstream.errors import ConfigurationError
 from specstream.rules import truth
 from specstream.rules.parse import temporal
@@ -26,6 +27,7 @@ def _outside(name: str) -> NoReturn:
 
 
 @temporal
+@refuses_unknown
 def previous_event(f: Condition, n: int = 1) -> bool:
     """In a rule: whether the n-th event before this one says so; before the first one false.
 
@@ -37,6 +39,7 @@ def previous_event(f: Condition, n: int = 1) -> bool:
 
 
 @temporal
+@refuses_unknown
 def once(f: Condition, *, within: Length = None, after: Length = None) -> bool:
     """In a rule: whether some event so far says so, this one included.
 
@@ -50,6 +53,7 @@ def once(f: Condition, *, within: Length = None, after: Length = None) -> bool:
 
 
 @temporal
+@refuses_unknown
 def historically(f: Condition, *, within: Length = None, after: Length = None) -> bool:
     """In a rule: whether all events so far say so, this one included.
 
@@ -62,6 +66,7 @@ def historically(f: Condition, *, within: Length = None, after: Length = None) -
 
 
 @temporal
+@refuses_unknown
 def since(f: Condition, g: Condition, *, within: Length = None, after: Length = None) -> bool:
     """In a rule: whether ``g`` held at some event so far, and ``f`` at all after it, this one
     included.
@@ -76,6 +81,7 @@ def since(f: Condition, g: Condition, *, within: Length = None, after: Length = 
 
 
 @temporal
+@refuses_unknown
 def next_event(f: Condition, n: int = 1) -> bool:
     """In a rule: whether the n-th event after this one says so.
 
@@ -87,6 +93,7 @@ def next_event(f: Condition, n: int = 1) -> bool:
 
 
 @temporal
+@refuses_unknown
 def eventually(f: Any, *, within: Length = None, after: Length = None, name: Any = None) -> Any:
     """In a rule: whether some event from this one on says so. Of a stream of truth values: see
     :func:`specstream.rules.truth.eventually`.
@@ -110,6 +117,7 @@ def eventually(f: Any, *, within: Length = None, after: Length = None, name: Any
 
 
 @temporal
+@refuses_unknown
 def always(f: Any, *, within: Length = None, after: Length = None, name: Any = None) -> Any:
     """In a rule: whether all events from this one on say so. Of a stream of truth values: see
     :func:`specstream.rules.truth.always`.
@@ -126,6 +134,7 @@ def always(f: Any, *, within: Length = None, after: Length = None, name: Any = N
 
 
 @temporal
+@refuses_unknown
 def until(f: Any, g: Any, *, within: Length = None, after: Length = None, name: Any = None) -> Any:
     """In a rule: whether ``g`` holds at some event from this one on, and ``f`` at all before that,
     this one included. Of streams of truth values: see :func:`specstream.rules.truth.until`.
@@ -143,6 +152,7 @@ def until(f: Any, g: Any, *, within: Length = None, after: Length = None, name: 
 
 
 @temporal
+@refuses_unknown
 def unless(f: Condition, g: Condition, *, within: Length = None, after: Length = None) -> bool:
     """In a rule: as :func:`until`, or ``f`` holds at all events, up to ``within`` if that is given.
 
@@ -156,6 +166,7 @@ def unless(f: Condition, g: Condition, *, within: Length = None, after: Length =
 
 
 @temporal
+@refuses_unknown
 def implies(one: Any, other: Any, *, name: Any = None) -> Any:
     """In a rule: the second, where the first is true. Of streams of truth values: see
     :func:`specstream.rules.truth.implies`.

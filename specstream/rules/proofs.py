@@ -19,6 +19,7 @@ from specstream.columns.lifetimes import check_unit
 from specstream.columns.python_values import event_values
 from specstream.columns.strings import StringTable
 from specstream.compiler.language.numbers import Int64
+from specstream.compiler.language.parsing import parse
 from specstream.compiler.oracle.oracle import Draws
 from specstream.compiler.oracle_objects.elements import LOAD
 from specstream.declarations.options import integer, refused, shown
@@ -494,7 +495,7 @@ def _reads(formula: Formula, columns: Sequence[str]) -> tuple[str, ...]:
         node.attr
         for code in codes
         if code
-        for node in ast.walk(ast.parse(code, mode="eval"))
+        for node in ast.walk(parse(code, "eval"))
         if isinstance(node, ast.Attribute)
     }
     return tuple(name for name in columns if name in found)

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.pure import pure_mark
 from specstream.rules.core import is_rising, with_value
 from specstream.rules.formula import (
@@ -336,7 +337,7 @@ class Instances(Tested):
 
 def _types(domain: str, rule: RuleText) -> Mapping[str, type]:
     """The types of what a domain gives: by field, or as a whole as ""."""
-    tree = ast.parse(domain, mode="eval").body
+    tree = parse(domain, "eval").body
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
         if tree.func.id == "range":
             return {"": int}

@@ -13,11 +13,11 @@ around it.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
 from specstream.rules.formula import (
@@ -174,7 +174,7 @@ class _Robustness(Conditions):
             case Constant(value=value):
                 return self.inf if value else f"-{self.inf}"
             case Atom(code=code):
-                return self.of_code(formula, ast.parse(code, mode="eval").body)
+                return self.of_code(formula, parse(code, "eval").body)
             case Not(part=part):
                 return minus(self.value(part, names))
             case And(parts=some) | Or(parts=some):

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from specstream.compiler.language.definitions import definition_of, is_lambda
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Column, Schema
 
@@ -60,7 +61,7 @@ def module_text(
 def names_given(text: str) -> set[str]:
     """The names that a text gives to something."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 found.add(name)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.compiler.language.parsing import parse
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.pure import pure_mark
 from specstream.errors import DeclarationError
@@ -270,7 +271,7 @@ class _Placing(ast.NodeTransformer):
                     code = ast.unparse(node).replace(name, variable_zero(name))
                     found = self.places[name].called(name, code, mark.returns)
                     if found is not None:
-                        return ast.parse(found, mode="eval").body
+                        return parse(found, "eval").body
         self.generic_visit(node)
         return node
 
@@ -296,7 +297,7 @@ class _Placing(ast.NodeTransformer):
             code = f"(not {given[0]} and {equal})"
         if isinstance(node.ops[0], ast.NotEq):
             code = f"(not {code})"
-        return ast.parse(code, mode="eval").body
+        return parse(code, "eval").body
 
     def _null(self, node: ast.expr) -> tuple[str, str] | None:
         """Whether a nullable column is null, and its value where it is not; None: it is none."""
@@ -315,20 +316,20 @@ class _Placing(ast.NodeTransformer):
                     "e.column is None"
                 )
             found = place.attribute(node.value.id, node.attr)
-            return ast.parse(found, mode="eval").body
+            return parse(found, "eval").body
         self.generic_visit(node)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.places:
             found = self.places[node.id].whole(node.id)
-            return ast.parse(found, mode="eval").body
+            return parse(found, "eval").body
         return node
 
 
 def placed(code: str, places: Mapping[str, Place], names: Mapping[str, Any]) -> str:
     """An expression, with events where they are."""
-    tree = ast.parse(code, mode="eval")
+    tree = parse(code, "eval")
     made = _Placing(places, names).visit(tree)
     return ast.unparse(ast.fix_missing_locations(made))
 
@@ -336,7 +337,7 @@ def placed(code: str, places: Mapping[str, Place], names: Mapping[str, Any]) -> 
 @functools.cache
 def is_truth(code: str) -> bool:
     """Whether an expression is a bool for certain."""
-    return _is_truth(ast.parse(code, mode="eval").body)
+    return _is_truth(parse(code, "eval").body)
 
 
 def _is_truth(node: ast.expr) -> bool:
@@ -359,4 +360,4 @@ def truth(code: str) -> str:
 
 def plain(code: str) -> str:
     """An expression without brackets that it does not need."""
-    return ast.unparse(ast.parse(code, mode="eval"))
+    return ast.unparse(parse(code, "eval"))

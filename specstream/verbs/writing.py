@@ -11,7 +11,6 @@ import functools
 import hashlib
 import inspect
 import keyword
-import linecache
 import math
 import textwrap
 import types
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from specstream.compiler.language.definitions import keep_text
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import kept_as, key_of
 from specstream.declarations.container_fields import dict as dict_field
@@ -592,8 +592,7 @@ def _functions(name: str, text: str, names: Mapping[str, Any]) -> dict[str, type
     text = textwrap.dedent(text)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     filename = f"<{name} {digest}>"
-    # Without a modification time the entry is never held against a file.
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    keep_text(filename, text)
     namespace: dict[str, Any] = {"__name__": "specstream.verbs.written", **names}
     exec(compile(text, filename, "exec"), namespace)
     return {

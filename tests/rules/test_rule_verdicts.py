@@ -547,3 +547,13 @@ def test_an_event_whose_key_is_null_is_dropped() -> None:
         rule = made(condition)
         run = ss.testing.check(rule, columns, order_by="time")
         assert sorted(row["who"] for row in run.output.to_pylist()) == ["a", "a", "z"]
+
+
+def test_the_text_can_be_read_when_python_has_forgotten_it() -> None:
+    rule = made(PAID)
+    linecache.clearcache()
+    p = ss.Pipeline("later")
+    p.sink("out", p.source("x", COLUMNS).add(rule))
+    columns = table([event(0, p=True), event(9)])
+    run = p.run_sequential(columns, order_by="time", end=True)
+    assert run.output["verdict"].to_pylist() == [False, True]

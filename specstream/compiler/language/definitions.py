@@ -11,6 +11,7 @@ import ast
 import copy
 import functools
 import inspect
+import linecache
 import textwrap
 import types
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from specstream.compiler.language.parsing import parse
 
 __all__ = [
     *("Definition", "definition_of", "is_lambda", "is_named_lambda", "named_lambda"),
-    "read_definition",
+    *("keep_text", "read_definition"),
 ]
 
 _NAME = "function"
@@ -71,12 +72,31 @@ def definition_of(function: types.FunctionType) -> Definition | None:
         return None
 
 
+def keep_text(filename: str, text: str) -> None:
+    """Keeps a text that has no file, so that the functions in it can be read, also by tracebacks,
+    and after :func:`linecache.clearcache`.
+
+    Args:
+        filename: that it was compiled with, in angle brackets.
+        text: of a module.
+    """
+    # Without a modification time the entry is never held against a file.
+    _kept[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    linecache.cache[filename] = _kept[filename]
+
+
+_kept: dict[str, tuple[int, None, list[str], str]] = {}
+
+
 def read_definition(function: types.FunctionType) -> Definition | None:
     """Likewise.
 
     Raises:
         OSError, TypeError: there is no text to be read.
     """
+    filename = function.__code__.co_filename
+    if filename in _kept:
+        linecache.cache.setdefault(filename, _kept[filename])
     if is_lambda(function):
         return _lambda(function)
     lines, first = inspect.getsourcelines(function)
