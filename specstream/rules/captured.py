@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from specstream.compiler.language.parsing import parse
+from specstream.declarations.chosen_columns import kept_as
 from specstream.rules.formula import (
     TRUE,
     And,
@@ -31,8 +32,9 @@ from specstream.rules.formula import (
     renamed,
     variable,
 )
-from specstream.rules.writing import Record, Stored, indented, plain, truth
+from specstream.rules.writing import NEVER, Record, Stored, plain, truth
 from specstream.structures import increment
+from specstream.verbs.writing import indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
@@ -157,9 +159,6 @@ class Sliced:
                 ]
             ),
         ]
-
-
-NEVER = -(2**63)
 
 
 def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
@@ -302,8 +301,6 @@ def opposite(formula: Formula) -> Formula:
 
 
 def _type_of(rule: RuleText, column: str) -> str:
-    from specstream.declarations.chosen_columns import kept_as
-
     return kept_as(rule.columns[column]).__name__
 
 

@@ -15,7 +15,7 @@ from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import key_of
 from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
 from specstream.declarations.record_types import columns_declared
-from specstream.declarations.schema import Column, Schema, nullable
+from specstream.declarations.schema import Column, Schema, nullable, timestamp
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
@@ -276,7 +276,7 @@ def _made(
     def length(option: str, value: Any) -> int:
         nonlocal clock
         if unit is None and isinstance(value, str | datetime.timedelta):
-            clock = Clock.of("rule: unit", _MICROSECONDS)
+            clock = Clock.of("rule: unit", timestamp("us", None))
         given[f"{option} {len(given)}"] = value
         if isinstance(value, bool) or not isinstance(value, int | str | datetime.timedelta):
             raise refused(f"{what}: {option}", value, 'a duration, like "30 minutes", or a number')
@@ -352,15 +352,6 @@ def _say_when_full(state: Any, what: str, limit: int) -> None:
     for name, value in list(vars(state).items()) if state is not None else ():
         if hasattr(value, "full"):
             setattr(state, name, replace(value, full=full))
-
-
-def _microseconds() -> Any:
-    from specstream.declarations.schema import timestamp
-
-    return timestamp("us", None)
-
-
-_MICROSECONDS = _microseconds()
 
 
 def _kept(

@@ -27,7 +27,7 @@ __all__ = [
         "has_future",
         "has_temporal",
     ),
-    *("is_now", "leaves_of", "lowered", "negation", "own", "parts", "renamed", "variable", "walk"),
+    *("leaves_of", "lowered", "negation", "own", "parts", "renamed", "variable", "walk"),
 ]
 
 PAST = ("previous_event", "once", "historically", "since")
@@ -315,11 +315,6 @@ def has_temporal(formula: Formula) -> bool:
 def has_future(formula: Formula) -> bool:
     """Whether later events matter."""
     return any(isinstance(one, Temporal) and one.is_future for one in walk(formula))
-
-
-def is_now(formula: Formula) -> bool:
-    """Whether a formula is known with its event."""
-    return not has_future(formula)
 
 
 def leaves_of(formula: Formula) -> Iterator[Formula]:

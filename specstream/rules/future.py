@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from specstream.errors import DeclarationError
 from specstream.rules.core import skeleton
 from specstream.rules.formula import (
     TRUE,
@@ -20,16 +21,16 @@ from specstream.rules.formula import (
     walk,
 )
 from specstream.rules.scan import Env
-from specstream.rules.writing import Place, Record, Stored, indented, plain
+from specstream.rules.writing import Place, Record, Stored, plain
 from specstream.structures import increment
+from specstream.verbs.counting import END
+from specstream.verbs.writing import entry, indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import Node, RuleText
 
-__all__ = ["END", "Future"]
+__all__ = ["Future"]
 
-END = 2**63 - 1
-"""The time of a timer that fires when the input ends, and not before."""
 _MOST_GUESSES = 4
 _MOST_BITS = 60
 
@@ -146,8 +147,6 @@ class Future:
         rule = self.rule
         total = len(self.leaves) + 2 * len(self.nodes)
         if total > _MOST_BITS:
-            from specstream.errors import DeclarationError
-
             raise DeclarationError(
                 f"rule {rule.name!r} has {len(self.nodes)} operators that look ahead and "
                 f"{len(self.leaves)} conditions beside them; expected less: make two rules of it"
@@ -187,11 +186,7 @@ class Future:
         rule.helpers.append(self.forget())
         begun = []
         if self.is_closed or self.timed:
-            begun = [
-                "if not state.is_begun:",
-                "    state.is_begun = True",
-                f"    state.timers.set(0, {END})",
-            ]
+            begun = rule.end_awaited()
         return [*begun, *conditions, *waits, *own, *self.dropped()]
 
     def conditions(self) -> list[str]:
@@ -462,8 +457,6 @@ class Future:
         if not self.keyed:
             return []
         place = Stored(self.waiting, "one")
-        from specstream.verbs.writing import entry
-
         key = entry([place.attribute("v0", name) for name in self.rule.key])
         return [f"key = {key}"]
 
@@ -515,8 +508,6 @@ class Future:
         body = []
         if self.keyed:
             seen = Stored(rule.past.seen, "event")
-            from specstream.verbs.writing import entry
-
             key = entry([seen.attribute("v0", name) for name in rule.key])
             body = ["event = state.seen[position]", f"key = {key}", "chain = state.chains.get(key)"]
             body += ["if chain is not None:"]
@@ -577,8 +568,6 @@ class Future:
             body += [*self.key_of_one(), *self.told("None")]
             lines += ["for number in list(state.waiting):", *indented(body)]
         rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
-        rule.fields["is_begun"] = "ss.scalar(bool)"
-        rule.timers[0] = "ended(state, emit)"
 
     def forget(self) -> str:
         """The text of a function that lets an event go."""

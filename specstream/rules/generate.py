@@ -31,17 +31,10 @@ from specstream.rules.scan import Scan
 from specstream.rules.single import Single
 from specstream.rules.tested import Tested, is_tested
 from specstream.rules.text import Node, Options, RuleText
-from specstream.rules.writing import (
-    Record,
-    indented,
-    plain,
-)
-from specstream.verbs.writing import entry, read
+from specstream.rules.writing import Record, plain
+from specstream.verbs.writing import entry, indented, read
 
 __all__ = ["Options", "Written", "written"]
-
-END = 2**63 - 1
-_MOST_GUESSES = 6
 
 
 @dataclass

@@ -59,7 +59,6 @@ class Parsed:
     Attributes:
         formula: over ``v0``.
         names: what other names in its conditions stand for.
-        lines: of the rule's text, how many were read.
     """
 
     formula: Formula

@@ -16,15 +16,14 @@ from specstream.rules.formula import (
     parts,
     walk,
 )
-from specstream.rules.writing import Record, indented, plain, truth
+from specstream.rules.writing import NEVER, Record, plain, truth
+from specstream.verbs.writing import indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
 
-__all__ = ["NEVER", "Past"]
+__all__ = ["Past"]
 
-NEVER = -(2**63)
-"""In place of a time: there was none."""
 _MOST_BITS = 62
 
 

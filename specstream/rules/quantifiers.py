@@ -30,20 +30,11 @@ from specstream.rules.formula import (
     leaves_of,
     negation,
     own,
-    walk,
 )
-from specstream.rules.tested import Tested
-from specstream.rules.writing import (
-    Place,
-    Record,
-    StoredVariable,
-    Variable,
-    indented,
-    placed,
-    plain,
-    truth,
-)
+from specstream.rules.tested import Tested, compares
+from specstream.rules.writing import Place, Record, StoredVariable, Variable, placed, plain, truth
 from specstream.structures import increment
+from specstream.verbs.writing import indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
@@ -80,18 +71,8 @@ def has_instances(rule: RuleText, formula: Formula) -> bool:
     others = [one for one in leaves_of(body) if one != node]
     others += [one for _, known in loops for one in leaves_of(known)]
     return (
-        isinstance(node, Temporal)
-        and node.is_future
-        and node.at == 0
+        compares(rule, node)
         and all(one == "v0" or one.startswith("each_") for one in captured(node))
-        and not any(map(has_future, node.parts))
-        and all(
-            one.at == node.depth and rule.past.is_simple(own(one))
-            for part in node.parts
-            for one in walk(part)
-            if isinstance(one, Temporal)
-        )
-        and not any(isinstance(one, Quantifier) for part in node.parts for one in walk(part))
         and all(not has_temporal(one) or rule.past.is_simple(own(one)) for one in others)
         and is_rising(body, node) is not None
     )
@@ -238,24 +219,6 @@ class Instances(Tested):
         if self.node.name == "next_event":
             keep = self.with_instances(keep)
         return super().own(keep)
-
-    def lines(self) -> list[str]:
-        """Statements for the event: first about those that wait, then about itself."""
-        rule = self.rule
-        if self.node.name == "next_event":
-            return super().lines()
-        rule.needs_time = True
-        rule.waiting.keep("v0.timestamp", "time", int)
-        rule.waiting.fields.update({"before": int, "after": int})
-        self.slice_of_own(stored=True)
-        waits = self._those_that_wait()
-        own_lines = self.own(self._kept())
-        if self.is_timed:
-            self._passed()
-        if self.is_closed or (self.is_timed and not self.is_lazy):
-            self._ended()
-        self._forget()
-        return [*waits, *own_lines]
 
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""

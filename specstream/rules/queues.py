@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from specstream.rules.text import RuleText
-from specstream.rules.writing import indented
-from specstream.verbs.writing import entry
+from specstream.verbs.writing import entry, indented
 
 __all__ = ["Cell", "Held", "Queue"]
 

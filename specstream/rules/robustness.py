@@ -38,14 +38,12 @@ from specstream.rules.generate import Written
 from specstream.rules.margins import Conditions, extreme, minus
 from specstream.rules.queues import Cell, Held, Queue
 from specstream.rules.text import Options
-from specstream.rules.writing import ZEROS, Stored, indented, plain
-from specstream.verbs.writing import entry
+from specstream.rules.writing import NEVER, ZEROS, Stored, plain
+from specstream.verbs.counting import END
+from specstream.verbs.writing import entry, indented
 
 __all__ = ["robust"]
 
-END = 2**63 - 1
-"""The time of a timer that fires when the input ends, and not before; and of what it settles."""
-NEVER = -(2**63)
 _LOWER = ("once", "eventually", "since", "until", "unless")
 
 
@@ -127,16 +125,8 @@ at hand."""
 class _Robustness(Conditions):
     """The operator in the making."""
 
-    def __init__(
-        self,
-        name: str,
-        formula: Formula,
-        names: Mapping[str, Any],
-        columns: Schema,
-        key: tuple[str, ...],
-        options: Options,
-    ) -> None:
-        super().__init__(name, formula, names, columns, key, options)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.known_now: dict[Formula, str] = {}
         self.settle_held = Held()
         self.event_held = Held(taken=self.settle_held)
@@ -145,10 +135,10 @@ class _Robustness(Conditions):
         self.stages: list[str] = []
         self.timed: list[tuple[Queue, str, int]] = []
         has_next = any(
-            isinstance(one, Temporal) and one.name == "next_event" for one in walk(formula)
+            isinstance(one, Temporal) and one.name == "next_event" for one in walk(self.formula)
         )
         # Whether the end settles what time does not.
-        self.is_closed = has_next and options.at_end == "closed"
+        self.is_closed = has_next and self.options.at_end == "closed"
         self.is_moved_by_events = False
         self.wake_cell: Cell | None = None
         self.pending: Queue | None = None
@@ -852,9 +842,6 @@ class _Robustness(Conditions):
         wake = self.wake().name
         timer = entry(["1", *self.key_parts()])
         return [f"{wake} = {time}", f"state.timers.set({timer}, {wake})"]
-
-    def key_parts(self) -> list[str]:
-        return ["key"] if len(self.key) == 1 else [f"key[{at}]" for at in range(len(self.key))]
 
     def settle_lines(self) -> list[str]:
         lines = list(self.stages)

@@ -30,16 +30,9 @@ from specstream.rules.formula import (
     variable,
     walk,
 )
-from specstream.rules.writing import (
-    Place,
-    Stored,
-    Variable,
-    indented,
-    placed,
-    plain,
-    truth,
-)
+from specstream.rules.writing import Place, Stored, Variable, placed, plain, truth
 from specstream.structures import increment
+from specstream.verbs.writing import indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText

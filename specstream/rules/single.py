@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 
 from specstream.rules.core import blamed, has_part, is_rising, with_value
 from specstream.rules.formula import FALSE, TRUE, Temporal, lowered, negation
-from specstream.rules.writing import Stored, indented, plain
+from specstream.rules.writing import Stored, plain
 from specstream.structures import increment
-from specstream.verbs.writing import entry
+from specstream.verbs.counting import END
+from specstream.verbs.writing import entry, indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
 
-__all__ = ["END", "Single"]
-
-END = 2**63 - 1
-"""The time of a timer that fires when the input ends, and not before."""
+__all__ = ["Single"]
 
 
 class Single:
@@ -36,6 +34,8 @@ class Single:
         # The value of the part with which the rule holds.
         self.good = rising
         self.keyed = bool(rule.key)
+        # Whether they stand in a dict by number, one behind the other, by what they share.
+        self.is_chained = self.keyed
         self.within, self.after = self.node.within, self.node.after
         # The value of the part where time passes, or the input ends.
         self.is_weak = self.node.name == "unless"
@@ -67,6 +67,26 @@ class Single:
     def let_go(self) -> list[str]:
         """Statements before one that waits goes."""
         return []
+
+    chain = "key"
+    """The name of what those in one chain share."""
+
+    def named_chain(self) -> list[str]:
+        """Statements that give it the name, of the event itself."""
+        return []
+
+    def gone(self) -> list[str]:
+        """Statements after which the oldest one that waits, ``one``, does not."""
+        key = entry([self.one.attribute("v0", name) for name in self.rule.key])
+        return [
+            f"key = {key}",
+            "if one.after == 0:",
+            "    del state.chains[key]",
+            "else:",
+            "    first, last = state.chains[key]",
+            "    state.chains[key] = (one.after, last)",
+            "del state.waiting[number]",
+        ]
 
     def cleared(self) -> list[str]:
         """Statements when all that wait go."""
@@ -159,7 +179,7 @@ class Single:
         if self.held is not None:
             conditions.append(f"held = {self.held}")
         found = [*conditions, *self._those_that_wait(), *self.own(self._kept())]
-        if self.is_timed and not (self.is_lazy and not self.keyed):
+        if self.is_timed and (self.is_chained or not self.is_lazy):
             self._passed()
         if self.is_closed or (self.is_timed and not self.is_lazy):
             self._ended()
@@ -175,13 +195,7 @@ class Single:
         """Statements, where something waits, after which the end of the input is told."""
         if not self.is_closed and (not self.is_timed or self.is_lazy):
             return []
-        self.rule.fields["is_begun"] = "ss.scalar(bool)"
-        self.rule.timers[0] = "ended(state, emit)"
-        return [
-            "if not state.is_begun:",
-            "    state.is_begun = True",
-            f"    state.timers.set(0, {END})",
-        ]
+        return self.rule.end_awaited()
 
     def _those_that_wait(self) -> list[str]:
         rule = self.rule
@@ -249,24 +263,26 @@ class Single:
     def _kept(self) -> list[str]:
         """Statements that keep the event."""
         rule = self.rule
-        if self.keyed:
+        if self.is_chained:
             rule.names["increment"] = increment
+            chain = f"state.chains[{self.chain}]"
             lines = [
                 'number = increment(state, "items")',
+                *self.named_chain(),
+                f"first, last = state.chains.get({self.chain}, (0, 0))",
                 "state.waiting[number] = <Waiting>",
-                "first, last = state.chains.get(key, (0, 0))",
                 "if first == 0:",
-                "    state.chains[key] = (number, number)",
+                f"    {chain} = (number, number)",
                 "else:",
                 "    state.waiting[last].after = number",
-                "    state.chains[key] = (first, number)",
+                f"    {chain} = (first, number)",
             ]
         else:
             lines = ["state.waiting.append(<Waiting>)"]
-        if self.within is not None and not (self.is_lazy and not self.keyed):
+        if self.within is not None and (self.is_chained or not self.is_lazy):
             rule.fields["is_set"] = "ss.scalar(bool)"
             rule.timers[1] = "passed(state, timer.at, emit)"
-            if self.keyed:
+            if self.is_chained:
                 rule.fields["oldest"] = "ss.scalar(int)"
             lines += [
                 "if not state.is_set:",
@@ -279,9 +295,8 @@ class Single:
         """Writes the function that settles what waits, where time has passed."""
         within = self.within
         assert within is not None
-        told = self.told(self.is_weak, "one.time + " + str(within))
-        if self.keyed:
-            key = entry([self.one.attribute("v0", name) for name in self.rule.key])
+        told = self.told(self.is_weak, f"one.time + {within}")
+        if self.is_chained:
             body = [
                 "number, items = state.oldest, state.items",
                 "while number <= items:",
@@ -294,13 +309,7 @@ class Single:
                                 f"if one.time + {within} >= at:",
                                 "    break",
                                 *told,
-                                f"key = {key}",
-                                "if one.after == 0:",
-                                "    del state.chains[key]",
-                                "else:",
-                                "    first, last = state.chains[key]",
-                                "    state.chains[key] = (one.after, last)",
-                                "del state.waiting[number]",
+                                *self.gone(),
                             ]
                         ),
                         "number += 1",
@@ -320,7 +329,7 @@ class Single:
                 "if len(state.waiting) > 0:",
             ]
         # Where nothing is told they may be some more before the next look.
-        oldest = "number" if self.keyed else "0"
+        oldest = "number" if self.is_chained else "0"
         then = "at" if self.is_lazy else f"state.waiting[{oldest}].time"
         body += [
             f"    state.timers.set(1, {then} + {within + 1})",
@@ -337,13 +346,14 @@ class Single:
             lines.append(f"passed(state, {END}, emit)")
         if self.is_closed and not self.is_timed:
             told = self.told(self.is_weak, "None")
-            if self.keyed:
+            if self.is_chained:
                 lines += [
                     "for number in list(state.waiting):",
                     "    one = state.waiting[number]",
                     *indented(told or ["pass"]),
                     "state.waiting.clear()",
                     "state.chains.clear()",
+                    *self.cleared(),
                 ]
             else:
                 lines += [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specstream.declarations.chosen_columns import kept_as
-from specstream.rules.captured import divided, key_parts, opposite
+from specstream.rules.captured import conjuncts, divided, key_parts, opposite
 from specstream.rules.formula import (
     FALSE,
     TRUE,
@@ -23,10 +23,9 @@ from specstream.rules.formula import (
     own,
     walk,
 )
-from specstream.rules.single import END, Single
-from specstream.rules.writing import indented, plain, truth
-from specstream.structures import increment
-from specstream.verbs.writing import entry
+from specstream.rules.single import Single
+from specstream.rules.writing import plain, truth
+from specstream.verbs.writing import entry, indented
 
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
@@ -36,17 +35,20 @@ __all__ = ["Tested", "is_tested"]
 
 def is_tested(rule: RuleText, formula: Formula) -> bool:
     """Whether an operator compares each event that comes with each that waits, and no others."""
+    return compares(rule, formula) and captured(formula) <= {"v0"}
+
+
+def compares(rule: RuleText, formula: Formula) -> bool:
+    """Likewise, or with variables of quantifiers around it."""
+    if not isinstance(formula, Temporal) or not formula.is_future or formula.at != 0:
+        return False
+    inside = [one for part in formula.parts for one in walk(part)]
     return (
-        isinstance(formula, Temporal)
-        and formula.is_future
-        and formula.at == 0
-        and captured(formula) <= {"v0"}
-        and not any(map(has_future, formula.parts))
-        and not any(isinstance(one, Quantifier) for part in formula.parts for one in walk(part))
+        not any(map(has_future, formula.parts))
+        and not any(isinstance(one, Quantifier) for one in inside)
         and all(
             one.at == formula.depth and rule.past.is_simple(own(one))
-            for part in formula.parts
-            for one in walk(part)
+            for one in inside
             if isinstance(one, Temporal)
         )
     )
@@ -55,8 +57,11 @@ def is_tested(rule: RuleText, formula: Formula) -> bool:
 class Tested(Single):
     """Of a rule with one such operator, the events that wait."""
 
+    chain = "shared"
+
     def __init__(self, rule: RuleText) -> None:
         super().__init__(rule)
+        self.is_chained = True
         node, depth = self.node, self.node.depth
         self.pairs: list[tuple[str, str]] = []
         alone: list[Formula] = []
@@ -75,7 +80,7 @@ class Tested(Single):
         if not self.pairs:
             self.goal_of_slice = node.goal
             self.broken = FALSE if node.held == TRUE else opposite(node.held)
-            alone = divided(_parts(node.goal), depth)[0]
+            alone = divided(conjuncts(node.goal), depth)[0]
             if node.name != "next_event":
                 rule.notes.append(
                     f"goes through all that wait, as nothing is to be equal in {node.text}"
@@ -189,85 +194,19 @@ class Tested(Single):
             ]
         return [*settle, "else:", "    number = one.after", "    continue"]
 
-    def _kept(self) -> list[str]:
-        """Statements that keep the event."""
-        rule = self.rule
-        rule.names["increment"] = increment
-        lines = [
-            'number = increment(state, "items")',
-            f"shared = {self.slice_of_own(stored=False)}",
-            "first, last = state.chains.get(shared, (0, 0))",
-            "state.waiting[number] = <Waiting>",
-            "if first == 0:",
-            "    state.chains[shared] = (number, number)",
-            "else:",
-            "    state.waiting[last].after = number",
-            "    state.chains[shared] = (first, number)",
-        ]
-        if self.within is not None:
-            rule.fields["is_set"] = "ss.scalar(bool)"
-            rule.fields["oldest"] = "ss.scalar(int)"
-            rule.timers[1] = "passed(state, timer.at, emit)"
-            lines += [
-                "if not state.is_set:",
-                "    state.is_set = True",
-                f"    state.timers.set(1, now + {self.within + 1})",
-            ]
-        return lines
+    def named_chain(self) -> list[str]:
+        """Statements that give what is shared its name, of the event itself."""
+        return [f"shared = {self.slice_of_own(stored=False)}"]
+
+    def gone(self) -> list[str]:
+        """Statements after which the oldest one that waits, ``one``, does not."""
+        return [*self.let_go(), f"forget(state, {self.slice_of_own(stored=True)}, number)"]
 
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
         given = {} if self.node.name == "next_event" else {"before": "last", "after": "0"}
         made = self.rule.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
-
-    def _passed(self) -> None:
-        within = self.within
-        assert within is not None
-        told = self.told(self.is_weak, f"one.time + {within}")
-        then = "at" if self.is_lazy else "state.waiting[number].time"
-        body = [
-            "number, items = state.oldest, state.items",
-            "while number <= items:",
-            *indented(
-                [
-                    "if number in state.waiting:",
-                    *indented(
-                        [
-                            "one = state.waiting[number]",
-                            f"if one.time + {within} >= at:",
-                            "    break",
-                            *told,
-                            *self.let_go(),
-                            f"forget(state, {self.slice_of_own(stored=True)}, number)",
-                        ]
-                    ),
-                    "number += 1",
-                ]
-            ),
-            "state.oldest = number",
-            "if number <= items:",
-            f"    state.timers.set(1, {then} + {within + 1})",
-            "else:",
-            "    state.is_set = False",
-        ]
-        self.rule.helpers.append("\n".join(["def passed(state, at, emit):", *indented(body)]))
-
-    def _ended(self) -> None:
-        lines = ["state.is_begun = False"]
-        if self.is_timed and not self.is_lazy:
-            # Timers that are set while the input ends do not fire any more.
-            lines.append(f"passed(state, {END}, emit)")
-        if self.is_closed and not self.is_timed:
-            lines += [
-                "for number in list(state.waiting):",
-                "    one = state.waiting[number]",
-                *indented(self.told(self.is_weak, "None") or ["pass"]),
-                "state.waiting.clear()",
-                "state.chains.clear()",
-                *self.cleared(),
-            ]
-        self.rule.helpers.append("\n".join(["def ended(state, emit):", *indented(lines)]))
 
     def _forget(self) -> None:
         """Writes the function that lets an event go."""
@@ -290,9 +229,3 @@ class Tested(Single):
         self.rule.helpers.insert(
             0, "\n".join(["def forget(state, shared, number):", *indented(body)])
         )
-
-
-def _parts(formula: Formula) -> list[Formula]:
-    from specstream.rules.captured import conjuncts
-
-    return conjuncts(formula)

@@ -23,6 +23,7 @@ from specstream.rules.formula import (
     variable,
 )
 from specstream.rules.writing import Current, Place, Record, placed, plain, truth
+from specstream.verbs.counting import END
 from specstream.verbs.writing import entry
 
 __all__ = ["Node", "Options", "RuleText"]
@@ -94,7 +95,8 @@ class RuleText:
         self.names = dict(names)
         # Of a key with a null there is no trace.
         nullable = [one for one in key if self.columns[one].nullable]
-        places = {one: "key" if len(key) == 1 else f"key[{key.index(one)}]" for one in nullable}
+        parts = dict(zip(key, self.key_parts(), strict=True)) if key else {}
+        places = {one: parts[one] for one in nullable}
         self.event = Current(self.columns, places)
         bare = {one: Column(self.columns[one].kind, self.columns[one].arrow) for one in nullable}
         self.stored_columns = {**self.columns, **bare}
@@ -105,7 +107,6 @@ class RuleText:
         self.timers: dict[int, str] = {}
         self.more_records: list[Record] = []
         self.needs_time = False
-        self.count = 0
 
     # ---- names ----
 
@@ -119,13 +120,26 @@ class RuleText:
         """An expression for the key of the event, and what is behind it."""
         if not self.key:
             return entry(more)
-        parts = ["key"] if len(self.key) == 1 else [f"key[{at}]" for at in range(len(self.key))]
-        return entry([*parts, *more])
+        return entry([*self.key_parts(), *more])
+
+    def key_parts(self) -> list[str]:
+        """Expressions for the columns of the key."""
+        return ["key"] if len(self.key) == 1 else [f"key[{at}]" for at in range(len(self.key))]
 
     def dict_of(self, value: str, *more: str, expires: int | None = None) -> str:
         """A dict of the state, by the key and more."""
         lasts = "" if expires is None else f", expire_after={expires + 1}"
         return f"ss.dict({self.key_type(*more)}, {value}, limit={self.options.limit}{lasts})"
+
+    def end_awaited(self) -> list[str]:
+        """Statements after which a timer fires when the input ends."""
+        self.fields["is_begun"] = "ss.scalar(bool)"
+        self.timers[0] = "ended(state, emit)"
+        return [
+            "if not state.is_begun:",
+            "    state.is_begun = True",
+            f"    state.timers.set(0, {END})",
+        ]
 
     # ---- conditions ----
 

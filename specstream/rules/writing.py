@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,21 +13,17 @@ from specstream.compiler.language.parsing import parse
 from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.pure import pure_mark
 from specstream.errors import DeclarationError
-from specstream.verbs.writing import indented, read
+from specstream.verbs.writing import ZEROS as VALUES
+from specstream.verbs.writing import indented, literal, read
 
 __all__ = [
-    "Current",
-    "Place",
-    "Record",
-    "Stored",
-    "StoredVariable",
-    "Variable",
-    "indented",
-    "placed",
-    "truth",
+    *("Current", "NEVER", "Place", "Record", "Stored", "StoredVariable", "Variable", "ZEROS"),
+    *("placed", "plain", "truth"),
 ]
 
-ZEROS: dict[type, str] = {int: "0", float: "0.0", bool: "False", str: '""'}
+NEVER = -(2**63)
+"""In place of a time: there was none."""
+ZEROS = {of: literal(value) for of, value in VALUES.items()}
 ATTRIBUTES = {"timestamp": int, "source": int, "sequence": int}
 _MOST = 16
 
@@ -104,20 +101,20 @@ class Record:
         return f"{self.name}({', '.join(f'{name}={values[name]}' for name in self.fields)})"
 
 
-class Place:
+class Place(ABC):
     """Where the values of an event are."""
 
+    @abstractmethod
     def attribute(self, variable: str, name: str) -> str:
         """A column of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def called(self, variable: str, code: str, of: type) -> str | None:
         """What a pure function gives of it; None: it is called where the event is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self, variable: str) -> str:
         """The event, or value, as a whole."""
-        raise NotImplementedError
 
 
 @dataclass

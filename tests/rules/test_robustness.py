@@ -184,6 +184,7 @@ def test_rtamt_gives_the_same(part: int) -> None:
     - a trace of one sample raises UnboundLocalError there.
     - what the end cuts off is closed there: ``at_end="closed"``.
     """
+    # It pins packages that break others: it is installed for benchmarks alone.
     rtamt = pytest.importorskip("rtamt")
     for seed in range(part, share_of(1000, 10), 4):
         random = Random(4000 + seed)
