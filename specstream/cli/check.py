@@ -85,7 +85,7 @@ def check(
     try:
         with reported_errors():
             rule = load_rule(target, parse_arguments(arguments))
-            _check_options(rule, order_by, why)
+            _check_options(rule, order_by)
             found = Check(_with(rule, keys, at_end), paths, order_by, limit)
             found.run(threads)
             if why:
@@ -121,7 +121,7 @@ def _with(rule: Rule, keys: tuple[str, ...], at_end: str | None) -> Rule:
     return made
 
 
-def _check_options(rule: Rule, order_by: str | None, why: bool) -> None:
+def _check_options(rule: Rule, order_by: str | None) -> None:
     """Whether the rule can be checked so.
 
     Raises:
@@ -131,9 +131,4 @@ def _check_options(rule: Rule, order_by: str | None, why: bool) -> None:
     if order_by is None and any(one.within is not None or one.after for one in parts):
         raise click.UsageError(
             f"rule {rule.name!r} has bounds of time: give --order-by, the column of the event time"
-        )
-    if why and not hasattr(rule, "why"):
-        raise click.UsageError(
-            "--why is not available: rules of this version of specstream do not say what settled "
-            "a verdict; leave it out"
         )

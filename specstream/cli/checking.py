@@ -25,6 +25,7 @@ from specstream.columns.conversion import in_time_unit, of_order, order_values, 
 from specstream.columns.rejected_rows import RowError
 from specstream.columns.tables import one_array
 from specstream.rules.declared import Rule
+from specstream.rules.proofs import proof_of
 
 __all__ = ["Check"]
 
@@ -106,11 +107,16 @@ class Check:
         memory."""
         if self._first is None:
             return
-        traces = self._traces(self._first)
+        traces, rule = self._traces(self._first), self._rule
         numbers = traces[self._row].to_numpy()
         for row in self._first[self._row].to_numpy():
             at = int(np.searchsorted(numbers, row))
-            self._reasons.append(self._rule.why(traces, order_by=self._order, at=at))
+            reason = proof_of(
+                *(rule, rule.formula, rule.names, rule.key, rule.at_end),
+                *(traces, self._order, at, None),
+                numbered=self._row,
+            )
+            self._reasons.append(reason)
 
     def to_dict(self) -> dict[str, Any]:
         """What was found, as plain data."""
@@ -144,6 +150,8 @@ class Check:
             console.print(table)
         if self._shown and self.violations > len(self._shown):
             click.echo(f"... {self.violations - len(self._shown):,} more")
+        if self._reasons and len(self._starts) > 1:
+            click.echo("\nIn reasons rows are numbered through all files.")
         for one, reason in zip(self._shown, self._reasons, strict=False):
             click.echo(f"\nrow {one['row']} of {one['file']}:\n{reason}")
         how = f"is violated {self.violations:,} times" if self.violations else "holds"

@@ -209,6 +209,7 @@ def proof_of(
     order_by: str | None,
     at: Any,
     of_key: Any,
+    numbered: str | None = None,
 ) -> Proof:
     """The smallest proof of a rule's verdict; see :meth:`specstream.rules.Rule.why`.
 
@@ -222,6 +223,7 @@ def proof_of(
         order_by: its column of times.
         at: the row of the event; with a key its time.
         of_key: the value of the key; None: ``at`` is a row.
+        numbered: its column of the numbers that rows are shown with; None: as they stand in it.
     """
     what = f"rule {operator.name!r}"
     order_by = column("order_by", order_by)
@@ -232,7 +234,7 @@ def proof_of(
                 f"{what}: why is given no order_by=, and {bound.text} has a length of time; "
                 'expected the name of the column that has the times, like order_by="time"'
             )
-    read = _Table(operator, table, order_by, what)
+    read = _Table(operator, table, order_by, what, numbered)
     asked = read.row_at(at, key, of_key)
     trace = read.trace(asked, key)
     if is_implicit(formula):
@@ -259,7 +261,8 @@ def proof_of(
             failed[row] = raised.error
             trace.remove(wrong)
     reads = _reads(formula, read.schema.names)
-    return Proof(operator.name, _Nodes(read, trace).node(found), order_by, reads, failed)
+    shown_by = None if order_by == numbered else order_by
+    return Proof(operator.name, _Nodes(read, trace).node(found), shown_by, reads, failed)
 
 
 class _Table:
@@ -270,10 +273,18 @@ class _Table:
         table: as a user has it.
         order_by: its column of times.
         what: names the rule.
+        numbered: its column of the numbers of rows; None: they are numbered as they stand.
     """
 
-    def __init__(self, operator: Operator, table: Any, order_by: str | None, what: str) -> None:
-        self.what, self.order_by = what, order_by
+    def __init__(
+        self,
+        operator: Operator,
+        table: Any,
+        order_by: str | None,
+        what: str,
+        numbered: str | None,
+    ) -> None:
+        self.what, self.order_by, self.numbered = what, order_by, numbered
         self.schema: Schema = operator.event.declared
         self.strings = StringTable(operator.program.strings)
         layout = operator.layout
@@ -291,11 +302,14 @@ class _Table:
 
     def row(self, number: int) -> int:
         """The row in the table of an event, by its number in order."""
-        return int(self.events.positions[number])
+        if self.numbered is None:
+            return int(self.events.positions[number])
+        return int(self.events.columns[2 + self.schema.names.index(self.numbered)][number])
 
     def time(self, number: int) -> Any:
         """What the order column has for it."""
-        return None if self.order_by is None else time_at(self.events.keys[0], number)
+        is_ordered = self.order_by not in (None, self.numbered)
+        return time_at(self.events.keys[0], number) if is_ordered else None
 
     def event(self, number: int) -> _Read:
         """An event, as conditions read it."""
@@ -303,7 +317,8 @@ class _Table:
 
     def shown(self, number: int) -> ProofEvent:
         """An event, as a proof shows it."""
-        values = event_values(self.schema, self.events, number, self.strings)
+        values = dict(event_values(self.schema, self.events, number, self.strings))
+        values.pop(self.numbered or "", None)
         return ProofEvent(self.row(number), self.time(number), values)
 
     def row_at(self, at: Any, key: tuple[str, ...], of_key: Any) -> int:

@@ -18,7 +18,6 @@ import pytest
 from support.commands import invoke
 
 from specstream.cli import checking, event_files
-from specstream.rules import Rule
 
 OPERATORS = """
 import specstream as ss
@@ -333,40 +332,24 @@ def test_a_condition_that_raises_is_no_verdict(operators: Path, tmp_path: Path) 
     assert message.endswith("Error: ZeroDivisionError: integer division or modulo by zero\n")
 
 
-class _Proof:
-    def __init__(self, table: pa.Table, at: int) -> None:
-        self.rows = table.select(["order", "kind"]).to_pylist()
-        self.at = at
-
-    def __str__(self) -> str:
-        return f"because of {len(self.rows)} rows"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"of": self.rows[self.at], "rows": len(self.rows)}
-
-
-def test_reasons_come_of_the_traces_of_what_is_shown(
-    operators: Path, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = (f"{operators}:paid_in_time", files / "orders", "--order-by", "at", "--why")
-    monkeypatch.delattr(Rule, "why", raising=False)
-    assert "--why is not available" in refused(*given)
-
-    def why(self: Rule, table: pa.Table, *, order_by: str, at: int, key: Any = None) -> _Proof:
-        assert order_by == "at"
-        return _Proof(table, at)
-
-    monkeypatch.setattr(Rule, "why", why, raising=False)
-    found = report(*given, "--limit", 2)
-    reasons = [one["why"] for one in found["shown"]]
-    # Two rows of b and one of c; a and d are in none of the traces.
-    assert [one["of"]["order"] for one in reasons] == ["b", "c"]
-    assert {one["rows"] for one in reasons} == {3}
-    done = invoke("check", *given, "--limit", 1)
-    assert f"row 1 of {files / 'orders' / '1.parquet'}:\nbecause of 2 rows\n" in done.stdout
+def test_reasons_number_rows_as_the_files_have_them(operators: Path, files: Path) -> None:
+    one_file = (f"{operators}:paid_in_time", files / "orders.csv", "--order-by", "at", "--why")
+    for one in report(*one_file)["shown"]:
+        proof = one["why"]["proof"]
+        assert (proof["row"], proof["verdict"]) == (one["row"], False)
+        assert proof["columns"] == {"order": one["key"]["order"], "kind": "placed"}
+        assert "row" not in proof["columns"]
+    done = invoke("check", *one_file, "--limit", 1)
+    row = report(*one_file, "--limit", 1)["shown"][0]["row"]
+    assert f"row {row} of {files / 'orders.csv'}:\nfalse at row {row} (" in done.stdout
+    # Through several files they are numbered on.
+    several = (f"{operators}:paid_in_time", files / "orders", "--order-by", "at", "--why")
+    reasons = [one["why"]["proof"]["row"] for one in report(*several)["shown"]]
+    assert reasons == [one["row"] for one in report(*one_file)["shown"]]
+    assert "rows are numbered through all files" in invoke("check", *several).stdout
     closed = (f"{operators}:paid_later", files / "orders.csv", "--at-end", "closed")
-    monkeypatch.setattr(Rule, "why", lambda *_, at, **__: _Proof(orders(), at))
-    assert report(*closed, "--why")["shown"][0]["why"]["of"] == {"order": "d", "kind": "placed"}
+    proof = report(*closed, "--why")["shown"][0]["why"]["proof"]
+    assert (proof["columns"]["order"], proof["time"]) == ("d", None)
 
 
 def test_a_long_input_is_never_in_memory_as_a_whole(
