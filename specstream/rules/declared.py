@@ -201,25 +201,26 @@ def rule(
     ...     engine.process(heat, order_by="time", end=True)["robustness"].to_pylist()
     [5.0, -2.5, -2.5]
     """
-    anchored = flag("rule: anchored", anchored)
-    if flag("rule: robustness", robustness):
-        given = "anchored=True" if anchored else None if report is None else f"report={report!r}"
-        if given is not None:
-            raise ConfigurationError(
-                f"rule: robustness=True is given with {given}, and has a row for each event, "
-                "without a verdict; expected one of both"
-            )
-    given_report = report
-    reports = ("changes", "all") if anchored else ("violations", "all")
-    report = one_of("rule: report", reports[0] if report is None else report, reports)
-    one_of("rule: at_end", at_end, ("open", "closed"))
-    integer("rule: limit", limit, 1, 2**31)
 
     def made(function: Callable[[Any], Any]) -> Rule:
-        options = Options(at_end, report, (), anchored, limit)
-        found = _made(function, event, key, options, keep, unit, name, robustness)
+        called = getattr(function, "__name__", "rule") if name is None else name
+        what = f"rule {called!r}"
+        is_first = flag(f"{what}: anchored", anchored)
+        is_number = flag(f"{what}: robustness", robustness)
+        given = "anchored=True" if is_first else None if report is None else f"report={report!r}"
+        if is_number and given is not None:
+            raise ConfigurationError(
+                f"{what}: robustness=True is given with {given}, and has a row for each event, "
+                "without a verdict; expected one of both"
+            )
+        reports = ("changes", "all") if is_first else ("violations", "all")
+        told = one_of(f"{what}: report", reports[0] if report is None else report, reports)
+        one_of(f"{what}: at_end", at_end, ("open", "closed"))
+        integer(f"{what}: limit", limit, 1, 2**31)
+        options = Options(at_end, told, (), is_first, limit)
+        found = _made(function, event, key, options, keep, unit, name, is_number)
         found.again = functools.partial(
-            _again, function, event=event, key=key, report=given_report, at_end=at_end,
+            _again, function, event=event, key=key, report=report, at_end=at_end,
             anchored=anchored, robustness=robustness, keep=keep, unit=unit, limit=limit, name=name,
         )  # fmt: skip
         return found
@@ -270,14 +271,14 @@ def _made(
             f"{what}: keep= is given with anchored=True, whose rows are about a trace and not "
             "about an event; expected one of both"
         )
-    given: dict[str, Any] = {}
+    given: list[tuple[str, Any]] = []
     clock = Clock.counting(f"{what}: unit", unit, 1)
 
     def length(option: str, value: Any) -> int:
         nonlocal clock
         if unit is None and isinstance(value, str | datetime.timedelta):
             clock = Clock.of("rule: unit", timestamp("us", None))
-        given[f"{option} {len(given)}"] = value
+        given.append((option.split()[-1], value))
         if isinstance(value, bool) or not isinstance(value, int | str | datetime.timedelta):
             raise refused(f"{what}: {option}", value, 'a duration, like "30 minutes", or a number')
         found = ticks(f"{what}: {option}", value, clock, 0)
@@ -291,7 +292,7 @@ def _made(
     while True:
         given.clear()
         found = parsed(called, function, columns, length, taken)
-        alike(what, {option.split()[1] + "=": value for option, value in given.items()})
+        alike(what, given)
         try:
             text = write(called, found.formula, found.names, columns, keys, options)
         except DeclarationError as error:
@@ -341,8 +342,8 @@ def _made(
     made.notes = tuple(text.notes)
     made.compares_times = bool(given)
     if given:
-        option, value = next(iter(given.items()))
-        counted_in(made, clock, option.split(":")[1].split()[0], value)
+        option, value = given[0]
+        counted_in(made, clock, option, value)
     return made
 
 

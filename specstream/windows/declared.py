@@ -6,7 +6,7 @@ import ast
 import datetime
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -359,24 +359,25 @@ def counted_in(made: Operator, clock: Clock, option: str, length: Any) -> Operat
     return made
 
 
-def alike(what: str, given: Mapping[str, Any]) -> None:
+def alike(what: str, given: Iterable[tuple[str, Any]]) -> None:
     """Lengths of time are all durations, or all numbers: beside a duration a number says nothing
     of its unit. Zero has none.
 
     Raises:
         ConfigurationError: they are some of each; names two of them.
     """
-    lengths = {option: value for option, value in given.items() if value is not None}
-    is_duration = {
-        option: isinstance(value, str | datetime.timedelta) for option, value in lengths.items()
-    }
-    durations = [option for option in lengths if is_duration[option]]
-    numbers = [option for option in lengths if not is_duration[option] and whole(lengths[option])]
+    durations: list[tuple[str, Any]] = []
+    numbers: list[tuple[str, Any]] = []
+    for option, value in given:
+        if isinstance(value, str | datetime.timedelta):
+            durations.append((option, value))
+        elif value is not None and whole(value):
+            numbers.append((option, value))
     if durations and numbers:
-        duration, number = durations[0], numbers[0]
+        (duration, length), (number, count) = durations[0], numbers[0]
         raise ConfigurationError(
-            f"{what}: {duration}={shown(lengths[duration])} is a duration, and "
-            f"{number}={shown(lengths[number])} a number, which counts units of the order column; "
+            f"{what}: {duration}={shown(length)} is a duration, and "
+            f"{number}={shown(count)} a number, which counts units of the order column; "
             f'expected both of one kind: write {number}= as a duration too, like "5 seconds"'
         )
 

@@ -138,7 +138,7 @@ def by_time(
     given = {"length": length, "step": step}
     length = ticks(f"{what}: length", length, clock)
     step = length if step is None else ticks(f"{what}: step", step, clock)
-    alike(what, given)
+    alike(what, given.items())
     not_too_many(what, length, step, given, None if merge is None else math.gcd(length, step))
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)

@@ -131,7 +131,7 @@ def by_column(
     step = length if step is None else ticks(f"{what}: step", step, clock)
     delay = ticks(f"{what}: delay", delay, clock, 0)
     lateness = ticks(f"{what}: lateness", lateness, clock, 0)
-    alike(what, given)
+    alike(what, given.items())
     not_too_many(what, length, step, given)
     origin = integer(f"{what}: origin", origin, -LONGEST, LONGEST)
     early = integer(f"{what}: early", early, 0, 2**62)
