@@ -39,7 +39,7 @@ from specstream.verbs.writing import indented
 if TYPE_CHECKING:
     from specstream.rules.text import RuleText
 
-__all__ = ["Sliced", "conjuncts", "divided", "key_parts", "opposite", "sliced"]
+__all__ = ["Sliced", "conjuncts", "divided", "key_parts", "opposite", "sliced", "unequal"]
 
 _KINDS = ("int", "bool", "str")
 
@@ -234,6 +234,14 @@ def key_parts(
         elif pair is None and part != TRUE:
             rest.append(part)
     return pairs, rest
+
+
+def unequal(
+    formula: Formula, depth: int, columns: Mapping[str, Any], pairs: list[tuple[str, str]]
+) -> list[Formula]:
+    """Of a conjunction what is left where pairs of columns are equal."""
+    found = [one for one in conjuncts(formula) if one != TRUE]
+    return [one for one in found if _pair(one, depth, columns) not in pairs]
 
 
 def conjuncts(formula: Formula) -> list[Formula]:

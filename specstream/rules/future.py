@@ -20,6 +20,8 @@ from specstream.rules.formula import (
     lowered,
     walk,
 )
+from specstream.rules.nested import Nested
+from specstream.rules.queues import Queue
 from specstream.rules.scan import Env
 from specstream.rules.writing import Place, Record, Stored, plain
 from specstream.structures import increment
@@ -43,13 +45,19 @@ class Future:
         self.leaves = [one for one in skeleton(rule.formula) if not has_future(one)]
         self.nodes = rule.nodes
         self.wholesale = [one for one in self.nodes if one.is_wholesale]
-        self.scanned = [one for one in self.nodes if not one.is_wholesale]
+        self.nested = [one for one in self.nodes if one.is_nested]
+        self.scanned = [one for one in self.nodes if not one.is_wholesale and not one.is_nested]
         self.steps = [one for one in self.wholesale if self.of(one).name == "next_event"]
         self.timed = [one for one in self.wholesale if self.of(one).within is not None]
         self.keyed = bool(rule.key)
         self.chain = "chain" if self.keyed else "state"
+        # Whether all that wait are looked at, one after the other.
+        self.is_linked = bool(self.wholesale or self.scanned or rule.options.anchored)
         self.waiting = rule.waiting
         self.is_closed = rule.options.at_end == "closed"
+        rule.timers_by_key = bool(self.nested and rule.key)
+        self.stages = Nested(rule)
+        self.numbers: list[Queue] = []
         self.bounds = sorted(
             {
                 one.within
@@ -155,7 +163,9 @@ class Future:
         rule.needs_time = True
         rule.fields["items"] = "ss.scalar(int)"
         rule.fields["waiting"] = f"ss.dict(int, Waiting, limit={rule.options.limit})"
-        self.waiting.fields.update({"before": int, "after": int, "known": int})
+        if self.is_linked:
+            self.waiting.fields.update({"before": int, "after": int})
+        self.waiting.fields["known"] = int
         self.waiting.keep("v0.timestamp", "time", int)
         ends = ["first", "last", *(f"head_{one.number}" for one in self.wholesale)]
         if self.steps:
@@ -163,7 +173,9 @@ class Future:
             self.waiting.fields["count"] = int
         if self.scanned:
             self.waiting.fields["position"] = int
-        if self.keyed:
+        if not self.is_linked:
+            pass
+        elif self.keyed:
             chain = Record("Chain", rule.stored_columns, rule.names)
             chain.fields.update(dict.fromkeys(ends, int))
             rule.more_records.append(chain)
@@ -175,17 +187,20 @@ class Future:
             Stored(self.waiting, "one").attribute("v0", name)
         rule.helpers.append(self.verdict())
         conditions = self.conditions()
-        waits = self.those_that_wait()
+        waits = self.those_that_wait() if self.is_linked else []
         own = self.first() if rule.options.anchored else self.own()
+        if self.nested:
+            own = ["number = 0", *own, *self.through_stages()]
         for node in self.timed:
             self.passed(node)
         if self.bounds:
             self.rescanned()
-        if self.is_closed or self.timed:
+        is_timed = bool(self.timed or self.stages.timed)
+        if self.is_closed or is_timed:
             self.ended()
         rule.helpers.append(self.forget())
         begun = []
-        if self.is_closed or self.timed:
+        if self.is_closed or is_timed:
             begun = rule.end_awaited()
         return [*begun, *conditions, *waits, *own, *self.dropped()]
 
@@ -369,6 +384,8 @@ class Future:
             found += [f"if {plain(rule.now(leaf))}:", f"    known |= {1 << at}"]
         for node in self.nodes:
             settled, both = self.settled(node), self.settled(node) | self.value(node)
+            if node.is_nested:
+                continue
             if not node.is_wholesale:
                 lines, code = rule.scan.expression(node.formula, rule.scan.env())
                 found += [
@@ -406,6 +423,8 @@ class Future:
         """Statements that keep the event."""
         rule, c = self.rule, self.chain
         lines = ['number = increment(state, "items")']
+        if not self.is_linked:
+            return [*lines, "state.waiting[number] = <Waiting>"]
         if self.keyed:
             lines += [
                 "chain = state.chains.get(key)",
@@ -437,19 +456,84 @@ class Future:
             lines += [
                 f"if not state.is_set_{at} and known & {self.settled(node)} == 0:",
                 f"    state.is_set_{at} = True",
-                f"    state.timers.set({at + 1}, now + {self.of(node).within + 1})",  # type: ignore[operator]
+                f"    state.timers.set({self.timer(at + 1)}, now + {self.of(node).within + 1})",  # type: ignore[operator]
             ]
         return lines
 
     def fill(self, lines: list[str]) -> list[str]:
         """The statements, when all that is kept is known."""
-        given = {"before": "before", "after": "0", "known": "known"}
+        given = {"known": "known"}
+        if self.is_linked:
+            given |= {"before": "before", "after": "0"}
         if self.steps:
             given["count"] = f"{self.chain}.count"
         if self.scanned:
             given["position"] = "position"
         made = self.waiting.made({"v0": self.rule.event}, given)
         return [one.replace("<Waiting>", made) for one in lines]
+
+    # ---- operators inside of operators ----
+
+    def timer(self, number: int | str) -> str:
+        """An expression for a timer that is of no key."""
+        return self.rule.timer(str(number), of_key=False)
+
+    def through_stages(self) -> list[str]:
+        """Statements of the event, after which all is settled that its stages can tell."""
+        rule, stages = self.rule, self.stages
+        key = "key, " if self.keyed else ""
+        for node in self.nested:
+            # Of each event its number among those that wait; 0: it does not wait.
+            numbers = stages.queue(f"waits_{node.number}", "int")
+            stages.event_held.add(numbers)
+            stages.settle_held.add(numbers)
+            stages.pushes += numbers.push("number")
+
+            def sink(
+                value: str, known: str, _: str | None, node: Node = node, numbers: Queue = numbers
+            ) -> list[str]:
+                decided = [f"decided = {known}"] if self.is_closed else []
+                time = f"None if decided == {END} else decided" if self.is_closed else known
+                return [
+                    *numbers.take("number"),
+                    "if number != 0 and number in state.waiting:",
+                    "    one = state.waiting[number]",
+                    *indented([*self.mark(node, value), *decided, *self.told(time)[1:]]),
+                ]
+
+            stages.stage(self.of(node), sink)
+            self.numbers.append(numbers)
+        settle = stages.settle_lines()
+        rule.helpers.append("\n".join([f"def settle(state, {key}at, emit):", *indented(settle)]))
+        if stages.timed:
+            rule.helpers.append(
+                "\n".join(
+                    [
+                        f"def woken(state, {key}at, emit):",
+                        *indented(stages.asleep()),
+                        f"    settle(state, {key}at, emit)",
+                    ]
+                )
+            )
+            parts = [f"timer.key[{at + 1}]" for at in range(len(rule.key))]
+            of = f"{entry(parts)}, " if self.keyed else ""
+            rule.timers[int(stages.timer)] = f"woken(state, {of}timer.at, emit)"
+        return [*stages.event_held.around(stages.pushes), f"settle(state, {key}now, emit)"]
+
+    def stages_ended(self) -> list[str]:
+        """Statements that let all time pass for the stages."""
+        if not self.nested:
+            return []
+        forget = self.stages.unset_timer() if self.stages.timed else []
+        if not self.keyed:
+            return [*forget, f"settle(state, {END}, emit)"]
+        lines: list[str] = []
+        for numbers in self.numbers:
+            lines += [
+                f"for key in list(state.{numbers.name}_ends):",
+                *indented([*forget, f"settle(state, key, {END}, emit)"]),
+            ]
+        return lines
 
     # ---- where time passes ----
 
@@ -494,7 +578,7 @@ class Future:
                     f"state.oldest_{at} = number",
                     "if number <= state.items:",
                     f"    due = state.waiting[number].time + {formula.within + 1}",
-                    f"    state.timers.set({at + 1}, due)",
+                    f"    state.timers.set({self.timer(at + 1)}, due)",
                     "else:",
                     f"    state.is_set_{at} = False",
                 ]
@@ -526,7 +610,8 @@ class Future:
         ]
         rule.helpers.append("\n".join(lines))
         first, count = 1000, len(self.bounds)
-        rule.timers[-1] = f"passed_again(state, (timer.key - {first}) // {count}, timer.at, emit)"
+        number = "timer.key[0]" if rule.timers_by_key else "timer.key"
+        rule.timers[-1] = f"passed_again(state, ({number} - {first}) // {count}, timer.at, emit)"
 
     def dropped(self) -> list[str]:
         """Statements that set timers for kept events, and let go of those that nobody asks for."""
@@ -538,9 +623,8 @@ class Future:
                 first = "0 if chain is None else chain.first"
             lines += self.rule.scan.dropped(first)
         for at, bound in enumerate(self.bounds):
-            lines.append(
-                f"state.timers.set(1000 + position * {len(self.bounds)} + {at}, now + {bound + 1})"
-            )
+            timer = self.timer(f"1000 + position * {len(self.bounds)} + {at}")
+            lines.append(f"state.timers.set({timer}, now + {bound + 1})")
         return lines
 
     def ended(self) -> None:
@@ -549,6 +633,7 @@ class Future:
         # Timers that are set while the input ends do not fire any more.
         lines = ["state.is_begun = False"]
         lines += [f"passed_{node.number}(state, {END}, emit)" for node in self.timed]
+        lines += self.stages_ended()
         if self.is_closed:
             body: list[str] = ["one = state.waiting[number]"]
             for node in self.wholesale:
@@ -572,6 +657,9 @@ class Future:
     def forget(self) -> str:
         """The text of a function that lets an event go."""
         c = self.chain
+        parameters = "state, key, number" if self.keyed else "state, number"
+        if not self.is_linked:
+            return f"def forget({parameters}):\n    del state.waiting[number]"
         body = [
             "one = state.waiting[number]",
             "before, after = one.before, one.after",
@@ -593,5 +681,4 @@ class Future:
         body.append("del state.waiting[number]")
         if self.keyed:
             body += [f"if {c}.first == 0:", "    del state.chains[key]"]
-        parameters = "state, key, number" if self.keyed else "state, number"
         return "\n".join([f"def forget({parameters}):", *indented(body)])

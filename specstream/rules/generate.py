@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specstream.declarations.chosen_columns import kept_as
 from specstream.declarations.schema import Schema
 from specstream.errors import DeclarationError
 from specstream.rules.core import is_rising, skeleton
@@ -25,6 +26,7 @@ from specstream.rules.formula import (
     walk,
 )
 from specstream.rules.future import Future
+from specstream.rules.nested import is_nested, known_parts
 from specstream.rules.past import Past
 from specstream.rules.quantifiers import Instances, has_instances
 from specstream.rules.scan import Scan
@@ -76,7 +78,11 @@ class Generator(RuleText):
             (node,) = self.nodes
             node.is_tested = is_tested(self, node.formula) or has_instances(self, node.formula)
         for node in self.nodes:
-            if node.is_tested and not node.is_wholesale:
+            node.is_nested = not self.options.anchored and is_nested(self, node.formula)
+            if node.is_nested:
+                for part in known_parts(node.formula):
+                    self.past.collect(part)
+            elif node.is_tested and not node.is_wholesale:
                 for one in walk(node.formula):
                     if isinstance(one, Temporal) and not one.is_future:
                         self.past.collect(own(one))
@@ -173,7 +179,9 @@ class Generator(RuleText):
         state = [f"{name} = {of}" for name, of in self.fields.items()]
         has_timers = bool(self.timers)
         if has_timers:
-            state.append("timers = ss.timers(int)")
+            by = self.key if self.timers_by_key else ()
+            of = [kept_as(self.columns[one]).__name__ for one in by]
+            state.append(f"timers = ss.timers({entry(['int', *of])})")
         lines: list[str] = []
         for one in self.records:
             try:
@@ -189,11 +197,12 @@ class Generator(RuleText):
         if has_timers:
             fired: list[str] = []
             timers = sorted(self.timers.items(), key=_otherwise_last)
+            number_of = "timer.key[0]" if self.timers_by_key else "timer.key"
             for at, (number, call) in enumerate(timers):
                 word = "if" if at == 0 else "elif"
-                test = f"{word} timer.key == {number}:" if number >= 0 else "else:"
+                test = f"{word} {number_of} == {number}:" if number >= 0 else "else:"
                 if number < 0 and at == 0:
-                    test = "if timer.key >= 0:"
+                    test = f"if {number_of} >= 0:"
                 fired += [test, f"    {call}"]
             lines += ["def on_timer(state, timer, emit):", *indented(fired), "", ""]
         lines += [f"def {self.name}({parameters}):", *indented(body)]

@@ -36,21 +36,9 @@ class Conditions(Generator):
     ) -> None:
         super().__init__(name, formula, names, columns, key, options)
         self.formula = formula
-        self.taken = {*self.names, *self.columns, name}
         self.inf = self.fresh("inf")
         self.names[self.inf] = math.inf
         self.margin, self.alike = self.fresh("margin"), self.fresh("both_or_none")
-
-    # ---- names ----
-
-    def fresh(self, wanted: str) -> str:
-        """A name that conditions do not use, nor anything else."""
-        name, count = wanted, 1
-        while not self.taken.isdisjoint((name, f"{name}_start", f"{name}_stop")):
-            count += 1
-            name = f"{wanted}_{count}"
-        self.taken.add(name)
-        return name
 
     # ---- what cannot be told ----
 

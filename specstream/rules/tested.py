@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specstream.declarations.chosen_columns import kept_as
-from specstream.rules.captured import conjuncts, divided, key_parts, opposite
+from specstream.rules.captured import conjuncts, divided, key_parts, opposite, unequal
 from specstream.rules.formula import (
     FALSE,
     TRUE,
@@ -68,12 +68,14 @@ class Tested(Single):
         if node.name != "next_event":
             pairs, rest = key_parts(node.goal, depth, rule.columns)
             broken: Formula = FALSE
-            is_neutral = node.held == TRUE
-            if not is_neutral:
-                ended, more = key_parts(opposite(node.held), depth, rule.columns)
-                if ended and set(ended) == set(pairs):
-                    is_neutral, broken = True, conjunction(tuple(more))
-            if pairs and is_neutral:
+            if node.held != TRUE:
+                # What is to be equal of both is looked up, and what of one of them is tested.
+                ended, _ = key_parts(opposite(node.held), depth, rule.columns)
+                pairs = [one for one in pairs if one in ended]
+                rest = unequal(node.goal, depth, rule.columns, pairs)
+                more = unequal(opposite(node.held), depth, rule.columns, pairs)
+                broken = conjunction(tuple(more))
+            if pairs:
                 self.pairs = pairs
                 alone = divided(rest, depth)[0]
                 self.goal_of_slice, self.broken = conjunction(tuple(rest)), broken

@@ -22,7 +22,7 @@ from specstream.rules.formula import (
     own,
     variable,
 )
-from specstream.rules.writing import Current, Place, Record, placed, plain, truth
+from specstream.rules.writing import ZEROS, Current, Place, Record, placed, plain, truth
 from specstream.verbs.counting import END
 from specstream.verbs.writing import entry
 
@@ -59,12 +59,14 @@ class Node:
         is_wholesale: it says the same of all that wait, from the oldest one up to some one; else
             each is looked at by itself.
         is_tested: each is compared with each event that comes, and with no other.
+        is_nested: it asks others that look ahead, and its value comes through stages.
     """
 
     formula: Formula
     number: int
     is_wholesale: bool
     is_tested: bool = False
+    is_nested: bool = False
 
 
 class RuleText:
@@ -74,11 +76,13 @@ class RuleText:
         past: the operators that look back.
         scan: what goes through kept events.
         nodes: those that look ahead.
+        timers_by_key: whether timers have the key beside their number.
     """
 
     past: Any
     scan: Any
     nodes: list[Node]
+    timers_by_key = False
 
     def __init__(
         self,
@@ -107,8 +111,18 @@ class RuleText:
         self.timers: dict[int, str] = {}
         self.more_records: list[Record] = []
         self.needs_time = False
+        self.taken = {*self.names, *self.columns, name}
 
     # ---- names ----
+
+    def fresh(self, wanted: str) -> str:
+        """A name that conditions do not use, nor anything else."""
+        name, count = wanted, 1
+        while not self.taken.isdisjoint((name, f"{name}_start", f"{name}_stop")):
+            count += 1
+            name = f"{wanted}_{count}"
+        self.taken.add(name)
+        return name
 
     def key_type(self, *more: str) -> str:
         """Of the dicts by key."""
@@ -126,6 +140,13 @@ class RuleText:
         """Expressions for the columns of the key."""
         return ["key"] if len(self.key) == 1 else [f"key[{at}]" for at in range(len(self.key))]
 
+    def timer(self, number: str, of_key: bool = True) -> str:
+        """An expression for a timer: of the key at hand where timers are by key, or of none."""
+        if not self.timers_by_key:
+            return number
+        zeros = [ZEROS[kept_as(self.columns[one])] for one in self.key]
+        return entry([number, *(self.key_parts() if of_key else zeros)])
+
     def dict_of(self, value: str, *more: str, expires: int | None = None) -> str:
         """A dict of the state, by the key and more."""
         lasts = "" if expires is None else f", expire_after={expires + 1}"
@@ -138,7 +159,7 @@ class RuleText:
         return [
             "if not state.is_begun:",
             "    state.is_begun = True",
-            f"    state.timers.set(0, {END})",
+            f"    state.timers.set({self.timer('0', of_key=False)}, {END})",
         ]
 
     # ---- conditions ----

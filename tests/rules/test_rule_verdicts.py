@@ -33,11 +33,24 @@ SHARED = (
     "eventually(lambda b: b.q and b.x > e.x{bounds})",
     "always(lambda b: implies(b.k == e.k, b.x < 3){bounds})",
     "until(lambda b: not (b.k == e.k and b.q), lambda b: b.k == e.k and b.p{bounds})",
+    "until(lambda b: not (b.k == e.k and b.x == e.x and b.q), lambda b: b.x == e.x and b.p)",
     "unless(lambda b: b.x != e.x + 1, lambda b: b.q{bounds})",
     "next_event(lambda b: b.x >= e.x, 2)",
     "all(eventually(lambda b: b.x == n and b.k == e.k{bounds}) for n in range(e.x))",
     "any(next_event(lambda b: b.x == n) for n in range(e.x) if n != e.k)",
     "all(until(lambda b: b.k != n, lambda b: b.p{bounds}) for n in (1, 2))",
+)
+# Operators that look ahead inside of others, settled by time or by the end of the input.
+NESTED = (
+    "always(lambda b: implies(b.q, eventually(lambda c: c.x > 2, within=5)), within=20)",
+    "eventually(lambda b: b.p and always(lambda c: c.x > 0, within=3), within=8)",
+    "eventually(lambda b: b.p and not eventually(lambda c: c.q, within=3, after=1))",
+    "next_event(lambda b: always(lambda c: c.x < 3, within=2), 2)",
+    "eventually(lambda b: b.q and once(lambda c: eventually(lambda d: d.p, within=2), within=3))",
+    "always(lambda b: implies(b.p, since(lambda c: c.x > 0 or eventually(lambda d: d.q, within=2),"
+    " lambda c: c.q, after=1)), within=6)",
+    "implies(e.p, unless(lambda b: until(lambda c: c.p, lambda c: c.q, within=4),"
+    " lambda b: always(lambda c: c.x < 3, within=2, after=1), within=6, after=1))",
 )
 BOUNDS = ("", ", within=5", ", after=2", ", within=4, after=1")
 
@@ -86,6 +99,30 @@ def test_conditions_of_two_events_equal_the_definitions(condition: str) -> None:
         trace = random_trace(random.Random(at), 40)
         text = of(form.format(condition.format(bounds=bounds)))
         compare(text, trace, key, ("open", "closed")[at % 2])
+
+
+@pytest.mark.parametrize("condition", NESTED)
+def test_operators_inside_of_others_equal_the_definitions(condition: str) -> None:
+    for at, (key, at_end) in enumerate(itertools.product((None, "k"), ("open", "closed"))):
+        assert "Seen" not in made(of(condition), key=key or (), at_end=at_end).source
+        for seed in range(3):
+            trace = random_trace(random.Random(f"{condition} {at} {seed}"), 40)
+            compare(of(condition), trace, key, at_end)
+
+
+def test_operators_inside_of_others_are_told_as_soon_as_all_events_gone_through_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = table(random_trace(random.Random(5), 60))
+
+    def told(condition: str, key: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        rows = made(of(condition), key=key).run_sequential(trace, order_by="time", end=True).output
+        return sorted((one["i"], one["verdict"], one["decided"]) for one in rows.to_pylist())
+
+    both = [(condition, key) for condition in NESTED[:2] for key in ((), ("k",))]
+    found = [told(*one) for one in both]
+    monkeypatch.setattr(generate, "is_nested", lambda *_: False)
+    assert found == [told(*one) for one in both]
 
 
 def test_rules_of_one_operator_equal_the_definitions_on_all_short_traces() -> None:
@@ -163,6 +200,8 @@ def test_turns_around_says_what_the_paper_says() -> None:
         ("next_event(lambda b: b.x >= e.x, 2)", "k"),
         ("eventually(lambda b: b.q) or always(lambda b: b.x < 3, within=4)", "k"),
         ("eventually(lambda b: b.p and always(lambda c: c.x > 0, within=3), within=8)", "k"),
+        (NESTED[-1], "k"),
+        (NESTED[-2], None),
         ("once(lambda b: b.k == e.k and b.x > e.x, within=6)", None),
         ("since(lambda b: not (b.k == e.k and b.q), lambda b: b.k == e.k and b.x == 2)", None),
         ("historically(lambda b: b.x < 3, within=5, after=2)", "k"),
@@ -353,6 +392,19 @@ def test_what_nobody_can_ask_for_any_more_is_forgotten() -> None:
                     assert len(value) < 20, (condition, name)
 
 
+def test_a_trace_of_which_nothing_is_open_takes_no_memory() -> None:
+    trace = table(random_trace(random.Random(8), 200))
+    for condition in NESTED[:2]:
+        with ss.Engine(made(of(condition), key="k")) as engine:
+            engine.process(trace, order_by="time", end=True)
+            held = {
+                name: value
+                for name, value in engine.state.to_dict().items()
+                if isinstance(value, dict) and value
+            }
+            assert not held
+
+
 # ---- the first event alone ----
 
 
@@ -448,6 +500,10 @@ def refused(condition: str, **options: Any) -> str:
         ("next_event(lambda b: b.q, within=3)", "no option within"),
         ("once(lambda b: b.q) + 1 > 1", "expected truth values"),
         ("eventually(lambda b: b.q, within='5 minutes', after=3)", "both of one kind"),
+        (
+            "once(lambda b: b.q, within='1 day') and eventually(lambda b: b.q, within=3)",
+            "within=3 a number",
+        ),
         ("implies(e.p)", "two truth values"),
         ("until(lambda b: b.p)", "given 1 functions; expected 2"),
     ],
