@@ -104,13 +104,13 @@ class Rule(Operator):
         ...     "time": [0, 5, 14, 40],
         ... }
         >>> print(paid.why(orders, order_by="time", at=0))
-        false at row 0 (time=0, kind='placed'): implies(e.kind == 'placed', ...)
+        false at row 0 (time=0, kind='placed'), of the events with order='a': implies(...)
           e.kind == 'placed': true
-          eventually(lambda x: x.kind == 'paid', within=9): false
-            row 0: x.kind == 'paid': false
+          eventually(...): false, only row 0 lies from time 0 to 9; row 3 would, at time 40
+            row 0 itself: x.kind == 'paid': false
         >>> print(paid.why(orders, order_by="time", at=5, key="b"))
-        true at row 1 (time=5, kind='placed'): implies(e.kind == 'placed', ...)
-          eventually(lambda x: x.kind == 'paid', within=9): true
+        true at row 1 (time=5, kind='placed'), of the events with order='b': implies(...)
+          eventually(lambda x: x.kind == 'paid', within=9): true, from time 5 to 14
             row 2 (time=14, kind='paid'): x.kind == 'paid': true
         """
         if not hasattr(self, "formula"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -53,6 +53,8 @@ class Step(Protocol):
     def part(self) -> Formula: ...
     @property
     def cases(self) -> Any: ...
+    @property
+    def values(self) -> tuple[Any, Any] | None: ...
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,13 @@ class Line:
         text: without its events.
         below: the others.
         events: that it is about, where they are not that of the line above.
+        values: what it compares, which is shown where it stands for itself alone.
     """
 
     text: str
     below: tuple[Line, ...] = ()
     events: tuple[StepEvent, ...] = field(default=(), compare=False)
+    values: str = field(default="", compare=False)
 
     @property
     def is_movable(self) -> bool:
@@ -104,15 +108,18 @@ def rows_text(rows: Sequence[int]) -> str:
     return of_all if last - first == len(rows) - 1 else f"{len(rows):,} events of {of_all}"
 
 
-def line_of(root: Step, order_by: str | None, reads: Sequence[str]) -> Line:
+def line_of(
+    root: Step, order_by: str | None, reads: Sequence[str], key: Sequence[str] = ()
+) -> Line:
     """A proof's lines.
 
     Args:
         root: its last step.
         order_by: the order column.
         reads: columns that are shown of an event.
+        key: those whose values are traces of their own.
     """
-    return _Writer(order_by, frozenset(reads)).first(root)
+    return _Writer(order_by, frozenset(reads) - frozenset(key), key, root.event.row).first(root)
 
 
 def text_of(lines: Iterable[Line]) -> str:
@@ -122,26 +129,30 @@ def text_of(lines: Iterable[Line]) -> str:
 
 def _indented(lines: Iterable[Line], indent: str) -> Iterable[str]:
     for one in lines:
-        yield f"{indent}{one.text}"
+        yield f"{indent}{one.text}{one.values}"
         yield from _indented(one.below, f"{indent}  ")
 
 
 def html_of(lines: Iterable[Line]) -> str:
     """The same as lists, for a notebook."""
     parts = [
-        f"<li>{html.escape(one.text)}{html_of(one.below) if one.below else ''}</li>"
+        f"<li>{html.escape(one.text + one.values)}{html_of(one.below) if one.below else ''}</li>"
         for one in lines
     ]
     return f"<ul>{''.join(parts)}</ul>"
 
 
 class _Writer:
-    def __init__(self, order_by: str | None, reads: frozenset[str]) -> None:
-        self.order_by, self.reads = order_by, reads
+    def __init__(
+        self, order_by: str | None, reads: frozenset[str], key: Sequence[str], row: int
+    ) -> None:
+        self.order_by, self.reads, self.key, self.row = order_by, reads, key, row
 
     def first(self, root: Step) -> Line:
         verdict = verdict_text(root.verdict)
-        text = f"{verdict} at {self.at([root.event])}: {self.said(root)}"
+        of_key = ", ".join(f"{name}={short(root.event.columns[name])}" for name in self.key)
+        scope = f", of the events with {of_key}" if of_key else ""
+        text = f"{verdict} at {self.at([root.event])}{scope}: {self.said(root)}"
         return Line(f"{text}{f': {root.note}' if root.note else ''}", self.below(root, {}))
 
     def said(self, step: Step, known: Where = _NOWHERE) -> str:
@@ -163,7 +174,8 @@ class _Writer:
         note = f", {step.note}" if step.note else ""
         text = f"{self.said(step, known)}: {verdict_text(step.verdict)}{note}"
         below = self.below(step, {**known, **step.where})
-        return [Line(text, below, () if is_here else (step.event,))]
+        values = "" if step.values is None else f" ({' and '.join(map(short, step.values))})"
+        return [Line(text, below, () if is_here else (step.event,), values)]
 
     def of_children(self, step: Step, known: Where) -> list[Line]:
         return [line for one in step.children for line in self.lines(one, step, known)]
@@ -195,7 +207,9 @@ class _Writer:
         events = tuple(event for one in alike for event in one.events)
         (line, *_) = alike
         text = f"{self.at(events, above.event.row)}: {line.text}" if events else line.text
-        return Line(text, line.below, events)
+        if len(alike) > 1:
+            line = _without_values(line)
+        return Line(text, line.below, events, line.values)
 
     def case(self, step: Step, above: Step, known: Where) -> tuple[Line, ...]:
         """Those of one of two cases, which speaks of the same part."""
@@ -207,7 +221,8 @@ class _Writer:
         rows = rows_text([one.row for one in events])
         (event, *others) = events
         if others or event.row == above:
-            return rows
+            is_own = above is not None and not others and event.row == self.row
+            return f"{rows} itself" if is_own else rows
         shown = [] if self.order_by is None else [f"{self.order_by}={event.time}"]
         shown += [
             f"{name}={value if isinstance(value, datetime.date) else short(value)}"
@@ -215,6 +230,10 @@ class _Writer:
             if name in self.reads and name != self.order_by
         ]
         return f"{rows} ({', '.join(shown)})" if shown else rows
+
+
+def _without_values(line: Line) -> Line:
+    return replace(line, below=tuple(map(_without_values, line.below)), values="")
 
 
 def _reading(line: Line) -> tuple[Line, bool]:

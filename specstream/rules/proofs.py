@@ -6,14 +6,14 @@ import ast
 import datetime
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from specstream.columns.conversion import time_at
+from specstream.columns.conversion import order_values, time_at, time_type
 from specstream.columns.events import Events, column, read_events
 from specstream.columns.lifetimes import check_unit
 from specstream.columns.python_values import event_values
@@ -27,7 +27,7 @@ from specstream.declarations.schema import Schema
 from specstream.definition.operator import Operator
 from specstream.errors import ConfigurationError
 from specstream.files.writing import writing
-from specstream.rules.formula import Formula, Not, Temporal, walk
+from specstream.rules.formula import Atom, Formula, Not, Or, Temporal, variable, walk
 from specstream.rules.proof_picture import svg_of
 from specstream.rules.proof_text import (
     Line,
@@ -68,6 +68,7 @@ class Node:
         verdict: True, False, or None: what comes decides it.
         children: the steps from which it follows; of one that is open, what it waits for.
         note: what the children do not say: which events an operator has looked at, and so on.
+        values: of a comparison of two events, both sides; None: it is no such.
         where: what the variables of ``all`` and ``any`` stand for, those that it names.
         part: the same as a tree.
         is_supposed: it is a case that is told apart further up.
@@ -84,6 +85,7 @@ class Node:
     part: Formula = field(kw_only=True)
     is_supposed: bool = False
     cases: tuple[Formula, Mapping[str, Any]] | None = None
+    values: tuple[Any, Any] | None = None
 
     def __repr__(self) -> str:
         return f"Node({self.formula!r}, row {self.event.row}, {verdict_text(self.verdict)})"
@@ -120,6 +122,7 @@ class Proof:
         root: the last step, which has the rule's verdict.
         order_by: the order column; None: there is none.
         reads: the columns that the rule reads, which are shown of events.
+        key: columns whose values are traces of their own.
         failed: rows of the trace at which a condition raised, and what. To the rule they did not
             come.
     """
@@ -128,6 +131,7 @@ class Proof:
     root: Node
     order_by: str | None
     reads: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
     failed: Mapping[int, Exception] = field(default_factory=dict)
 
     @property
@@ -191,7 +195,7 @@ class Proof:
             path.write_text(self.svg(), encoding="utf-8")
 
     def _lines(self) -> list[Line]:
-        first = line_of(self.root, self.order_by, self.reads)
+        first = line_of(self.root, self.order_by, self.reads, self.key)
         raised = [
             Line(f"row {row} raised {type(error).__name__} and does not count: {error}")
             for row, error in self.failed.items()
@@ -262,7 +266,7 @@ def proof_of(
             trace.remove(wrong)
     reads = _reads(formula, read.schema.names)
     shown_by = None if order_by == numbered else order_by
-    return Proof(operator.name, _Nodes(read, trace).node(found), shown_by, reads, failed)
+    return Proof(operator.name, _Nodes(read, trace).node(found), shown_by, reads, key, failed)
 
 
 class _Table:
@@ -299,6 +303,7 @@ class _Table:
             check_times=partial(check_unit, layout, layout.allocate(), what=what),
         )
         self.times: list[int] = self.events.columns[0].tolist()
+        self.unit = operator.event.time_unit
 
     def row(self, number: int) -> int:
         """The row in the table of an event, by its number in order."""
@@ -310,6 +315,11 @@ class _Table:
         """What the order column has for it."""
         is_ordered = self.order_by not in (None, self.numbered)
         return time_at(self.events.keys[0], number) if is_ordered else None
+
+    def time_of(self, number: int) -> Any:
+        """A time, as the order column would have it."""
+        of = time_type(self.events.keys[0].type, self.unit)
+        return time_at(order_values(np.array([number]), of), 0)
 
     def event(self, number: int) -> _Read:
         """An event, as conditions read it."""
@@ -443,6 +453,14 @@ class _Nodes:
     def node(self, found: Found) -> Node:
         part = found.part
         children = tuple(self.node(one) for one in found.children)
+        if found.verdict is False and isinstance(part, Temporal) and len(part.parts) == 2:
+            broken = shown_as(part.parts[0])
+            children = tuple(
+                replace(one, note="which ends it")
+                if one.part == broken != shown_as(part.parts[1]) and not one.note
+                else one
+                for one in children
+            )
         return Node(
             part.text or str(getattr(part, "value", "")),
             self.event(found.position),
@@ -453,7 +471,37 @@ class _Nodes:
             part=part,
             is_supposed=found.is_supposed,
             cases=found.cases,
+            values=self.values(found),
         )
+
+    def values(self, found: Found) -> tuple[Any, Any] | None:
+        """Both sides of a comparison of columns of two events."""
+        if not isinstance(found.part, Atom) or len(found.events) != 2:
+            return None
+        match parse(found.part.code, "eval").body:
+            case ast.Compare(
+                left=ast.Attribute(value=ast.Name(id=one), attr=left),
+                ops=[_],
+                comparators=[ast.Attribute(value=ast.Name(id=other), attr=right)],
+            ):
+                sides = [(self.event(found.events[of]), of) for of in (one, other)]
+                names = (left, right)
+                if all(name in of.columns for (of, _), name in zip(sides, names, strict=True)):
+                    a, b = (of.columns[name] for (of, _), name in zip(sides, names, strict=True))
+                    return a, b
+        return None
+
+    def bounds(self, part: Temporal, position: int) -> str:
+        """Which times an operator looks at; "": it has no bounds."""
+        if (part.within is None and not part.after) or self.read.order_by is None:
+            return ""
+        now, way = self.read.times[self.trace[position]], 1 if part.is_future else -1
+        near = self.read.time_of(now + way * part.after)
+        if part.within is None:
+            return f"from time {near} on" if part.is_future else f"up to time {near}"
+        far = self.read.time_of(now + way * part.within)
+        first, last = (near, far) if part.is_future else (far, near)
+        return f"at time {first}" if first == last else f"from time {first} to {last}"
 
     def note(self, found: Found) -> str:
         """What the children of a step do not say."""
@@ -463,26 +511,40 @@ class _Nodes:
             return f"whatever {found.cases[0].text} is"
         part, verdict = found.part, found.verdict
         if not isinstance(part, Temporal):
-            return ""
+            is_vacuous = (
+                isinstance(part, Or)
+                and part.text.startswith("implies(")
+                and verdict is True
+                and [one.part for one in found.children] == [shown_as(part.parts[0])]
+            )
+            return "which asks nothing of this event" if is_vacuous else ""
         if verdict is None:
             return "" if found.children else _AWAITED.get(part.name, "events to come decide")
         if part.name.endswith("_event"):
             side = "after" if part.is_future else "before"
             few = "is no event" if part.n == 1 else f"are fewer than {part.n} events"
             return "" if found.children else f"there {few} {side} it"
+        bounds = self.bounds(part, found.events.get(variable(part.at), found.position))
+        missed = ""
+        if found.missed is not None:
+            number = self.trace[found.missed]
+            missed = f"; row {self.read.row(number)} would, at time {self.read.time(number)}"
         if found.window is None:
-            return "" if found.children else "no event lies within its bounds"
+            return "" if found.children else f"no event lies {bounds or 'there'}{missed}"
         first, last = found.window
         rows = [self.read.row(self.trace[one]) for one in range(first, last + 1)]
-        if len(rows) == 1:
-            return ""
         shown_rows = rows_text(rows)
         of_rows = f"the {shown_rows}" if shown_rows[0].isdigit() else shown_rows
         if part.name in ("historically", "always"):
-            return f"all of {of_rows} do" if verdict else ""
-        is_broken = any(one.part == shown_as(part.parts[0]) for one in found.children)
-        is_goal = part.name in ("once", "eventually") or not is_broken
-        return f"none of {of_rows} does" if not verdict and is_goal else ""
+            said = f"all of {of_rows} do" if verdict else ""
+        else:
+            is_broken = any(one.part == shown_as(part.parts[0]) for one in found.children)
+            is_goal = part.name in ("once", "eventually") or not is_broken
+            said = f"none of {of_rows} does" if not verdict and is_goal else ""
+        if said and len(rows) == 1:
+            said = f"only {shown_rows} lies" if bounds else ""
+            return f"{said} {bounds}{missed}" if bounds else ""
+        return (f"{said}, {bounds}" if said and bounds else said or bounds) + missed
 
 
 _AWAITED = {

@@ -69,6 +69,9 @@ class Found:
         window: the first and the last position that its operator speaks of; None: it speaks of none
             that are seen.
         where: what the variables of quantifiers stand for, of those that it names.
+        events: the positions of the events that it names, by their variables.
+        missed: the position of the nearest event that would do, and is too far away; None: there
+            is none.
         is_supposed: it is one of the two cases that are told apart further up.
         cases: the part of which both cases are gone through, and what its variables stand for.
         size: steps in all.
@@ -80,6 +83,8 @@ class Found:
     children: tuple[Found, ...] = ()
     window: tuple[int, int] | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
+    events: Mapping[str, int] = field(default_factory=dict)
+    missed: int | None = None
     is_supposed: bool = False
     cases: tuple[Formula, Mapping[str, Any]] | None = None
     size: int = 1
@@ -497,7 +502,8 @@ class Prover:
         below = tuple(one for one in children if one is not None)
         size = 1 + sum(one.size for one in below)
         where = _values(part, names)
-        return Found(part.formula, at, verdict, below, window, where, size=size, **more)
+        events = {name: names[name] for name in part.names if isinstance(names[name], int)}
+        return Found(part.formula, at, verdict, below, window, where, events, size=size, **more)
 
     def of_operator(
         self, part: _Part, formula: Temporal, verdict: bool, names: Names, at: int
@@ -531,10 +537,23 @@ class Prover:
                 children = [best]
             else:
                 children = [below(goal, verdict, j) for j in range(first, last + 1)]
-            return self.step(part, verdict, names, at, children, window)
+            missed = None if verdict else self.missed(goal, formula, names, first, last)
+            return self.step(part, verdict, names, at, children, window, missed=missed)
         way = _Way(self, part, formula, names, i, below)
         children = way.to_goal() if verdict else way.to_break()
         return self.step(part, verdict, names, at, children, window)
+
+    def missed(
+        self, goal: _Part, formula: Temporal, names: Names, first: int, last: int
+    ) -> int | None:
+        """Of ``once`` or ``eventually``, which is false, the nearest event that is too far away."""
+        if formula.within is None or formula.name in ("historically", "always"):
+            return None
+        far = range(last + 1, self.count) if formula.is_future else range(first - 1, -1, -1)
+        try:
+            return next((j for j in far if self.at(goal, formula, names, j) is True), None)
+        except RaisedError:
+            return None
 
     # ---- what is open ----
 

@@ -286,6 +286,16 @@ def rule(e):
     return """
 
 EXAMPLES = {
+    "implies(a(e), eventually(b, within=3)) | c a b | 0 | open": """
+true at row 0 (time=0, what='c'): implies(a(e), eventually(b, within=3)): which asks nothing of \
+this event
+  a(e): false
+""",
+    "once(b, within=2) | b a6 | 1 | open": """
+false at row 1 (time=6, what='a'): once(b, within=2): only row 1 lies from time 4 to 6; row 0 \
+would, at time 0
+  row 1 itself: e.what == 'b': false
+""",
     "a(e) | a b | 0 | open": """
 true at row 0 (time=0, what='a'): a(e)
 """,
@@ -298,7 +308,7 @@ false at row 2 (time=2, what='a'): once(b): none of rows 0 to 2 does
   rows 0 to 2: e.what == 'b': false
 """,
     "historically(a, within=2) | b a3 a a | 3 | open": """
-true at row 3 (time=5, what='a'): historically(a, within=2): all of rows 1 to 3 do
+true at row 3 (time=5, what='a'): historically(a, within=2): all of rows 1 to 3 do, from time 3 to 5
   rows 1 to 3: e.what == 'a': true
 """,
     "not once(b) | a c b a | 3 | open": """
@@ -309,7 +319,7 @@ false at row 3 (time=3, what='a'): not once(b)
     "implies(a(e), eventually(b, within=3)) | a c c b9 | 0 | open": """
 false at row 0 (time=0, what='a'): implies(a(e), eventually(b, within=3))
   a(e): true
-  eventually(b, within=3): false, none of rows 0 to 2 does
+  eventually(b, within=3): false, none of rows 0 to 2 does, from time 0 to 3; row 3 would, at time 9
     rows 0 to 2: e.what == 'b': false
 """,
     "implies(a(e), eventually(b)) | a c | 0 | open": """
@@ -332,7 +342,7 @@ false at row 0 (time=0, what='a'): always(lambda x: implies(a(x), next_event(b))
     "since(a, b) | b a c a a | 4 | open": """
 false at row 4 (time=4, what='a'): since(a, b)
   rows 2 to 4: e.what == 'b': false
-  row 2 (time=2, what='c'): e.what == 'a': false
+  row 2 (time=2, what='c'): e.what == 'a': false, which ends it
 """,
     "since(a, b) | c b a a | 3 | open": """
 true at row 3 (time=3, what='a'): since(a, b)
@@ -342,7 +352,7 @@ true at row 3 (time=3, what='a'): since(a, b)
     "until(a, b) | a a c b | 0 | open": """
 false at row 0 (time=0, what='a'): until(a, b)
   rows 0 to 2: e.what == 'b': false
-  row 2 (time=2, what='c'): e.what == 'a': false
+  row 2 (time=2, what='c'): e.what == 'a': false, which ends it
 """,
     "unless(a, b) | a a | 0 | closed": """
 true at row 0 (time=0, what='a'): unless(a, b)
@@ -374,7 +384,7 @@ false at row 1 (time=1, what='c'): once(a) if a(e) else once(b)
     "once(a) == once(b) | c a | 1 | open": """
 false at row 1 (time=1, what='a'): once(a) == once(b)
   once(a): true
-    row 1: e.what == 'a': true
+    row 1 itself: e.what == 'a': true
   once(b): false, none of rows 0 and 1 does
     rows 0 and 1: e.what == 'b': false
 """,
@@ -388,7 +398,7 @@ false at row 4 (time=4, what='c'): once(lambda x: a(x) and next_event(b)): none 
   row 3 (time=3, what='a'): a(x) and next_event(b): false
     next_event(b): false
       row 4 (time=4, what='c'): e.what == 'b': false
-  row 4: a(x) and next_event(b): false
+  row 4 itself: a(x) and next_event(b): false
     a(x): false
 """,
 }
@@ -443,14 +453,16 @@ def test_two_events_compared() -> None:
         "    e.what == 'release': true",
         "    e.amount > 10000: true",
         "  once(lambda x: x.what == 'approve' and x.payment == e.payment and (x.by != e.by), "
-        "within='7 days'): false, none of rows 1 to 4 does",
+        "within='7 days'): false, none of rows 1 to 4 does, from time 2026-03-02 00:00:00 to "
+        "2026-03-09 00:00:00; row 0 would, at time 2026-03-01 00:00:00",
         "    rows 1 and 2: "
         "x.what == 'approve' and x.payment == e.payment and (x.by != e.by): false",
         "      x.what == 'approve': false",
         "    row 3 (at=2026-03-07 00:00:00, what='approve', payment='p1', by='ann', "
         "amount=20000.0): x.what == 'approve' and x.payment == e.payment and (x.by != e.by): false",
-        "      x.by != e.by: false",
-        "    row 4: x.what == 'approve' and x.payment == e.payment and (x.by != e.by): false",
+        "      x.by != e.by: false ('ann' and 'ann')",
+        "    row 4 itself: "
+        "x.what == 'approve' and x.payment == e.payment and (x.by != e.by): false",
         "      x.what == 'approve': false",
     ]
     assert found.event.time == MARCH + datetime.timedelta(8)
