@@ -10,13 +10,13 @@ import click
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.measuring import most_threads_option, seconds_option
-from specstream.cli.options import check_plot, stream_options
+from specstream.cli.options import Command, check_plot, stream_options
 from specstream.cli.target import load_operator, parse_arguments
 
 __all__ = ["bench"]
 
 
-@click.command()
+@click.command(cls=Command)
 @stream_options()
 @click.option(
     "--locked",

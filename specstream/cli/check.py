@@ -10,7 +10,7 @@ import click
 
 from specstream.cli.checking import Check
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import LocalPath, argument_option, json_option, threads_option
+from specstream.cli.options import Command, LocalPath, argument_option, json_option, threads_option
 from specstream.cli.rows import json_line
 from specstream.cli.target import load_rule, parse_arguments
 from specstream.rules.declared import Rule
@@ -19,7 +19,7 @@ from specstream.rules.formula import Temporal, walk
 __all__ = ["check"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("target", metavar="MODULE:RULE")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=LocalPath())
 @argument_option

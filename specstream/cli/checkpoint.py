@@ -21,7 +21,7 @@ from specstream.checkpoint.inspect.rollback import Rollback, roll_back
 from specstream.checkpoint.run.batch import OF_SOURCES
 from specstream.checkpoint.run.run_directory import RECORD, recorded_store, run_directory_of
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import LocalPath, json_option
+from specstream.cli.options import Command, LocalPath, json_option
 from specstream.display.values import size
 from specstream.files.part_files import parts_of
 
@@ -45,7 +45,7 @@ def checkpoint() -> None:
     """
 
 
-@checkpoint.command("list")
+@checkpoint.command("list", cls=Command)
 @directory_argument
 @spark_option
 @json_option
@@ -68,7 +68,7 @@ def list_(directory: str, spark: str | None, as_json: bool) -> None:
         _show_spark(found, log)
 
 
-@checkpoint.command()
+@checkpoint.command(cls=Command)
 @directory_argument
 @spark_option
 @json_option
@@ -113,7 +113,7 @@ def verify(directory: str, spark: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-@checkpoint.command()
+@checkpoint.command(cls=Command)
 @directory_argument
 @spark_option
 @click.option(

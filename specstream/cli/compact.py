@@ -8,13 +8,13 @@ from dataclasses import asdict
 import click
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import SecondsRange, json_option
+from specstream.cli.options import Command, SecondsRange, json_option
 from specstream.sinks.compaction import TARGET_SIZE, compact
 
 __all__ = ["command"]
 
 
-@click.command("compact")
+@click.command("compact", cls=Command)
 @click.argument("directory", metavar="DIRECTORY")
 @click.option(
     "--target-size",

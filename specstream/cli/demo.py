@@ -9,13 +9,13 @@ import click
 
 from specstream.cli.directories import DIRECTORY
 from specstream.cli.errors import needs, reported_errors
-from specstream.cli.options import engine_options
+from specstream.cli.options import Command, engine_options
 from specstream.engine.engine import Amount
 
 __all__ = ["demo"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--quick", is_flag=True, help="The first twelve weeks instead of the whole year.")
 @click.option(
     "--output",

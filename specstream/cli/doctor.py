@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import json_option
+from specstream.cli.options import Command, json_option
 from specstream.doctor.alone import nobody_reads_on, printable, tell, write
 from specstream.doctor.beginning import began
 from specstream.doctor.examination import checks
@@ -24,7 +24,7 @@ __all__ = ["doctor"]
 STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--spark",
     is_flag=True,

@@ -7,13 +7,13 @@ import json
 import click
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import argument_option, json_option
+from specstream.cli.options import Command, argument_option, json_option
 from specstream.cli.target import load_operator, parse_arguments
 
 __all__ = ["explain"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("target", metavar="MODULE:OPERATOR")
 @argument_option
 @json_option

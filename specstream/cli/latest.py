@@ -10,13 +10,13 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import LocalPath, rows_option
+from specstream.cli.options import Command, LocalPath, rows_option
 from specstream.cli.rows import FILE, check_one_way, give_table
 
 __all__ = ["latest"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("directory", type=LocalPath(exists=True, file_okay=False))
 @click.option(
     "--by",

@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import json_option
+from specstream.cli.options import Command, json_option
 
 __all__ = ["new"]
 
@@ -33,7 +33,7 @@ _TEXTS = {
 _TAKEN = ("ss",)
 
 
-@click.command("new")
+@click.command("new", cls=Command)
 @click.argument("name", metavar="NAME")
 @json_option
 def new(name: str, as_json: bool) -> None:

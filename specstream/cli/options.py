@@ -16,6 +16,7 @@ from specstream.files.places import local_path, not_local
 
 __all__ = [
     "AMOUNT",
+    "Command",
     "LocalPath",
     "SecondsRange",
     "argument_option",
@@ -28,7 +29,7 @@ __all__ = [
     "threads_option",
 ]
 
-Command = Callable[..., Any]
+Decorated = Callable[..., Any]
 PICTURES = (".png", ".svg", ".pdf")
 
 argument_option = click.option(
@@ -45,6 +46,24 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 rows_option = click.option(
     "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
 )
+
+
+class Command(click.Command):
+    """A command whose options are given once, unless they can be repeated: of two values the first
+    would be lost."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for param in dict.fromkeys(order):
+            is_single = isinstance(param, click.Option) and not (
+                param.multiple or param.is_flag or param.count
+            )
+            if is_single and order.count(param) > 1:
+                name = max(param.opts, key=len)
+                raise click.UsageError(
+                    f"{name} is given {order.count(param)} times: give it once", ctx
+                )
+        return super().parse_args(ctx, args)
 
 
 class SecondsRange(click.FloatRange):
@@ -96,8 +115,8 @@ class InputType(click.ParamType[tuple[str, Path]]):
 
 
 def inputs_options(
-    command: Command, order_is_required: bool = True, input_is_required: bool = True
-) -> Command:
+    command: Decorated, order_is_required: bool = True, input_is_required: bool = True
+) -> Decorated:
     """The operator, and where its events are: ``target``, ``arguments``, ``order_by``, ``source``,
     and ``inputs``: directories and the sources that they are of, empty where an ``--input`` names
     none.
@@ -130,14 +149,14 @@ def inputs_options(
     return command
 
 
-def stream_options(order_is_required: bool = True) -> Callable[[Command], Command]:
+def stream_options(order_is_required: bool = True) -> Callable[[Decorated], Decorated]:
     """Of a command that runs events without Spark: those above, ``events``, ``plot``, ``as_json``.
 
     Args:
         order_is_required: as above.
     """
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Decorated) -> Decorated:
         for option in (
             json_option,
             click.option(
@@ -179,7 +198,7 @@ class AmountType(click.ParamType[Amount]):
 AMOUNT = AmountType()
 
 
-def engine_options(command: Command) -> Command:
+def engine_options(command: Decorated) -> Decorated:
     """The options that every command with an engine has."""
     for option in (
         click.option(

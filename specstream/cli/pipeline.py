@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import LocalPath, argument_option, check_plot, json_option
+from specstream.cli.options import Command, LocalPath, argument_option, check_plot, json_option
 from specstream.cli.target import PIPELINE, load_operator, parse_arguments
 from specstream.pipelines.pipeline import Pipeline
 
 __all__ = ["pipeline"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("target", metavar="MODULE:PIPELINE")
 @argument_option
 @click.option(

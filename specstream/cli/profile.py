@@ -9,14 +9,14 @@ import click
 
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import check_plot, stream_options, threads_option
+from specstream.cli.options import Command, check_plot, stream_options, threads_option
 from specstream.cli.target import load_operator, parse_arguments
 from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON
 
 __all__ = ["profile"]
 
 
-@click.command()
+@click.command(cls=Command)
 @stream_options(order_is_required=False)
 @threads_option
 @click.option(

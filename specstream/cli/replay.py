@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import argument_option, rows_option
+from specstream.cli.options import Command, argument_option, rows_option
 from specstream.cli.target import load_operator, parse_arguments
 
 __all__ = ["replay"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("checkpoint")
 @click.argument("target", metavar="[MODULE:OPERATOR]", required=False)
 @argument_option

@@ -36,7 +36,7 @@ from specstream.cli.from_source import (
     source_of,
     url_and_column,
 )
-from specstream.cli.options import SecondsRange, engine_options, inputs_options
+from specstream.cli.options import Command, SecondsRange, engine_options, inputs_options
 from specstream.cli.run_directories import (
     directories_of,
     leaving_none_empty,
@@ -51,7 +51,7 @@ from specstream.monitoring.watch import Watch
 __all__ = ["run"]
 
 
-@click.command()
+@click.command(cls=Command)
 @partial(inputs_options, order_is_required=False, input_is_required=False)
 @from_options
 @click.option(

@@ -8,13 +8,13 @@ import click
 
 import specstream as ss
 from specstream.cli.errors import reported_errors
-from specstream.cli.options import rows_option
+from specstream.cli.options import Command, rows_option
 from specstream.cli.rows import FILE, check_one_way, give_table, json_line
 
 __all__ = ["state"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("directory", metavar="CHECKPOINT")
 @click.option(
     "--batch",

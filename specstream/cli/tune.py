@@ -10,13 +10,13 @@ import click
 from specstream.cli.directories import check_inputs
 from specstream.cli.errors import reported_errors
 from specstream.cli.measuring import most_threads_option, seconds_option
-from specstream.cli.options import check_plot, stream_options
+from specstream.cli.options import Command, check_plot, stream_options
 from specstream.cli.target import expression, load_operator, parse_arguments
 
 __all__ = ["tune"]
 
 
-@click.command()
+@click.command(cls=Command)
 @stream_options()
 @most_threads_option("Largest number of threads to try; by default one per core.")
 @click.option(

@@ -46,6 +46,7 @@ from specstream._native import lib
 from specstream.compiler.backend.numba_types import PROFILED, Variant
 from specstream.compiler.frontend.program import Program
 from specstream.compiler.language.user_code import PACKAGE
+from specstream.declarations.options import nearest
 from specstream.declarations.schema import Schema
 from specstream.declarations.state_layout import Layout
 
@@ -63,6 +64,13 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 # What decides about machine code: these folders, and which code stands for which string.
 _ROOMS = ("declarations", "structures", "compiler", "pipelines")
 _FILES = ("columns/strings.py",)
+
+_VARIABLES = (
+    "SPECSTREAM_CACHE_DIR",
+    "SPECSTREAM_CRASH",
+    "SPECSTREAM_CRASH_LOG",
+    "SPECSTREAM_FORECAST",
+)
 
 # Of this process: warnings that it has seen, and whether it has looked for entries to remove.
 _said: set[str] = set()
@@ -84,6 +92,7 @@ def directory() -> Path | None:
     which is ``XDG_CACHE_HOME`` or ``.cache`` at home. Who has no home, as users of containers may
     not, has no cache.
     """
+    check_environment()
     configured = os.environ.get("SPECSTREAM_CACHE_DIR")
     if configured is not None:
         return Path(configured).absolute() if configured else None
@@ -98,6 +107,16 @@ def directory() -> Path | None:
         except KeyError:
             return None
     return Path(home, ".cache", "specstream") if os.path.isabs(home) else None
+
+
+@functools.cache
+def check_environment() -> None:
+    """Warns of variables of the environment that look like ours, and that nobody reads."""
+    for name in sorted(os.environ):
+        if name.startswith("SPECSTREAM") and name not in _VARIABLES:
+            close = nearest(name, _VARIABLES)
+            meant = f"did you mean {close}?" if close else "expected SPECSTREAM_CACHE_DIR"
+            _warn(f"the environment has {name}, which specstream does not read; {meant}")
 
 
 def _files_that_decide() -> list[Path]:
@@ -146,13 +165,18 @@ def store(name: str, entry: Stored) -> None:
     """Writes an entry under a temporary name and renames it, so that readers see all or nothing."""
     global _pruned
     body = pickle.dumps(entry)
-    with _opened(create=True) as folder, contextlib.suppress(OSError):
+    with _opened(create=True) as folder:
         if folder is None:
             return
-        _write(folder, name, _digest(name, body) + body)
+        try:
+            _write(folder, name, _digest(name, body) + body)
+        except OSError as error:
+            _say_unwritable(error)
+            return
         if not _pruned:
             _pruned = True
-            _prune(folder)
+            with contextlib.suppress(OSError):
+                _prune(folder)
 
 
 def _digest(name: str, body: bytes) -> bytes:
@@ -184,6 +208,9 @@ def _open(path: Path, create: bool) -> int | None:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EEXIST) and os.path.lexists(path):
             what = "is a symbolic link" if path.is_symlink() else "is no directory"
             _refuse_directory(path, what, "name the directory itself")
+        elif create and "SPECSTREAM_CACHE_DIR" in os.environ:
+            # Where nobody named one, a home that cannot be written is as good as none.
+            _say_unwritable(error)
         return None
     problem = not_ours(os.fstat(folder))
     if problem is None:
@@ -208,6 +235,14 @@ def _refuse_directory(path: Path, problem: str, hint: str) -> None:
         "executed, so it is not used, and each process compiles its operators itself. Expected a "
         "directory that belongs to the user of the process and that nobody else can write to: "
         f"{hint}, or name another directory in SPECSTREAM_CACHE_DIR (empty: no cache)"
+    )
+
+
+def _say_unwritable(error: OSError) -> None:
+    _warn(
+        f"the compile cache, {directory()}, cannot be written: {error.strerror}. Each process "
+        "compiles its operators itself; make room or let the user of the process write there, or "
+        "name another directory in SPECSTREAM_CACHE_DIR (empty: no cache)"
     )
 
 

@@ -194,6 +194,20 @@ def test_a_number_out_of_its_range_is_refused_with_its_option(
     assert f"Invalid value for '{option}': {message}" in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("run", "flow.py", "--from", "a", "--output", "x", "--from", "b"),
+        ("check", "flow.py", "x.csv", "--limit", "3", "--limit=4"),
+        ("checkpoint", "rollback", "place", "--to", "3", "--to", "4"),
+    ],
+)
+def test_an_option_with_two_values_is_refused(given: tuple[str, ...]) -> None:
+    done = invoke(*given)
+    assert done.exit_code == 2
+    assert "is given 2 times: give it once" in done.stderr
+
+
 def test_run_sets_aside_events_that_fail(operators: Path, tmp_path: Path) -> None:
     directory, output, failed = (tmp_path / name for name in ("some", "out", "failed"))
     directory.mkdir()

@@ -119,6 +119,21 @@ def test_a_home_that_cannot_be_written_is_as_good_as_none(
         assert cache.load(NAMES[0]) is None
 
 
+def test_a_chosen_directory_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "/proc/nobody")
+    with refused("/proc/nobody, cannot be written: No such file"):
+        cache.store(NAMES[0], ENTRY)
+
+
+def test_a_misspelt_variable_of_the_environment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIRR", "/tmp")
+    cache.check_environment.cache_clear()
+    with refused("SPECSTREAM_CACHE_DIRR, .* did you mean SPECSTREAM_CACHE_DIR?"):
+        cache.directory()
+
+
 # ---- who may write to it ----
 
 
@@ -224,7 +239,8 @@ def test_an_entry_that_is_no_file_is_refused(folder: Path, tmp_path: Path) -> No
     (folder / NAMES[2]).mkdir()
     with refused(f"{NAMES[2]}.*no file"):
         assert cache.load(NAMES[2]) is None
-    cache.store(NAMES[2], ENTRY)
+    with refused("cannot be written: Is a directory"):
+        cache.store(NAMES[2], ENTRY)
     assert cache.load(NAMES[3]) == ENTRY
 
 
@@ -308,7 +324,8 @@ def test_what_cannot_be_written_leaves_nothing(folder: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
     try:
-        cache.store(NAMES[1], ENTRY)
+        with refused("cannot be written: File too large"):
+            cache.store(NAMES[1], ENTRY)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [path.name for path in folder.iterdir()] == [NAMES[0]]
