@@ -161,6 +161,11 @@ class StringTable:
             begin = end
         return np.concatenate(parts)
 
+    @property
+    def pointer(self) -> Any:
+        """The table in C, which goes with this object."""
+        return self._table
+
     def text(self, code: int) -> str | None:
         """The string with that code, or None where no such string was met."""
         text: str | None = self.texts(np.array([code], np.int64))[0].as_py()

@@ -59,6 +59,7 @@ from specstream.compiler.library import (  # noqa: F401
     state_sequence_operators,
     state_tables,
     state_timers,
+    texts,
 )
 from specstream.compiler.lowering.rewrite_native import NativeRewriter
 from specstream.compiler.oracle.rewrite_oracle import OracleRewriter

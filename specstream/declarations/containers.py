@@ -196,11 +196,6 @@ class Declared:
                 f"{what} holds records, which have no order; expected a tuple that begins with "
                 "what they are ordered by, like (float, int)"
             )
-        if self.kind == "priority_queue" and value.has_text:
-            raise DeclarationError(
-                f"{what} holds {value}, and strings of a state have no order; expected numbers or "
-                "a tuple of them, like (float, int), with the string in a dict by that int"
-            )
         limit = DEFAULT_LIMIT
         maxlen = None
         if self.maxlen is not None:

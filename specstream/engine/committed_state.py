@@ -76,7 +76,6 @@ class Committed:
 
     Attributes:
         words: the state.
-        strings: the string table.
         constants: codes of the operator's own strings, with which a table begins.
         next_sequence: number of the next event of a batch.
         reached: order time of the last event of the batches before; None: there is none.
@@ -91,6 +90,8 @@ class Committed:
         self._options = options
         self._operator = options.operator
         self.words = options.operator.layout.allocate()
+        # Of the runtime: set when there is one.
+        self.uses: Callable[[StringTable], None] = _by_nobody
         self.strings = StringTable(options.operator.program.strings)
         self.constants = np.array(
             [string_code(text) for text in options.operator.program.strings], np.int64
@@ -118,6 +119,16 @@ class Committed:
         self.sources: tuple[Name, ...] = tuple(options.sources)
         self.late: Late = options.late
         self.pending = self._no_events(self.strings)
+
+    @property
+    def strings(self) -> StringTable:
+        """The string table."""
+        return self._strings
+
+    @strings.setter
+    def strings(self, strings: StringTable) -> None:
+        self._strings = strings
+        self.uses(strings)
 
     def _no_events(self, strings: StringTable) -> PendingEvents:
         operator = self._operator
@@ -432,3 +443,7 @@ class _Restored:
     rejected: list[pa.Table]
     failed: list[pa.Table]
     untold: UntoldFinals | None
+
+
+def _by_nobody(strings: StringTable) -> None:
+    """Before there is a runtime."""

@@ -1047,6 +1047,8 @@ def _parts(
         code = MachineCode(options, speculates_of(predictor), lambda: committed.strings)
     native = Native(config, name)
     code.set_in(native)
+    native.use_strings(committed.strings)
+    committed.uses = native.use_strings
     hooks.set_in(native)
     lifetime = Lifetime(native, name)
     lifetime.serve(predictor)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
+from specstream.columns.strings import StringTable
 from specstream.compiler.backend.numba_types import VARIANTS, Variant
 from specstream.declarations.containers import KEYED
 from specstream.declarations.state_layout import Field, Layout
@@ -188,6 +189,11 @@ class Native:
         if inverse:
             native["inverse"] = inverse[0]
         lib.ss_engine_set_operation(self.pointer, number, ffi.new("struct ss_boosted *", native))
+
+    def use_strings(self, strings: StringTable) -> None:
+        """Has machine code find the texts of strings in this table."""
+        self._strings = strings  # which has to be there as long as the engine
+        lib.ss_engine_use_strings(self.pointer, strings.pointer)
 
     def interpret(self, context: CData) -> None:
         """Has the workers call Python, with ``context``, a handle, in place of machine code."""

@@ -17,7 +17,7 @@ enum ss_kind {
     SS_KIND_UINT = 2,
     SS_KIND_FLOAT = 3,
     SS_KIND_BOOL = 4,
-    SS_KIND_TEXT = 5, /* a code: equal or not */
+    SS_KIND_TEXT = 5, /* a code, ordered by its text */
     SS_KIND_LIST = 6, /* a struct ss_list: equal if the elements are */
     SS_KIND_TABLE = 7, /* likewise a struct ss_table */
     SS_KIND_OBJECT = 8 /* a struct ss_object: equal if all of its words are */

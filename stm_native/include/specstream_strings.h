@@ -9,7 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ss_engine;
 struct ss_string_table;
+
+/* What the strings of an engine's events and state are. Before its first job; the table outlives it. */
+void ss_engine_use_strings(struct ss_engine *engine, struct ss_string_table *table);
+
+/* For compiled code, which a worker runs: of strings of that table, by their codes. */
+
+/* Below 0, 0 or above 0: the first one comes before the other in the order of code points, and so on. */
+int64_t ss_text_order(int64_t left, int64_t right);
+/* In code points. */
+int64_t ss_text_length(int64_t code);
+/* 1: the other string is in it, at its start, at its end; 0: it is not. */
+int64_t ss_text_contains(int64_t code, int64_t part);
+int64_t ss_text_starts(int64_t code, int64_t part);
+int64_t ss_text_ends(int64_t code, int64_t part);
 
 enum ss_string_layout {
     SS_OFFSETS_32 = 0,

@@ -1,7 +1,8 @@
 /* A string table under threads: some add, some look up without a lock, and one sweeps.
  *
  * String k of a thread is "thread k". Whoever looks up a code finds its text or nothing, and its text where
- * nobody may drop it: the first strings of each thread are marked by every sweep. What was added while
+ * nobody may drop it: the first strings of each thread are marked by every sweep. So it is with who compares
+ * them, as compiled code does. What was added while
  * a sweep ran, or met again, is there until the next sweep begins. */
 #include <inttypes.h>
 #include <pthread.h>
@@ -9,14 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/engine.h"
+#include "core/worker.h"
 #include "dice.h"
 #include "patience.h"
+#include "processor/fault.h"
 #include "specstream_strings.h"
 
 enum { ADDERS = 2, READERS = 2, STRINGS = 12000, KEPT = 240, ROWS = 60, LENGTH = 20, SWEEPS = 60 };
 
 static const uint64_t secret[] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
 static struct ss_string_table *table;
+static struct ss_engine engine;
 static int64_t codes[ADDERS][STRINGS];
 static _Atomic int64_t done[ADDERS];
 static _Atomic int64_t sweeps; /* three times: before it begins, when it has begun, and has ended */
@@ -84,9 +89,30 @@ static void *adder(void *argument)
     return NULL;
 }
 
+/* As compiled code compares strings, of the worker whose thread this is. */
+static void compare(struct dice *dice)
+{
+    int64_t threads[2], kinds[2];
+    for (int i = 0; i < 2; i++) {
+        threads[i] = (int64_t)below(dice, ADDERS);
+        kinds[i] = (int64_t)below(dice, KEPT);
+    }
+    int64_t one = codes[threads[0]][kinds[0]], other = codes[threads[1]][kinds[1]];
+    int64_t wanted = threads[0] != threads[1] ? threads[0] - threads[1] : kinds[0] - kinds[1];
+    int64_t found = ss_text_order(one, other);
+    CHECK((found > 0) - (found < 0) == (wanted > 0) - (wanted < 0));
+    CHECK(ss_text_length(one) == LENGTH);
+    CHECK(ss_text_contains(one, other) == (wanted == 0) && ss_text_starts(one, one) == 1);
+    CHECK(ss_text_ends(one, 0) == 1 && ss_text_order(one, 0) > 0 && ss_text_length(0) == 0);
+}
+
 static void *reader(void *argument)
 {
     struct dice dice = {(uint64_t)(intptr_t)argument + 100};
+    static struct ss_worker workers[READERS];
+    struct ss_worker *own = &workers[(intptr_t)argument];
+    own->engine = &engine;
+    CHECK(ss_fault_open_thread(&own->containment));
     while (atomic_load(&adding) > 0) {
         int64_t thread = (int64_t)below(&dice, ADDERS);
         int64_t end = atomic_load(&done[thread]);
@@ -95,7 +121,9 @@ static void *reader(void *argument)
         CHECK(are_there(thread, 0, KEPT < end ? KEPT : end, true));
         int64_t first = (int64_t)below(&dice, (uint64_t)end);
         are_there(thread, first, end - first < ROWS ? end - first : ROWS, false);
+        compare(&dice);
     }
+    ss_fault_close_thread(&own->containment);
     return NULL;
 }
 
@@ -130,6 +158,8 @@ int main(void)
     patience_start(300);
     patience_note(NULL, "a string table under threads");
     table = ss_strings_open(secret);
+    CHECK(ss_fault_open());
+    ss_engine_use_strings(&engine, table);
     for (int64_t i = 0; i < ADDERS; i++) {
         for (int64_t first = 0; first < KEPT; first += ROWS)
             add(i, first, ROWS, &codes[i][first]);

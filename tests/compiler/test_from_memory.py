@@ -308,15 +308,6 @@ def test_errors_have_the_texts_of_python(wrong: Callable[..., Any]) -> None:
 # ---- what cannot be ----
 
 
-@pytest.mark.parametrize("of", [str, (float, str)])
-def test_a_queue_of_strings_is_refused_where_it_is_declared(of: Any) -> None:
-    class Heaps(ss.State):
-        heap = ss.priority_queue(of)
-
-    with pytest.raises(ss.DeclarationError, match=r"heap.* strings of a state have no order"):
-        ss.operator(state=Heaps, event=EVENT, emits=EMITS)(nulls_that_were_tested)
-
-
 class Waiting(ss.State):
     waits = ss.timers(str)
 

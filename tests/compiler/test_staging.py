@@ -519,11 +519,6 @@ def test_a_formatted_string_is_what_python_makes_of_it() -> None:
 # ---- what is refused ----
 
 
-def order_of_the_state(state, event, emit):
-    name = event.key if state.n else "x"
-    state.n = int(name < event.text)
-
-
 def element_by_the_state(state, event, emit):
     emit(event.key[state.n], 1)
 
@@ -575,11 +570,6 @@ def late_name(state, event, emit):
 @pytest.mark.parametrize(
     ("function", "line", "message"),
     [
-        (
-            order_of_the_state,
-            2,
-            "not depend on the event alone, and strings of the state have no order",
-        ),
         (element_by_the_state, 1, r"state\.n is known only when the event runs"),
         (prefix_of_the_state, 2, "name is known only when the event runs"),
         (dict_in_compiled_code, 2, "parts is (computed by Python|a dict)"),

@@ -190,14 +190,6 @@ def is_stored_to_a_float(state, event, emit):
     state.share = state.last
 
 
-def orders(state, event, emit):
-    state.code = int(state.last < event.s)
-
-
-def takes_the_greatest(state, event, emit):
-    state.last = max(state.names)
-
-
 def takes_the_last(state, event, emit):
     state.last = state.names.max()
 
@@ -208,10 +200,6 @@ def sums(state, event, emit):
 
 def joins(state, event, emit):
     state.last += event.s
-
-
-def measures(state, event, emit):
-    state.code = len(state.last)
 
 
 def spells(state, event, emit):
@@ -243,12 +231,9 @@ def counts(state, event, emit):
         (stores_numbers, "an array is declared str and gets int64"),
         (fills_with_a_number, "an array is declared str and gets int64"),
         (is_stored_to_a_float, "'share' is declared float and gets string; keep it in a field"),
-        (orders, "< of a string: .* have no order here"),
-        (takes_the_greatest, "max of a string: .* have no order here"),
-        (takes_the_last, "max of a string: .* have no order here"),
+        (takes_the_last, "max of a string: "),
         (sums, "sum of a string: .* have no arithmetic here"),
         (joins, r"\+ of a string: .* have no arithmetic here"),
-        (measures, "len of a string: .* have no letters here"),
         (spells, r"\[\] of a string: .* have no letters here"),
         (shouts, "upper of a string: .* have no letters here"),
         (converts, "int of a string: .* is not a number here"),

@@ -21,7 +21,7 @@ from specstream.compiler.backend.local_types import refuse_frozen
 from specstream.compiler.backend.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.backend.overloads import Rules, lower_by_rules, meaning_of
 from specstream.compiler.backend.scalar_kinds import SCALAR_KINDS, SCALARS, scalar_kind
-from specstream.compiler.language.text import TextType, write_truth
+from specstream.compiler.language.text import TEXT, TextType, write_truth
 from specstream.compiler.language.typing_refusals import absent, no_letters, refuse
 
 __all__ = [
@@ -95,7 +95,7 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
                 arg if may_be_none(arg) else SCALARS.get(kind, arg)
                 for kind, arg in zip(kinds, args, strict=True)
             ]
-            return signature(SCALARS[result], *cast)
+            return signature(SCALARS.get(result, TEXT), *cast)
 
     builtin_registry.register_global(function, types.Function(Template))
 

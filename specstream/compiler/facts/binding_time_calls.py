@@ -41,7 +41,7 @@ from specstream.compiler.facts.refused_constructs import (
 )
 from specstream.compiler.facts.shown_parameters import shown_in
 from specstream.compiler.facts.side_effects import keeps
-from specstream.compiler.facts.value_types import ANY, BOOL, Type
+from specstream.compiler.facts.value_types import ANY, BOOL, STR, Type
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.language import builtin_functions
 from specstream.compiler.language.frozen import Frozen
@@ -88,6 +88,9 @@ class Calls(Expressions):
         owner = self.of(callee.value)
         if owner.depends == STATE and owner.type == ANY:
             return Fact(STATE, ANY, ANY, owner.bound)
+        is_test = callee.attr in ("startswith", "endswith") and owner.compiled == STR
+        if is_test and any(part.depends == STATE for part in parts):
+            return Fact(STATE, BOOL, BOOL, bound_in([owner, *parts]))
         self.ask(callee)
         self.meet([callee.value, *node.args])
         if callee.attr == "format" and is_of_time(callee.value):
@@ -165,7 +168,9 @@ class Calls(Expressions):
         known = builtin_name(value) is not None or math_name(value) is not None
         if value in (bool,) and len(parts) == 1:
             return self.truth_of_call(node, parts[0])
-        compiles = known and not is_text and all(part.compiled for part in parts)
+        # Strings of the state have an order in compiled code as well.
+        is_ordered = value in (sorted, min, max) and depends == STATE
+        compiles = known and (is_ordered or not is_text) and all(part.compiled for part in parts)
         compiles = compiles and not any(
             part.compiled and part.compiled.name == "optional" for part in parts
         )

@@ -140,16 +140,21 @@ class Operations(Expressions):
         self.meet(nodes)
         for op, left, right in zip(node.ops, nodes, nodes[1:], strict=False):
             self.check_compared(node, op, left, right)
+        depends = max(one.depends for one in operands)
         compiles = all(
-            self.compares(op, left, right, node.comparators[at])
+            self.compares(op, left, right, node.comparators[at], depends)
             for at, (op, left, right) in enumerate(
                 zip(node.ops, operands, operands[1:], strict=False)
             )
         )
         return self.joined(operands, BOOL, compiles)
 
-    def compares(self, op: ast.cmpop, left: Fact, right: Fact, container: ast.expr) -> bool:
-        """Whether compiled code has the comparison, or is to say that it has not."""
+    def compares(
+        self, op: ast.cmpop, left: Fact, right: Fact, container: ast.expr, depends: int
+    ) -> bool:
+        """Whether compiled code has the comparison, or is to say that it has not; ``depends``: on
+        what the whole chain does, as strings are compared before the operator runs if that can be.
+        """
         written: Any = container.value if isinstance(container, ast.Constant) else ...
         is_singleton = written is None or isinstance(written, bool)
         if isinstance(op, ast.Is | ast.IsNot) and is_singleton:
@@ -161,12 +166,14 @@ class Operations(Expressions):
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE
         if isinstance(op, ast.In | ast.NotIn):
+            if right.compiled == STR and depends == STATE:
+                return left.compiled in (STR, ANY)
             return right.compiled not in (None, *LETTERS) and _is_compared(left.compiled)
         kinds = (left.compiled, right.compiled)
         if isinstance(op, _ORDER) and (
             kinds == (STR, STR) or any(has_string(one) for one in kinds if one is not None)
         ):
-            return False
+            return depends == STATE
         return all(map(_is_compared, kinds))
 
     def of_JoinedStr(self, node: ast.JoinedStr) -> Fact:

@@ -241,6 +241,8 @@ _RECORDS = (
     Method("array", "fill", "element", changes=True, keeps=0),
     Method("array", "copy", returns="array"),
     Method("array", "tolist", returns="list of elements"),
+    Method("str", "endswith", "suffix", "bool"),
+    Method("str", "startswith", "prefix", "bool"),
     Method("int", "bit_count", returns="int"),
     Method("int", "bit_length", returns="int"),
     Method("float", "is_integer", returns="bool"),

@@ -1,11 +1,11 @@
-"""Strings inside operators: equal or not, empty or not, kept, emitted, hashed, and nothing else.
+"""Strings inside operators: compared, measured, kept, emitted, hashed, and nothing else.
 
 What an operator has of a string is a code of its content (:mod:`specstream.columns.strings`). A
-code tells which string it is; of its order and its letters it tells nothing. So strings have a type
-of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
-and that a code cannot do. What depends on the event alone never gets here: Python computes it
-before (:mod:`specstream.compiler.staging.staging`). Python's strings have no bit operations: those
-take the code, for hashes."""
+code tells which string it is. Of its order and its length the engine's table tells, which has the
+texts (``core/texts.c``). So strings have a type of their own, for Numba and in the oracle, on which
+everything is refused that makes new texts. What depends on the event alone never gets here: Python
+computes it before (:mod:`specstream.compiler.staging.staging`). Python's strings have no bit
+operations: those take the code, for hashes."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -17,15 +17,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from llvmlite import ir
-from numba.core import types
-from numba.core.errors import TypingError
+from numba.core import cgutils, types
 from numba.core.imputils import lower_builtin, lower_constant
 from numba.core.typing.templates import infer_global, signature
 from numba.extending import (
     intrinsic,
     lower_cast,
     models,
-    overload,
     register_model,
     typeof_impl,
 )
@@ -55,10 +53,9 @@ _ALONE = "compute what you need from the event alone"
 _FALSE = (0, string_code(""))
 _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "order": (
-        (*signs_of("order"), "min", "max", "minimum", "maximum", "argmin", "argmax"),
-        "this one does not depend on the event alone, and strings of the state have no order here "
-        f"({_OF})",
-        f"{_ALONE}, like event.a < event.b",
+        ("minimum", "maximum", "argmin", "argmax"),
+        "this one does not depend on the event alone, and arrays of strings have no least one here",
+        "write min(xs), max(xs) or sorted(xs) of a list",
     ),
     "arithmetic": (
         (*signs_of("arithmetic"), "sum", "mean"),
@@ -74,10 +71,10 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the timer",
     ),
     "letters": (
-        ("len", "[]", "for", "in"),
+        ("[]", "for"),
         "this one does not depend on the event alone, and strings of the state have no letters "
         f"here ({_OF})",
-        f"{_ALONE}, like len(event.x)",
+        f"{_ALONE}, like event.x[0]",
     ),
 }
 
@@ -125,6 +122,30 @@ class Text:
 
     def __hash__(self) -> int:
         return hash(self.code)
+
+    def __len__(self) -> int:
+        return len(str(self))
+
+    def __contains__(self, part: object) -> bool:
+        return self._other("in", part) in str(self)
+
+    def startswith(self, prefix: object) -> bool:
+        """Whether it begins with another one."""
+        return str(self).startswith(self._other("startswith", prefix))
+
+    def endswith(self, suffix: object) -> bool:
+        """Whether it ends with another one."""
+        return str(self).endswith(self._other("endswith", suffix))
+
+    @staticmethod
+    def _other(what: str, other: object) -> str:
+        """Another string, of which something is asked."""
+        if not isinstance(other, Text):
+            refuse(
+                f"{what} between a string and what is none, which Python does not have",
+                "write it with two strings",
+            )
+        return str(other)
 
     def __bool__(self) -> bool:
         return int(self.code) not in _FALSE
@@ -178,9 +199,18 @@ def _bits(name: str) -> Callable[[Text, Any], Any]:
     return method
 
 
+def _ordering(sign: str, name: str) -> Callable[[Text, Any], Any]:
+    def method(self: Text, other: object) -> Any:
+        return getattr(str(self), name)(self._other(sign, other))
+
+    return method
+
+
 for _operation in OPERATIONS.values():
     for _name in _operation.methods:
-        if _operation.group in ("order", "arithmetic"):
+        if _operation.group == "order":
+            setattr(Text, _name, _ordering(_operation.sign, _name))
+        elif _operation.group == "arithmetic":
             setattr(Text, _name, _refusing(_operation.sign))
         elif _operation.group == "bits":
             setattr(Text, _name, _bits(_name))
@@ -189,10 +219,8 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "float": ("float",),
     "abs": ("abs",),
     "round": ("round", "floor", "ceil", "trunc"),
-    "len": ("len",),
     "[]": ("getitem",),
     "for": ("iter",),
-    "in": ("contains",),
 }
 for _what, _names in _METHODS.items():
     for _name in _names:
@@ -238,14 +266,6 @@ def text_of(typing_context: Any, code: Any) -> Any:
     return TEXT(types.int64), lambda context, builder, sig, args: args[0]
 
 
-def _is_refused(function: Any, what: str) -> None:
-    @overload(function)
-    def refusing(text: Any) -> Any:
-        if isinstance(text, TextType):
-            problem, hint = refusal(what)
-            raise TypingError(f"specstream: {problem}; {hint}")
-
-
 def write_truth(builder: Any, code: Any) -> Any:
     """The truth of a string inside an operator, told from its code, in LLVM instructions.
 
@@ -266,4 +286,20 @@ def _bool_of_text(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return write_truth(builder, args[0])
 
 
-_is_refused(len, "len")
+@infer_global(len)
+class _Length(ExactTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        is_text = len(args) == 1 and isinstance(args[0], TextType)
+        return signature(types.int64, args[0]) if is_text else None
+
+
+@lower_builtin(len, TextType)
+def _length_of_text(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return call_runtime(builder, "ss_text_length", args[0])
+
+
+def call_runtime(builder: Any, name: str, *codes: Any) -> Any:
+    """A call of a function of the runtime from codes to a number."""
+    word = ir.IntType(64)
+    of = ir.FunctionType(word, [word] * len(codes))
+    return builder.call(cgutils.get_or_insert_function(builder.module, of, name), codes)

@@ -117,6 +117,8 @@ def _comparison(what: str) -> Rule:
         require_count(what, args, 2)
         if what in ("==", "!=") and any(isinstance(arg, TextType) for arg in args):
             return "bool", _codes(what, args)
+        if len(args) == 2 and all(isinstance(arg, TextType) for arg in args):
+            return "bool", ("string", "string")
         _refuse_mixture(what, args)
         left, right = kinds = [require_scalar(what, arg) for arg in args]
         if left == right:
@@ -273,6 +275,9 @@ def write_comparison(predicate: str) -> Writer:
         builder = code.builder
         left, right = kinds
         if left == right:
+            if left == "string" and predicate not in ("==", "!="):
+                order = code.call("ss_text_order", I64, *args)
+                return builder.icmp_signed(predicate, order, I64(0))
             if left == "float64":
                 return _compare_floats(builder, predicate, *args)
             compare = builder.icmp_signed if left == "int64" else builder.icmp_unsigned

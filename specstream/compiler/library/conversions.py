@@ -23,6 +23,7 @@ from specstream.compiler.backend.scalar_functions import (
 )
 from specstream.compiler.backend.scalar_kinds import SCALARS, integer_kind, scalar_kind
 from specstream.compiler.language.numbers import INT64_MAX
+from specstream.compiler.language.text import TextType
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library.arithmetic import write_comparison
 
@@ -77,6 +78,8 @@ def _extremum_rule(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         if len(args) < 2:
             raise refuse(f"{what} takes two numbers or more, or one array; got {len(args)}")
+        if all(isinstance(arg, TextType) for arg in args):
+            return "string", ("string",) * len(args)
         kinds = {require_scalar(what, arg) for arg in args}
         if kinds == {"int64", "uint64"}:
             kind = integer_kind(what, args)

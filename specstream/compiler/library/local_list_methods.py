@@ -37,7 +37,6 @@ from specstream.compiler.backend.overloads import (
 from specstream.compiler.backend.polling import poll_while
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.text import TEXT
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.indices import check_index, index_type
@@ -188,11 +187,6 @@ def _ordered(element: types.Type, what: str) -> None:
     elif isinstance(element, types.BaseTuple):
         for part in element:
             _ordered(part, what)
-    elif element == TEXT:
-        raise refuse(
-            f"{what} of strings, which have no order here: sort by a number, with key=, or give "
-            "the table a column with their order"
-        )
     elif isinstance(element, RecordType):
         raise refuse(
             f"{what} of records, which have no order: sort by a field of theirs, with key="

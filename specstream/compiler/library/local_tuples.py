@@ -17,7 +17,6 @@ from specstream.compiler.backend.none_types import present
 from specstream.compiler.backend.overloads import Core, Meaning, also, resolved_call
 from specstream.compiler.backend.scalar_functions import Native
 from specstream.compiler.backend.scalar_kinds import scalar_kind
-from specstream.compiler.language.text import TextType
 from specstream.compiler.language.typing_refusals import refuse
 from specstream.compiler.library import arithmetic, conversions
 from specstream.compiler.library.number_builtins import BUILTINS
@@ -77,12 +76,6 @@ def _comparing(function: Native, compare: Any, only_equal: bool) -> Any:
         pairs = list(zip(*map(_parts, args), strict=False))
         for pair in pairs:
             _typed(typing_context, arithmetic.eq, *pair)
-            if not only_equal and any(isinstance(one, TextType) for one in pair):
-                raise refuse(
-                    "tuples with a string in them are compared, by heapq, bisect or an operator, "
-                    "and strings of the state have no order here: put a number in its place, such "
-                    "as event.sequence, and keep the string in a dict of the state by that number"
-                )
             if not only_equal:
                 _typed(typing_context, function, *pair)
 

@@ -112,9 +112,7 @@ def contains(element: Any, container: Any) -> Any:
 
 @overload(contains)
 def _contains(element: Any, container: Any) -> Any:
-    if isinstance(container, TextType):
-        raise no_letters("in")
-    if isinstance(container, LocalType | types.BaseTuple | ContainerType):
+    if isinstance(container, LocalType | types.BaseTuple | ContainerType | TextType):
         return None  # each says so in a file of its own
     if not isinstance(container, ViewType) or container.ndim != 1:
         raise refuse(

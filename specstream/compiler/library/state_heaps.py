@@ -19,7 +19,7 @@ from specstream.compiler.backend.overloads import Meaning
 from specstream.compiler.library.arithmetic import lt
 from specstream.compiler.library.state_sequence_methods import Role, plain_python, sequence_method
 from specstream.compiler.library.state_sequence_primitives import append, get, put, take_last
-from specstream.compiler.library.state_sequence_types import QueueField, ordered
+from specstream.compiler.library.state_sequence_types import QueueField
 
 __all__: list[str] = []
 
@@ -101,7 +101,6 @@ def _of_queues(name: str, function: Callable[..., Any], *roles: Role) -> None:
     @sequence_method(name, (QueueField,))
     def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         assert isinstance(args[0], QueueField)
-        ordered(args[0], f"{name} of")
         return rule(context, args)
 
 

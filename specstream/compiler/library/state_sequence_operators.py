@@ -51,7 +51,6 @@ from specstream.compiler.library.state_sequence_types import (
     ListField,
     QueueField,
     SequenceType,
-    ordered,
 )
 
 __all__: list[str] = []
@@ -324,7 +323,6 @@ def _builtin(name: str) -> Any:
             return None
         (of,) = args
         if name != "sum":
-            ordered(of, f"{name} of")
             return _EXTREMES[name](context, args)
         if scalar_kind(of.element) is None:
             raise refuse(

@@ -21,7 +21,6 @@ __all__ = [
     "QueueField",
     "SequenceIterator",
     "SequenceType",
-    "ordered",
     "refuse_none",
     "refuse_queue",
     "refuse_slice",
@@ -114,15 +113,6 @@ def stored(of: SequenceType, given: types.Type) -> types.Type:
         named = f"{what}, value {at} of the tuple,"
         check_kind(present(types.unliteral(one)), part.number, named, part.name, keeps_strings=kept)
     return of.element
-
-
-def ordered(of: SequenceType, what: str) -> None:
-    """Refuses elements that have no order."""
-    if of.container.value.has_text:
-        raise refuse(
-            f"{what} state.{of.field.name}, which holds {of.container.value}, compares strings, "
-            "and those have no order here; keep a number in place of the string, such as an index"
-        )
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:

@@ -53,8 +53,8 @@ class StagingRefusals(StagedValues):
                 node,
                 f"{ast.unparse(node)}, of a string, cannot be computed before the operator runs: "
                 f"{self.culprit(node)} is known only when the event runs",
-                "make it depend on the event alone; on strings of the state, operators can use "
-                "==, !=, `in` a tuple, and tests of truth",
+                "make it depend on the event alone; strings of the state can be compared, sorted, "
+                "measured, and looked for with `in`, startswith and endswith",
             )
 
     def refuse_list(self, node: ast.expr) -> None:

@@ -14,6 +14,7 @@
 
 struct ss_boost;
 struct ss_early;
+struct ss_string_table;
 struct ss_keyed;
 struct ss_lock;
 struct ss_protocol;
@@ -50,6 +51,7 @@ struct ss_engine {
     /* What the head changes: the owner's words, or with early results the applied image of them. */
     uint64_t *state;
     struct ss_early *early; /* NULL: this job has no early results */
+    struct ss_string_table *strings; /* of its events and its state; NULL: none was given */
     ss_entry entries[SS_VARIANTS];
     struct ss_worker *workers;
     struct ss_transaction *ring;

@@ -9,6 +9,7 @@
 
 #include "specstream_local.h"
 #include "specstream_objects.h"
+#include "specstream_strings.h"
 
 static double float_of(uint64_t word)
 {
@@ -70,7 +71,10 @@ static bool relates(uint64_t kind, uint64_t left, uint64_t right, enum ss_compar
     int order = 0;
     if (kind == SS_KIND_LIST)
         return ss_list_compare(list_of(left), list_of(right), relation);
-    if (kind == SS_KIND_INT)
+    if (kind == SS_KIND_TEXT) {
+        int64_t texts = ss_text_order((int64_t)left, (int64_t)right);
+        order = (texts > 0) - (texts < 0);
+    } else if (kind == SS_KIND_INT)
         order = ((int64_t)left > (int64_t)right) - ((int64_t)left < (int64_t)right);
     else if (kind == SS_KIND_FLOAT)
         switch (relation) {

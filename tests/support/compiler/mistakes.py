@@ -325,10 +325,10 @@ MISTAKES = {
         'state.label = ""',
     ),
     "a method of a text of the state": Mistake(
-        "if state.label.startswith('a'):  # <-\n    state.total += 1",
-        "startswith of a string",
+        "if state.label.upper() == 'A':  # <-\n    state.total += 1",
+        "upper of a string",
         "compute what you need from the event alone",
-        "if event.name.startswith('a'):\n    state.label = event.name",
+        "if event.name.upper() == 'A':\n    state.label = event.name",
     ),
     "an array replaced": Mistake(
         "state.counts = 0  # <-",
@@ -920,10 +920,11 @@ MISTAKES = {
         [(0, None), (1, None)],
     ),
     "a text under another name": Mistake(
-        "a = event.name\nif event.on:\n    a = event.name.lower()\nz = a\nemit(len(z))  # <-",
+        "a = event.name\nif event.on:\n    a = event.name.lower()\n"
+        "z = a\nemit(len(z.strip()))  # <-",
         "'a' is assigned in two places",
         "give each its own name, like t = a.lower() if event.x else a",
-        "z = event.name.lower() if event.on else event.name\nemit(len(z))",
+        "z = event.name.lower() if event.on else event.name\nemit(len(z.strip()))",
         [(3, None), (0, None)],
     ),
     "one of two texts": Mistake(
@@ -934,11 +935,10 @@ MISTAKES = {
         [(3, None), (2, None)],
     ),
     "one of two texts, or that of the event": Mistake(
-        "t = 'Ab'\nif state.total:\n    t = 'Bcde'\nstate.total += 1\n"
-        "emit(int(t.startswith('A')))  # <-",
+        "t = 'Ab'\nif state.total:\n    t = 'Bcde'\nstate.total += 1\nemit(int(t.isupper()))  # <-",
         "'t' is one of several texts",
-        "'Ab'.startswith(...) and 'Bcde'.startswith(...)",
-        "t = 'Ab'.startswith('A')\nif state.total:\n    t = 'Bcde'.startswith('A')\n"
+        "'Ab'.isupper(...) and 'Bcde'.isupper(...)",
+        "t = 'AB'.isupper()\nif state.total:\n    t = 'Bcde'.isupper()\n"
         "state.total += 1\nemit(int(t))",
         [(1, None), (0, None)],
     ),
