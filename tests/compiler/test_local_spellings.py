@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import functools
 import heapq
 import itertools
 import pickle
@@ -484,6 +485,39 @@ def test_the_bounds_of_what_is_taken() -> None:
         state.a[event.i % 6] = event.i
 
     agree(process)
+
+
+def test_a_function_of_ones_own_is_called_in_a_loop() -> None:
+    def scaled(total, one):
+        return total * 2 + one
+
+    def process(state, event, emit):
+        few = [event.i, 3, event.i + 1, 2]
+        k = event.i
+        total = functools.reduce(lambda one, other: one + other * k, few)
+        total += functools.reduce(scaled, state.a, event.i) + functools.reduce(max, few, k)
+        while functools.reduce(lambda one, other: one + other, few) > 20:
+            few.pop()
+        for one in itertools.takewhile(lambda one: one < 3 and 6 // one < 9, few):
+            total += one
+        rest = itertools.dropwhile(lambda one: one != 3, [functools.reduce(max, few, 0), 3, k])
+        products = [functools.reduce(lambda a, b: a * b, [one, 2], 1) for one in few]
+        if event.on and not functools.reduce(lambda a, b: a and b > 0, few, True):
+            total += 100
+        mean = functools.reduce(lambda a, b: a + b, [0.5, event.x], 0.0)
+        emit(total + sum(rest) + sum(products), mean)
+        state.a[event.i % 6] = event.i
+        emit(functools.reduce(lambda a, b: a + b, few[1:] if event.on else few[: k % 3]), 0.5)
+
+    agree(process, raises=3)
+
+
+def test_a_loop_that_needs_names_of_a_comprehension_is_refused() -> None:
+    def process(state, event, emit):
+        emit(sum([functools.reduce(lambda a, b: a + b * one, [1, 2]) for one in (1, 2)]), 0.0)
+
+    with pytest.raises(ss.CompileError, match="reads 'one' of the lambda or comprehension"):
+        made(process)
 
 
 def test_a_deque_has_the_errors_of_a_deque() -> None:

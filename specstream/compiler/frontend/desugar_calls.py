@@ -13,7 +13,6 @@ import ast
 import bisect
 import collections
 import copy
-import functools
 import heapq
 import itertools
 import operator
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, NoReturn
 
 from specstream.compiler.frontend.desugar_collections import LocalCollections
+from specstream.compiler.frontend.desugar_loops import LOOPS, Loops
 from specstream.compiler.frontend.nullable_flows import is_none
 from specstream.compiler.frontend.scopes import repeated
 from specstream.compiler.language import standard_library
@@ -37,15 +37,12 @@ _UNKNOWN: dict[Any, str] = {
     itertools.cycle: "take the index modulo the length: xs[i % len(xs)]",
     itertools.repeat: "write [x] * n, or the value itself",
     itertools.groupby: "go through it in a loop, and compare with the key before",
-    itertools.takewhile: "write a loop with break",
-    itertools.dropwhile: "write a loop with a flag",
     itertools.filterfalse: "write [x for x in xs if not f(x)]",
     itertools.starmap: "write [f(a, b) for a, b in xs]",
     itertools.compress: "write [x for x, on in zip(xs, ons) if on]",
     itertools.zip_longest: "write a loop over range(max(len(x), len(y)))",
     itertools.tee: "make a list, and go through it twice",
     itertools.combinations_with_replacement: "write for i in range(n): for j in range(i, n)",
-    functools.reduce: "write the loop: total = start, and for x in xs: total = f(total, x)",
     collections.ChainMap: "write {**a, **b}",
     collections.OrderedDict: "write a dict, which has this order",
     collections.UserDict: "write a dict",
@@ -93,6 +90,16 @@ class _Spelling(ast.NodeTransformer):
         self.look_up = look_up
         self.refuse = refuse
         self.met: dict[str, Any] = {}
+        self.loops = Loops(refuse)
+
+    def visit(self, node: ast.AST) -> Any:
+        """A statement comes behind the loops that its expressions need."""
+        if not isinstance(node, ast.stmt):
+            with self.loops.inside(node):
+                return super().visit(node)
+        with self.loops.before() as defined:
+            found = super().visit(node)
+            return [*defined, *(found if isinstance(found, list) else [found])]
 
     def called_function(self, node: ast.expr) -> Any:
         """What a call calls of the standard library, or dict or list; None: something else."""
@@ -240,6 +247,8 @@ class _Spelling(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(value()), node)
         if value is None or value in _BUILTINS:
             return node
+        if value in LOOPS:
+            return self.loops.called(node, LOOPS[value])
         if value is operator.itemgetter:
             return _item_getter(node)
         if value in _OPERATORS:
@@ -475,10 +484,11 @@ _BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed, int, 
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}
-_TAKEN |= {*_OPERATORS, collections.defaultdict, collections.Counter, collections.deque}
+_TAKEN |= {*LOOPS, *_OPERATORS, collections.defaultdict, collections.Counter, collections.deque}
 
 
 _ITERATORS = (
     *(itertools.accumulate, itertools.chain, itertools.chain.from_iterable, itertools.combinations),
     *(itertools.islice, itertools.pairwise, itertools.permutations, itertools.product),
+    *(itertools.takewhile, itertools.dropwhile),
 )

@@ -641,12 +641,6 @@ MISTAKES = {
         "write sum(x) / len(x)",
         "state.price = sum(state.grid[0]) / len(state.grid[0])",
     ),
-    "a function of two values": Mistake(
-        "state.total = functools.reduce(max, state.counts)  # <-",
-        "functools.reduce cannot be used in an operator",
-        "write the loop",
-        "for one in state.counts:\n    state.total = max(state.total, one)",
-    ),
     "what a type is": Mistake(
         "if type(state.total) is int:  # <-\n    state.total = 1",
         "cannot be compiled",
