@@ -85,7 +85,7 @@ def check(
     try:
         with reported_errors():
             rule = load_rule(target, parse_arguments(arguments))
-            _check_options(rule, order_by)
+            _check_options(rule, order_by, why)
             found = Check(_with(rule, keys, at_end), paths, order_by, limit)
             found.run(threads)
             if why:
@@ -121,7 +121,7 @@ def _with(rule: Rule, keys: tuple[str, ...], at_end: str | None) -> Rule:
     return made
 
 
-def _check_options(rule: Rule, order_by: str | None) -> None:
+def _check_options(rule: Rule, order_by: str | None, why: bool) -> None:
     """Whether the rule can be checked so.
 
     Raises:
@@ -131,4 +131,10 @@ def _check_options(rule: Rule, order_by: str | None) -> None:
     if order_by is None and any(one.within is not None or one.after for one in parts):
         raise click.UsageError(
             f"rule {rule.name!r} has bounds of time: give --order-by, the column of the event time"
+        )
+    again: Any = rule.again
+    if why and again.keywords["anchored"]:
+        raise click.UsageError(
+            f"rule {rule.name!r} is about the first event of each trace, and its rows do not say "
+            "which that is: leave --why out, and ask rule.why(table, at=...) in Python"
         )

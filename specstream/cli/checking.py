@@ -58,9 +58,11 @@ class Check:
         # A verdict comes later than its event, which is found by this column.
         names = (f"row{'_' * count}" for count in itertools.count())
         self._row = next(name for name in names if name not in (*columns, order_by))
+        # Rows of a rule of first events are about traces, and have neither.
+        self._is_anchored = bool(again.keywords["anchored"])
         self._rule: Any = again(
             event={**columns, self._row: int},
-            keep=(*self._kept, self._row),
+            keep=() if self._is_anchored else (*self._kept, self._row),
             report=None,
             robustness=False,
         )
@@ -137,15 +139,18 @@ class Check:
         """Prints what was found."""
         console = Console()
         if self._shown:
-            heads = [*self._rule.key, "time", "decided", "because", *self._kept, "row"]
+            heads = [*self._rule.key, "time", "because"]
+            if not self._is_anchored:
+                heads[-1:] = ["decided", "because", *self._kept, "row"]
             table = Table(box=None)
             for head in heads:
                 table.add_column(Text(head), overflow="fold")
             for one in self._shown:
-                cells = (*one["key"].values(), one["time"], one["decided"], one["because"])
-                place = f"{one['row']} of {one['file']}"
+                cells = [*one["key"].values(), one["time"], one["because"]]
+                if not self._is_anchored:
+                    place = f"{one['row']} of {one['file']}"
+                    cells[-1:] = [one["decided"], one["because"], *one["kept"].values(), place]
                 # No markup: texts of users may have brackets.
-                cells = (*cells, *one["kept"].values(), place)
                 table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
             console.print(table)
         if self._shown and self.violations > len(self._shown):
@@ -209,8 +214,17 @@ class Check:
 
     def _described(self, told: pa.Table) -> list[dict[str, Any]]:
         """Violations as plain data."""
-        times, ends = self._own_times(told["time"]), self._own_times(told["decided"])
-        shown = []
+        times = self._own_times(told["time"])
+        if self._is_anchored:
+            return [
+                {
+                    "time": time,
+                    "because": one["because"],
+                    "key": {name: one[name] for name in self._rule.key},
+                }
+                for time, one in zip(times, told.to_pylist(), strict=True)
+            ]
+        ends, shown = self._own_times(told["decided"]), []
         for at, one in enumerate(told.to_pylist()):
             first, path = self._starts[
                 bisect.bisect_right(self._starts, one[self._row], key=lambda start: start[0]) - 1

@@ -265,6 +265,7 @@ class _Times:
             and called.attr == "set"
             and _name(called.value) == self._timers
             and len(node.args) == 2
+            and not _is_the_end(node.args[1])
             and self._kind(node.args[1]) is None
         ):
             return f"sets a timer to a number, {ast.unparse(node.args[1])}"
@@ -313,3 +314,8 @@ def _is_small(node: ast.expr) -> bool:
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not _is_small(node)
+
+
+def _is_the_end(node: ast.expr) -> bool:
+    """Whether it is the last time that there is, which says nothing of a unit."""
+    return isinstance(node, ast.Constant) and node.value == 2**63 - 1

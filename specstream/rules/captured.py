@@ -177,6 +177,8 @@ def sliced(formula: Temporal, columns: Mapping[str, Any]) -> Sliced | None:
     if not pairs:
         return None
     alone, both = divided(rest, formula.depth)
+    if any(map(has_temporal, both)):
+        return None
     broken: Formula = negation(TRUE)
     if formula.held != TRUE:
         if both or formula.after:

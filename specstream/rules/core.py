@@ -41,6 +41,9 @@ def core(formula: Formula) -> Formula:
             made = replace(formula, name=name, parts=(TRUE, negation(given[0])))
             return Not(made, text=formula.text, line=formula.line)
         return replace(formula, parts=given)
+    if isinstance(formula, Not) and isinstance(given[0], Not) and formula.text:
+        # What is written is not what is left: not always(f) is until(..) here.
+        return replace(given[0].part, text=formula.text, line=formula.line)
     return rebuilt(formula, given) if given else formula
 
 

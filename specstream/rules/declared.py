@@ -13,11 +13,18 @@ from typing import Any
 from specstream.compiler.language.definitions import keep_text
 from specstream.compiler.language.hints import names_it_has
 from specstream.declarations.chosen_columns import key_of
-from specstream.declarations.options import flag, integer, one_of, refused, refuses_unknown
+from specstream.declarations.options import (
+    flag,
+    integer,
+    items,
+    one_of,
+    refused,
+    refuses_unknown,
+)
 from specstream.declarations.record_types import columns_declared
 from specstream.declarations.schema import Column, Schema, nullable, timestamp
 from specstream.definition.operator import Operator
-from specstream.errors import ConfigurationError, DeclarationError
+from specstream.errors import CompileError, ConfigurationError, DeclarationError
 from specstream.rules.formula import Formula
 from specstream.rules.generate import Options, written
 from specstream.rules.parse import parsed
@@ -251,7 +258,7 @@ def _made(
     what = f"rule {called!r}"
     columns = Schema.of(columns_declared(event, "event"), "event")
     by_name = dict(columns)
-    for one in [key] if isinstance(key, str) else list(key):
+    for one in [key] if isinstance(key, str) else key if isinstance(key, list | tuple) else ():
         if isinstance(one, str) and one not in by_name:
             raise ConfigurationError(
                 f"{what}: key={key!r}, and there is no column {one!r}; expected "
@@ -321,16 +328,16 @@ def _made(
     module = _module(called, text.text, {**text.names})
     _say_when_full(module.get("State"), what, options.limit)
     time_unit = clock.time_unit
-    made = Rule(
-        module[called],
-        module.get("State"),
-        by_name,
-        emits,
-        called,
-        module.get("on_timer"),
-        None,
-        time_unit=time_unit,
-    )
+    on_timer = module.get("on_timer")
+    try:
+        made = Rule(
+            *(module[called], module.get("State"), by_name, emits, called, on_timer, None),
+            time_unit=time_unit,
+        )
+    except CompileError as error:
+        # Its line is one of the text that was made, which the user has not written.
+        said = str(error).partition(f":{error.line}: ")[2].partition("\n")[0]
+        raise DeclarationError(f"{what}: {said}") from None
     made.source = module_text(called, text.text, text.names, by_name, emits, time_unit)
     made.formula = found.formula
     made.names = found.names
@@ -358,7 +365,10 @@ def _say_when_full(state: Any, what: str, limit: int) -> None:
 def _kept(
     what: str, keep: Any, columns: Mapping[str, Any], keys: tuple[str, ...]
 ) -> tuple[str, ...]:
-    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    expected = "names of columns of the event, a list or tuple, each once"
+    names = (keep,) if isinstance(keep, str) else tuple(items(f"{what}: keep", keep, expected))
+    if len(set(names)) < len(names):
+        raise refused(f"{what}: keep", keep, expected)
     for one in names:
         if one not in columns:
             raise ConfigurationError(

@@ -299,9 +299,10 @@ class Future:
 
     def because(self) -> str:
         """An expression for the text of the part that failed, of what is known."""
+        # What is open has not failed.
         return self.rule.blame(
             self.rule.formula,
-            lambda one: self.of_bits(one, lambda of: f"(known & {self.value(of)} != 0)"),
+            lambda one: f"({self.three_of_bits(one)} != 0)",
             [*self.leaves, *(one.formula for one in self.nodes)],
         )
 

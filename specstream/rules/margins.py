@@ -147,9 +147,14 @@ class Conditions(Generator):
             raise self.no_number(atom, single)
         sides = (right, left) if isinstance(op, ast.Lt | ast.LtE) else (left, right)
         difference = ast.BinOp(sides[0], ast.Sub(), sides[1])
+        apart = [ast.Call(ast.Name("float"), [one], []) for one in sides]
         given = [
             placed(ast.unparse(ast.fix_missing_locations(one)), {"v0": self.event}, self.names)
-            for one in (difference, ast.Compare(left, [op], [right]))
+            for one in (
+                difference,
+                ast.BinOp(apart[0], ast.Sub(), apart[1]),
+                ast.Compare(left, [op], [right]),
+            )
         ]
         return f"{self.margin}({', '.join(given)})"
 
@@ -159,9 +164,11 @@ class Conditions(Generator):
         found = []
         if f"{self.margin}(" in text:
             found.append(
-                f"def {self.margin}(difference, holds):\n"
+                f"def {self.margin}(difference, apart, holds):\n"
                 "    # Of two infinities there is none, nor of what is no number.\n"
                 "    found = float(difference) + 0.0\n"
+                "    if (found < 0.0) if holds else (found > 0.0):\n"
+                "        found = apart  # the difference leaves 64 bits\n"
                 f"    return found if found == found else {inf} if holds else -{inf}"
             )
         if f"{self.alike}(" in text:

@@ -742,7 +742,11 @@ class _Naming(ast.NodeTransformer):
                 if definition is not None and _is_expression(definition.tree):
                     tree = definition.tree
                     own = reader.own_scope(found)
-            if tree is not None and own is not None and tree not in reader.reading:
+            if tree is not None and own is not None:
+                # A definition is read anew each time, so that its tree is another one.
+                called = found if isinstance(found, types.FunctionType) else tree
+                if called in reader.reading:
+                    reader.refuse(node, f"{ast.unparse(node.func)} calls itself")
                 value = _expression(tree)
                 if value is None:
                     reader.refuse(
@@ -751,7 +755,7 @@ class _Naming(ast.NodeTransformer):
                         "statements; expected one that returns a condition, or one of the file",
                     )
                 inside = self.arguments(tree, own, node)
-                reader.reading.append(tree)
+                reader.reading.append(called)
                 try:
                     return _Naming(reader, inside).visit(_copied(value))  # type: ignore[no-any-return]
                 finally:

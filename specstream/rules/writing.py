@@ -247,6 +247,8 @@ def _field(column: str) -> str:
 class _Placing(ast.NodeTransformer):
     def __init__(self, places: Mapping[str, Place], names: Mapping[str, Any]) -> None:
         self.places, self.names = places, names
+        # What has been put in for nullable columns of the event that comes.
+        self._nullable: set[str] = set()
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Name):
@@ -272,15 +274,37 @@ class _Placing(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        for side in ("left", "right"):
+            setattr(node, side, self._none_for_null(getattr(node, side)))
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            node.operand = self._none_for_null(node.operand)
+        return node
+
+    def _none_for_null(self, node: ast.expr) -> ast.expr:
+        """A null is no number, as in Python; an operator would read it as zero."""
+        code = ast.unparse(node)
+        if code not in self._nullable:
+            return node
+        return parse(f"(None if {code} is None else {code})", "eval").body
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """Two nulls are equal, and a null equals nothing else, as in Python; an operator would read
-        it as zero."""
+        it as zero. They have no order."""
         alike = len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq)
         sides = [node.left, *node.comparators]
         nulls = [self._null(one) for one in sides] if alike else []
         is_none = any(isinstance(one, ast.Constant) and one.value is None for one in sides)
         if not any(nulls) or is_none:
             self.generic_visit(node)
+            if any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+                node.left = self._none_for_null(node.left)
+                node.comparators = [self._none_for_null(one) for one in node.comparators]
             return node
         values = [
             raw if raw is not None else ast.unparse(self.visit(one))
@@ -313,6 +337,8 @@ class _Placing(ast.NodeTransformer):
                     "e.column is None"
                 )
             found = place.attribute(node.value.id, node.attr)
+            if isinstance(place, Current) and place.null(node.value.id, node.attr) is not None:
+                self._nullable.add(found)
             return parse(found, "eval").body
         self.generic_visit(node)
         return node

@@ -36,6 +36,14 @@ def paid_in_time(e):
 
 
 # Others are declared when they are asked for.
+def ever_paid():
+    @ss.rule(event=ORDER, key="order", anchored=True)
+    def ever_paid(e):
+        return eventually(paid)
+
+    return ever_paid
+
+
 def paid_later():
     @ss.rule(event=ORDER)
     def paid_later(e):
@@ -322,6 +330,18 @@ def test_types_are_those_of_the_rule_and_times_are_looked_at(
     write_lines(tmp_path / "b.jsonl", orders())
     message = refused(*rule, tmp_path / "b.jsonl")
     assert "is int64, and in the files before timestamp[us]" in message
+
+
+def test_a_rule_of_first_events_is_told_by_trace(operators: Path, files: Path) -> None:
+    given = (f"{operators}:ever_paid", files / "orders.csv", "--at-end", "closed")
+    found = report(*given)
+    assert found["violations"] == len(found["shown"]) > 0
+    assert all(one.keys() == {"time", "because", "key"} for one in found["shown"])
+    assert {one["because"] for one in found["shown"]} == {"eventually(paid)"}
+    done = invoke("check", *given)
+    assert done.exit_code == 1
+    assert "order" in done.stdout
+    assert "leave --why out" in refused(*given, "--why")
 
 
 def test_a_condition_that_raises_is_no_verdict(operators: Path, tmp_path: Path) -> None:

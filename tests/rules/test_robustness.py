@@ -110,6 +110,13 @@ def test_values_are_told_as_soon_as_they_are_known(seed: int) -> None:
         assert at == math.ceil(when) or math.ceil(when) > last, text_of(formula)
 
 
+def test_a_difference_that_leaves_64_bits_has_the_right_sign() -> None:
+    events = [Event(at, 0.0, y, 0) for at, y in enumerate((2**63 - 1, -(2**63), 0))]
+    for text, signs in (("e.y > -5", [1, -1, 1]), ("e.y <= 5", [-1, 1, 1])):
+        output = rule_of(text).run_sequential(table_of(events), order_by="time", end=True).output
+        assert np.sign(output["robustness"].to_numpy()).tolist() == signs
+
+
 @pytest.mark.parametrize("seed", range(share_of(90)))
 def test_the_sign_is_that_of_the_verdict(seed: int) -> None:
     random = Random(3000 + seed)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import itertools
 import linecache
 import random
@@ -24,6 +25,7 @@ LONG = 4_000
 SHARED = (
     "once(lambda b: b.p and b.k == e.k{bounds})",
     "once(lambda b: b.k == e.k and b.x != e.x and b.q{bounds})",
+    "once(lambda b: b.k == e.k and (b.x > e.x or previous_event(lambda c: c.p)))",
     "historically(lambda b: implies(b.k == e.k, b.x > 0){bounds})",
     "since(lambda b: not (b.k == e.k and b.q), lambda b: b.p and b.k == e.k{bounds})",
     "since(lambda b: b.k != e.k or b.x > 1, lambda b: b.k == e.k and b.q{bounds})",
@@ -559,6 +561,78 @@ def test_defaults_are_those_that_a_function_has() -> None:
     assert found == [True, True, False]
     for at, one in enumerate(WITH_DEFAULTS):
         assert verdicts_of(one, {"x": int}, columns) == [at == row for row in range(3)]
+
+
+def reasons_of(condition: Any, **options: Any) -> list[Any]:
+    rule = ss.rule(event={"x": int}, name="tried", **options)(condition)
+    rows = rule.run_sequential({"x": [1, 2, 3], "time": [0, 1, 2]}, order_by="time", end=True)
+    return [(row["time"], row["because"]) for row in rows.output.to_pylist()]
+
+
+def test_what_is_open_is_not_to_be_blamed() -> None:
+    always, eventually, historically = (
+        OPERATORS[name] for name in ("always", "eventually", "historically")
+    )
+    found = reasons_of(
+        lambda e: eventually(lambda b: b.x == 3, within=5) and always(lambda b: b.x < 2, within=5)
+    )
+    assert dict(found)[0] == "always(lambda b: b.x < 2, within=5)"
+    # A negation is part of what is blamed.
+    found = reasons_of(lambda e: not always(lambda b: b.x > 0, within=1))
+    assert {because for _, because in found} == {"not always(lambda b: b.x > 0, within=1)"}
+    found = reasons_of(lambda e: e.x > 0 and not historically(lambda b: b.x > 0))
+    assert {because for _, because in found} == {"not historically(lambda b: b.x > 0)"}
+
+
+def test_nulls_have_no_order() -> None:
+    once, eventually = OPERATORS["once"], OPERATORS["eventually"]
+    columns = {"x": [1, None], "y": [0, 5], "time": [0, 1]}
+    for condition in (
+        lambda e: e.x < 1,
+        lambda e: e.x + 1 > 0,
+        lambda e: -e.x < 3,
+        lambda e: once(lambda b: b.x < 1, within=0),
+        lambda e: eventually(lambda b: b.y > e.x, within=0),
+        lambda e: once(lambda b: b.x < e.y, within=0),
+    ):
+        rule = ss.rule(event={"x": ss.nullable(int), "y": int}, report="all", name="tried")(
+            condition
+        )
+        with ss.Engine(rule, errors="side") as engine:
+            told = engine.process(columns, order_by="time", end=True)
+            assert told["time"].to_pylist() == [0]
+            failed = engine.failed_events()
+        assert failed is not None
+        assert failed["error"].to_pylist() == ["TypeError"]
+        with pytest.raises(TypeError):
+            rule.why(columns, order_by="time", at=1)
+
+
+def test_an_end_that_is_told_says_nothing_of_units(recwarn: pytest.WarningsRecorder) -> None:
+    eventually = OPERATORS["eventually"]
+    rule = ss.rule(event={"x": int}, at_end="closed", name="tried")(
+        lambda e: eventually(lambda b: b.x == 9)
+    )
+    rows = rule.run_sequential(
+        {"x": [1], "time": [datetime.datetime(2026, 1, 1)]}, order_by="time", end=True
+    )
+    assert rows.output.num_rows == 1
+    assert not recwarn.list
+
+
+def again(e: Any) -> Any:
+    return again(e)
+
+
+def test_wrong_helpers_and_options_say_so() -> None:
+    with pytest.raises(ss.DeclarationError, match=r"rule 'tried', line \d+: again calls itself"):
+        ss.rule(event={"x": int}, name="tried")(lambda e: again(e))
+    with pytest.raises(ss.DeclarationError, match="rule 'tried': "):
+        ss.rule(event={"x": int}, name="tried")(lambda e: e["x"])
+    for options in ({"key": 3}, {"keep": 3}, {"keep": ["x", "x"]}):
+        given: dict[str, Any] = options
+        with pytest.raises(ss.ConfigurationError, match=f"rule 'tried': {next(iter(options))}="):
+            ss.rule(event={"x": int}, name="tried", **given)(lambda e: e.x > 1)
 
 
 def test_nulls_of_two_events_are_equal_to_each_other_alone() -> None:
