@@ -10,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+
+import specstream as ss
 
 pytest.importorskip("pyspark")
 
 from support.spark import rule_driver
 from support.spark.crash_driver import begin, end, rows_of
-from support.spark.rule_driver import AT_THE_DEADLINE, FILES, SILENT, TARDY, WATERMARK, WITHIN
+from support.spark.rule_driver import (
+    AT_THE_DEADLINE,
+    CROSSED,
+    FILES,
+    SILENT,
+    TARDY,
+    WATERMARK,
+)
 
 DRIVER = "support.spark.rule_driver"
 # Where a batch is killed, and whether its alarms are in the sink then. Its events are applied, and
@@ -82,29 +90,27 @@ def test_alarms_are_those_of_the_ordered_run_and_come_when_the_watermark_has_pas
     assert min(microseconds(parts[-1]["decided"])) >= reached[-1] - WATERMARK
 
 
-def test_orders_paid_in_time_are_no_alarms_though_later_events_came_before(
-    tmp_path: Path,
+def test_early_alarms_are_taken_back_when_a_payment_comes_out_of_order(
+    session: Any, tmp_path: Path
 ) -> None:
-    """What the test above relies on: without a watermark its stream tells of others."""
     rule_driver.write_orders(tmp_path / "events")
-    events = pa.concat_tables(events_of(tmp_path))
-    events = events.filter(pc.invert(rule_driver.is_late(events)))
-    is_placed = pc.equal(events["kind"], "placed")
-    placed = events.filter(is_placed)
-    deadlines = {
-        order: at + WITHIN
-        for order, at in zip(placed["order"].to_pylist(), microseconds(placed["time"]), strict=True)
-    }
-    latest, out_of_order = 0, 0
-    for at, order, kind in zip(
-        microseconds(events["time"]),
-        events["order"].to_pylist(),
-        events["kind"].to_pylist(),
-        strict=True,
+    early = ss.sinks.memory_sink("early")
+    rule_driver.stream(session, tmp_path, early)
+    check(tmp_path)
+    final = rows_of(tmp_path / "out")
+    stands = ss.sinks.latest(early)
+    assert set(stands["change"].to_pylist()) == {"final"}
+    assert stands.select(final.column_names).equals(final)
+    changes = pa.concat_tables(early.batches.values())
+    alarms = set(final["order"].to_pylist())
+    by_change: dict[str, set[str]] = {"early": set(), "withdrawn": set(), "final": set()}
+    for order, change in zip(
+        changes["order"].to_pylist(), changes["change"].to_pylist(), strict=True
     ):
-        out_of_order += kind == "paid" and at <= deadlines[order] < latest
-        latest = max(latest, at)
-    assert out_of_order > 3
+        by_change[change].add(order)
+    # What the watermark has waited for.
+    assert by_change["withdrawn"] == by_change["early"] - alarms == {CROSSED}
+    assert by_change["final"] == alarms
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,11 @@ FILES, ORDERS = 10, 400
 UNPAID = 0.15
 # After the batch of this file the frontier is exactly at the deadline of the order SILENT.
 AT_THE_DEADLINE = 3
-SILENT, TARDY = "silent", "tardy"
+SILENT = "silent"
+# Paid in time; the payment comes behind an event that is later than the deadline, a file before.
+CROSSED = "crossed"
+# Paid in time, which comes too late.
+TARDY = "tardy"
 
 
 @ss.rule(event={"order": str, "kind": str}, key="order")
@@ -60,10 +63,13 @@ def write_orders(directory: Path, seed: int = 7) -> None:
         for part in np.array_split(came, FILES)
     ]
     reached = max(row[0] for part in parts[: AT_THE_DEADLINE + 1] for row in part)
+    crossed = reached - MINUTE
     parts[0] += [
+        (crossed + SECOND - WITHIN, CROSSED, "placed"),
         (reached - WATERMARK - WITHIN, SILENT, "placed"),
         (3 * MINUTE, TARDY, "placed"),
     ]
+    parts[AT_THE_DEADLINE + 1].append((crossed, CROSSED, "paid"))
     parts[-1].append((4 * MINUTE, TARDY, "paid"))
     times = [row[0] for part in parts for row in part]
     assert len(set(times)) == len(times)
@@ -90,9 +96,10 @@ def sequential(directory: Path) -> pa.Table:
     return paid_in_time.run_sequential(events, order_by="time", end=True).output
 
 
-def stream(session: Any, directory: Path, on_batch: Callable[[int], object] | None = None) -> None:
+def stream(session: Any, directory: Path, early_to: Any = None) -> None:
     """Runs the query until all files are processed, and ends the stream."""
-    with ss.Engine(paid_in_time, threads=2, horizon=4, chunk=4) as engine:
+    early = early_to is not None
+    with ss.Engine(paid_in_time, threads=2, horizon=4, chunk=4, early=early) as engine:
         feed = ss.spark.foreach_batch(
             engine,
             order_by="time",
@@ -101,6 +108,7 @@ def stream(session: Any, directory: Path, on_batch: Callable[[int], object] | No
             late_to=ss.sinks.parquet_sink(directory / "late"),
             to=ss.sinks.parquet_sink(directory / "out"),
             checkpoint=directory / "recorded",
+            early_to=early_to,
         )
         ss.spark.stream_directory(
             session,
@@ -108,7 +116,6 @@ def stream(session: Any, directory: Path, on_batch: Callable[[int], object] | No
             feed,
             checkpoint=directory / "spark",
             files_per_trigger=1,
-            on_batch=on_batch,
         )
         feed.finish()
         assert not engine.state.waiting
