@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ FULL = Amount(
     sizes=((10_000, 2_000), (100_000, 2_000), (1_000_000, 2_000), (1_000_000, 100_000)),
     mixed=2_000,
     heavy=200_000,
+    orders=1_000_000,
+    files=20,
 )
 QUICK = Amount(
     events=20_000,
@@ -42,7 +45,21 @@ QUICK = Amount(
     sizes=((1_000, 200), (10_000, 200)),
     mixed=200,
     heavy=10_000,
+    orders=10_000,
+    files=4,
 )
+
+
+def _through_spark(amount: Amount, say: Say) -> dict[str, Any]:
+    # All other parts do without PySpark.
+    try:
+        from bench.rules.through_spark import through_spark
+    except ImportError as error:
+        name = "`paid_in_time` through Spark"
+        return {"rounds": 0, "rows": [{"name": name, "stopped": f"not installed: {error.name}"}]}
+    return through_spark(amount, say)
+
+
 MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
     "verbs": verbs,
     "past": past,
@@ -52,6 +69,7 @@ MEASURES: dict[str, Callable[[Amount, Say], dict[str, Any]]] = {
     "twenty": twenty,
     "others": others,
     "threads": threads,
+    "spark": _through_spark,
 }
 
 
@@ -65,7 +83,15 @@ def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
     amount = QUICK if arguments.quick else FULL
     parts = {name: partial(_aloud, measure, amount) for name, measure in MEASURES.items()}
     machine, found = measure_parts(parts, arguments.only)
-    return {"machine": machine, "quick": arguments.quick, "peers": versions(), "parts": found}
+    peers = {**versions(), **_spark()}
+    return {"machine": machine, "quick": arguments.quick, "peers": peers, "parts": found}
+
+
+def _spark() -> dict[str, str]:
+    try:
+        return {"transformWithState": version("pyspark")}
+    except PackageNotFoundError:
+        return {}
 
 
 def _aloud(measure: Callable[[Amount, Say], Any], amount: Amount, say: Say) -> Any:
@@ -84,7 +110,7 @@ def _print(measured: dict[str, Any]) -> None:
     for name, tables in TABLES.items():
         for title, head, rows in tables if name in parts else ():
             print_table(title, head, rows(parts[name]), range(1, len(head)))
-    print_table("Together, of no concern, two threads", OTHERS_HEAD, others_rows(parts), ())
+    print_table("Together, of no concern, two threads, Spark", OTHERS_HEAD, others_rows(parts), ())
     found = judged(measured)
     print_table(
         f"Asked for: {sum(one.holds for one in found)} of {len(found)} rows reach it; the others",

@@ -57,6 +57,8 @@ class Amount:
         sizes: events and values of logs with data.
         mixed: events of a trace at random, on which verdicts are compared as well.
         heavy: events of five microseconds each.
+        orders: through Spark.
+        files: of them, each a micro-batch.
     """
 
     events: int
@@ -67,6 +69,8 @@ class Amount:
     sizes: tuple[tuple[int, int], ...]
     mixed: int
     heavy: int
+    orders: int
+    files: int
 
 
 class SlowError(Exception):

@@ -36,6 +36,8 @@ LEAST = replace(
     sizes=((300, 10),),
     mixed=60,
     heavy=400,
+    orders=200,
+    files=2,
 )
 SIMPLE = "response_globally"
 
@@ -74,6 +76,7 @@ def sample(ratio: float = 50.0, load: float = 0.3) -> dict[str, Any]:
         "by_hand": [{"name": "paid_in_time", **own}],
         "twenty": [{"name": "20 rules", **own}],
         "others": [{"name": "paid_in_time", **own}],
+        "spark": [{"name": "`paid_in_time` through Spark", "orders": 600, **own}],
     }
     found: dict[str, Any] = {name: {"rounds": 5, "rows": rows} for name, rows in parts.items()}
     found["data"]["seconds"] = 3.0
@@ -182,6 +185,7 @@ def test_a_rule_that_is_refused_stops_its_row() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.usefixtures("few")
 def test_a_run_without_other_monitors_writes_data_picture_and_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -222,6 +226,7 @@ def test_what_is_measured_is_what_was_asked_for() -> None:
     assert FULL.bounds == timescales.BOUNDS == (10, 100, 1000)
     assert {size for size, _ in FULL.sizes} == {10**4, 10**5, 10**6}
     assert max(values for _, values in FULL.sizes) == 10**5
+    assert FULL.orders == 10**6
     assert tuple(command.MEASURES) == PARTS
 
 
@@ -243,6 +248,7 @@ def test_what_is_asked_for() -> None:
         ("twenty", 1.0, True),
         ("others", 1.2, False),
         ("threads", 1.85, True),
+        ("spark", 5.0, True),
     }
 
 
@@ -263,7 +269,7 @@ def test_the_page_says_what_is_missed() -> None:
     (missed,) = [one for one in judged(data) if not one.holds]
     assert missed.what == "absence, each, bound 10, to reelay"
     assert "| at least 20 | event 3 and 0 more: ours True, reelay False |" in page(data)
-    assert len([one for one in judged(sample(0.5)) if not one.holds]) == 9
+    assert len([one for one in judged(sample(0.5)) if not one.holds]) == 10
 
 
 def test_fewer_events_than_asked_for_are_not_flat() -> None:

@@ -251,7 +251,9 @@ def _wrong_rows(found: pa.Table, expected: pa.Table) -> dict[str, int]:
     }
 
 
-def begin(directory: Path, crash: str | None = None) -> subprocess.Popen[bytes]:
+def begin(
+    directory: Path, crash: str | None = None, module: str = "support.spark.crash_driver"
+) -> subprocess.Popen[bytes]:
     """A driver process, leader of a group of its own; its JVM ends when it has ended."""
     environment = processes.environment()
     if crash is not None:
@@ -259,7 +261,7 @@ def begin(directory: Path, crash: str | None = None) -> subprocess.Popen[bytes]:
         environment["SPECSTREAM_CRASH_LOG"] = str(directory / "crashes")
     with (directory / "errors").open("ab") as errors:
         return subprocess.Popen(
-            processes.command("support.spark.crash_driver", directory),
+            processes.command(module, directory),
             env=environment,
             start_new_session=True,
             stdout=errors,
