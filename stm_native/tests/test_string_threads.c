@@ -106,6 +106,32 @@ static void compare(struct dice *dice)
     CHECK(ss_text_ends(one, 0) == 1 && ss_text_order(one, 0) > 0 && ss_text_length(0) == 0);
 }
 
+static int64_t code_of(const char *text)
+{
+    int64_t code;
+    struct ss_texts told;
+    CHECK(ss_strings_add_one(table, text, (int64_t)strlen(text), &code, &told) == SS_STRINGS_DONE);
+    return code;
+}
+
+/* Strings of different lengths, one in the other or not, and letters of several bytes. */
+static void look_at_parts(void)
+{
+    static struct ss_worker worker;
+    worker.engine = &engine;
+    CHECK(ss_fault_open_thread(&worker.containment));
+    int64_t whole = code_of("ab\xc3\xa4z"), start = code_of("ab"), end = code_of("\xc3\xa4z");
+    int64_t letter = code_of("\xc3\xa4"), none = code_of("");
+    CHECK(ss_text_starts(whole, start) && !ss_text_starts(whole, end) && !ss_text_starts(start, whole));
+    CHECK(ss_text_ends(whole, end) && !ss_text_ends(whole, start) && !ss_text_ends(end, whole));
+    CHECK(ss_text_contains(whole, letter) && !ss_text_contains(start, letter));
+    CHECK(ss_text_length(whole) == 4 && ss_text_length(letter) == 1 && ss_text_length(none) == 0);
+    CHECK(ss_text_order(start, whole) < 0 && ss_text_order(whole, start) > 0);
+    CHECK(ss_text_order(letter, whole) > 0 && ss_text_order(none, letter) < 0);
+    CHECK(ss_text_order(none, 0) == 0 && ss_text_starts(none, 0) && ss_text_contains(0, none));
+    ss_fault_close_thread(&worker.containment);
+}
+
 static void *reader(void *argument)
 {
     struct dice dice = {(uint64_t)(intptr_t)argument + 100};
@@ -172,6 +198,7 @@ int main(void)
     pthread_create(&threads[ADDERS + READERS], NULL, sweeper, &number);
     for (int i = 0; i < ADDERS + READERS + 1; i++)
         pthread_join(threads[i], NULL);
+    look_at_parts();
     CHECK(ss_strings_next(table) >= ADDERS * STRINGS);
     CHECK(ss_strings_count(table) >= ADDERS * KEPT && ss_strings_count(table) < ADDERS * STRINGS);
     CHECK(are_there(0, 0, KEPT, true) && are_there(1, 0, KEPT, true));
