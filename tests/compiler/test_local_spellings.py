@@ -512,6 +512,19 @@ def test_a_function_of_ones_own_is_called_in_a_loop() -> None:
     agree(process, raises=3)
 
 
+def test_keys_are_sets_beside_sets() -> None:
+    def process(state, event, emit):
+        own = {event.i: 1, 3: 2, 5: 0}
+        others = {event.i + 1: 0.5, 3: 1.0}
+        both = own.keys() & others.keys()
+        emit(len(both) * 100 + sum(own.keys() - {3}) + len({1, 2} | others.keys()), event.x)
+        state.total[event.s] = event.i
+        emit(len(state.total.keys() & {"a", "b"}) + int(others.keys() <= own.keys()), 0.0)
+        emit(int({event.i, 3, 5} == own.keys()) + sum(own.keys() ^ {3, 4}), 1.0)
+
+    agree(process)
+
+
 def test_a_loop_that_needs_names_of_a_comprehension_is_refused() -> None:
     def process(state, event, emit):
         emit(sum([functools.reduce(lambda a, b: a + b * one, [1, 2]) for one in (1, 2)]), 0.0)

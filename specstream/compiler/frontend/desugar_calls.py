@@ -160,8 +160,32 @@ class _Spelling(ast.NodeTransformer):
 
     # ---- calls ----
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """``d.keys() & {1, 2}``: keys are a set here."""
+        if isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub):
+            node.left, node.right = self.as_set(node.left), self.as_set(node.right)
+        return self.generic_visit(node)
+
+    def as_set(self, node: ast.expr) -> ast.expr:
+        """The keys of a dict as a set."""
+        is_keys = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "keys"
+            and not node.args
+            and "set" not in self.names
+        )
+        if not is_keys:
+            return node
+        made = ast.Call(ast.Name("set", ast.Load()), [node.func.value], [])  # type: ignore[attr-defined]
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """``x in (1, None)``: a null is found by asking for it, as its value reads 0."""
+        """``x in (1, None)``: a null is found by asking for it, as its value reads 0; keys beside a
+        set are one."""
+        if not any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            node.left = self.as_set(node.left)
+            node.comparators = [self.as_set(one) for one in node.comparators]
         self.generic_visit(node)
         held = node.comparators[0]
         is_search = len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
