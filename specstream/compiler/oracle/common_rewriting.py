@@ -45,10 +45,6 @@ class Rewriter(ast.NodeTransformer):
         tree.body = self.statements(tree.body) or [ast.Pass()]
         return tree
 
-    def argument(self, value: ast.expr) -> ast.expr:
-        """What a function of the user's is given."""
-        return value
-
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         rewritten: list[ast.stmt] = []
         for statement in body:

@@ -244,12 +244,8 @@ class StagedFunction(ast.NodeTransformer):
             return self.of_element(node, targets, found)
         is_one = not isinstance(target, ast.Tuple | ast.List)
         if found.depends != EVENT or is_ours or (is_one and self.lists.is_left(node.value)):
-            node.value = self.expressions.expression(node.value)
-            for part in targets:
-                self.visit_parts(part)
-            if isinstance(node, ast.AnnAssign) and found.is_staged:
-                return ast.copy_location(ast.Assign([target], node.value), node)
-            return node
+            value = self.expressions.expression(node.value)
+            return self.stored(node, targets, value, found.is_staged)
         declared = None if annotation is None else of.annotated(annotation)
         if annotation is not None and declared is None:
             self.values.refuse(
@@ -294,12 +290,7 @@ class StagedFunction(ast.NodeTransformer):
             for one in held
         )
         if is_list(given) and self.alone.kind_of(node.value) == "list" and not is_known:
-            node.value = self.values.staged(node.value, given)
-            for part in targets:
-                self.visit_parts(part)
-            if isinstance(node, ast.AnnAssign):
-                return ast.copy_location(ast.Assign([target], node.value), node)
-            return node
+            return self.stored(node, targets, self.values.staged(node.value, given), True)
         if len(held) != len(targets) or not all(one.id in self.alone.bindings for one in held):
             refuse_unknown(self.values, node.value, given)
         for one in held:
@@ -321,7 +312,7 @@ class StagedFunction(ast.NodeTransformer):
         value = node.value
         assert value is not None
         if not self.alone.is_of_element(found):
-            return self.rewritten_in(node, targets)
+            return self.stored(node, targets, self.expressions.expression(value), False)
         if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
             made = self.lists.unpacked(value, targets[0].elts, found)
             if made is not None:
@@ -333,7 +324,7 @@ class StagedFunction(ast.NodeTransformer):
             for one in targets
         )
         if found.is_staged or not are_known:
-            return self.rewritten_in(node, targets)
+            return self.stored(node, targets, self.expressions.expression(value), False)
         check = at_place(ast.If(self.lists.item_read(value, BOOL, None), [ast.Pass()], []), node)
         for one in targets:
             assert isinstance(one, ast.Name)
@@ -342,13 +333,19 @@ class StagedFunction(ast.NodeTransformer):
                 self.named_lists[one.id] = (check, node, found.type)
         return check
 
-    def rewritten_in(
-        self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr]
-    ) -> ast.Assign | ast.AnnAssign:
-        assert node.value is not None
-        node.value = self.expressions.expression(node.value)
+    def stored(
+        self,
+        node: ast.Assign | ast.AnnAssign,
+        targets: list[ast.expr],
+        value: ast.expr,
+        is_staged: bool,
+    ) -> ast.stmt:
+        """An assignment of a rewritten value; the annotation of a staged one has said its type."""
+        node.value = value
         for part in targets:
             self.visit_parts(part)
+        if is_staged and isinstance(node, ast.AnnAssign):
+            return ast.copy_location(ast.Assign([node.target], value), node)
         return node
 
     def leave_wide(self, tree: ast.FunctionDef) -> None:
