@@ -66,8 +66,8 @@ class StagedExpressions:
 
     def rewritten(self, node: ast.expr) -> ast.expr:
         """A copy: what is known of an expression is known of the nodes that it was written as."""
-        if node in self.alone.never:
-            self.values.refuse(node, *self.alone.never[node])
+        if node in self.alone.dates.never:
+            self.values.refuse(node, *self.alone.dates.never[node])
         found = self.alone.found.get(node)
         if self.says and isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
             return self.in_place(node)
@@ -81,12 +81,16 @@ class StagedExpressions:
             return read(node, given)
         if isinstance(node, ast.Attribute):
             check_field(self.values, node)
-        if found is not None and of.is_record(found.type) and self.alone.is_of_element(found):
+        if (
+            found is not None
+            and of.is_record(found.type)
+            and self.alone.elements.is_of_element(found)
+        ):
             return self.lists.record(node)
         if found is not None and self.lists.is_hidden_list(node):
             return self.lists.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (
-            self.alone.goes_through(node.generators[0]) is not None
+            self.alone.elements.goes_through(node.generators[0]) is not None
         ):
             return self.comprehension(node)
         if (
@@ -164,7 +168,7 @@ class StagedExpressions:
         begun: list[tuple[Loop, list[ast.expr], list[ast.expr]] | None] = []
         rest: dict[ast.comprehension, ast.comprehension] = {}
         for one in node.generators:
-            if one is not node.generators[0] and not self.alone.is_of_records(one):
+            if one is not node.generators[0] and not self.alone.elements.is_of_records(one):
                 rest[one] = self.part(one)
                 begun.append(None)
                 continue
@@ -204,7 +208,7 @@ class StagedExpressions:
     def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
         """The read of the list that a loop goes through; of a range that nothing is staged of, the
         range."""
-        if not loop.staged and self.alone.counts(iterated):
+        if not loop.staged and self.alone.elements.counts(iterated):
             return self.expression(iterated)
         return self.lists.read(iterated, loop, guards)
 

@@ -7,6 +7,7 @@ import copy
 from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_base import item
 from specstream.compiler.facts.binding_times import EVENT
 from specstream.compiler.facts.dates_and_decimals import as_number
 from specstream.compiler.facts.fact import Fact
@@ -125,7 +126,7 @@ class StagedFunction(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
-        if self.alone.goes_through(node) is not None:
+        if self.alone.elements.goes_through(node) is not None:
             return self.loop(node)
         found = self.alone.of(node.iter)
         iterated = of.required(found.type)
@@ -159,8 +160,8 @@ class StagedFunction(ast.NodeTransformer):
         return with_places(node)
 
     def visit_With(self, node: ast.With) -> ast.stmt:
-        for item in node.items:
-            item.context_expr = self.expressions.expression(item.context_expr)
+        for one in node.items:
+            one.context_expr = self.expressions.expression(one.context_expr)
         node.body = self.block(node.body)
         return node
 
@@ -259,7 +260,7 @@ class StagedFunction(ast.NodeTransformer):
         stars = [at for at, one in enumerate(names) if isinstance(one, ast.Starred)]
         star = stars[0] if stars else None
         if names:
-            parts = [self.alone.item(given, at, len(names), star) for at in range(len(names))]
+            parts = [item(given, at, len(names), star) for at in range(len(names))]
             given = of.tuple_of(*parts)
         if of.is_column(given) or (star is not None and all(map(_is_held, given.of))):
             self.values.drop_assigned(node.value)
@@ -289,7 +290,7 @@ class StagedFunction(ast.NodeTransformer):
             one.id in self.alone.bindings and self.alone.of_local(one.id).depends == EVENT
             for one in held
         )
-        if is_list(given) and self.alone.kind_of(node.value) == "list" and not is_known:
+        if is_list(given) and self.alone.elements.kind_of(node.value) == "list" and not is_known:
             return self.stored(node, targets, self.values.staged(node.value, given), True)
         if len(held) != len(targets) or not all(one.id in self.alone.bindings for one in held):
             refuse_unknown(self.values, node.value, given)
@@ -301,7 +302,7 @@ class StagedFunction(ast.NodeTransformer):
         for one in held:
             self.values.of_name[one.id] = number
         made: ast.stmt = at_place(ast.If(self.values.check(number), [ast.Pass()], []), node)
-        if is_list(given) and self.alone.kind_of(node.value) == "list":
+        if is_list(given) and self.alone.elements.kind_of(node.value) == "list":
             self.named_lists |= {one.id: (made, node, given) for one in held}
         return made
 
@@ -311,7 +312,7 @@ class StagedFunction(ast.NodeTransformer):
         """An assignment of what Python makes of an element."""
         value = node.value
         assert value is not None
-        if not self.alone.is_of_element(found):
+        if not self.alone.elements.is_of_element(found):
             return self.stored(node, targets, self.expressions.expression(value), False)
         if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
             made = self.lists.unpacked(value, targets[0].elts, found)
@@ -376,7 +377,7 @@ class StagedFunction(ast.NodeTransformer):
             check, node, given = self.named_lists[name]
             assert node.value is not None
             found = self.alone.of(node.value)
-            if of_loop != (self.alone.innermost(found) if found.is_bound else None):
+            if of_loop != (self.alone.elements.innermost(found) if found.is_bound else None):
                 continue
             guards, self.values.guards = self.values.guards, self.values.guards_of.get(name, [])
             targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []

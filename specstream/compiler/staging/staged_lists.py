@@ -15,6 +15,7 @@ from typing import Any
 from specstream.columns.derived import ABSENT
 from specstream.compiler.backend.local_types import MOST_WORDS
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_base import item
 from specstream.compiler.facts.fact import EVENT, Fact
 from specstream.compiler.facts.list_use import is_list, list_part
 from specstream.compiler.facts.value_types import STR, Type
@@ -40,7 +41,10 @@ class StagedLists:
         self.loops: dict[int, Loop] = {}
 
     def begin(self, node: ast.For | ast.comprehension) -> Loop:
-        number, elements = self.alone.number_of(node), self.alone.goes_through(node)
+        number, elements = (
+            self.alone.elements.number_of(node),
+            self.alone.elements.goes_through(node),
+        )
         assert elements is not None
         found = self.alone.of(node.iter)
         made = self.outer(found).made if found.is_bound else Made(self.values.source)
@@ -49,7 +53,7 @@ class StagedLists:
 
     def outer(self, found: Fact) -> Loop:
         """The loop that gives the element of which something is."""
-        return self.loops[self.alone.innermost(found)]
+        return self.loops[self.alone.elements.innermost(found)]
 
     def read(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
         """The read of the hidden list that a loop goes through."""
@@ -78,10 +82,10 @@ class StagedLists:
         if found.depends != EVENT or found.compiled is not None or found.is_bound:
             return False
         if isinstance(node, ast.Name):
-            value = self.alone.value_of(node.id)
+            value = self.alone.elements.value_of(node.id)
             return value is not None and self.is_left(value)
         if isinstance(node, ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            return self.alone.goes_through(node.generators[0]) is not None
+            return self.alone.elements.goes_through(node.generators[0]) is not None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             known = node.func.id in ("set", *READY)
             return known and not node.keywords and all(map(self.is_listed, node.args))
@@ -90,7 +94,7 @@ class StagedLists:
     def is_listed(self, node: ast.expr) -> bool:
         """Whether it is something that compiled code goes through."""
         found = self.alone.of(node)
-        is_ours = is_list(of.required(found.type)) and self.alone.kind_of(node) == "list"
+        is_ours = is_list(of.required(found.type)) and self.alone.elements.kind_of(node) == "list"
         return found.compiled is not None or is_ours or self.is_left(node)
 
     def is_hidden_list(self, node: ast.expr) -> bool:
@@ -99,9 +103,9 @@ class StagedLists:
         return (
             found.depends == EVENT
             and found.compiled is None
-            and (not found.is_bound or self.alone.is_of_element(found))
+            and (not found.is_bound or self.alone.elements.is_of_element(found))
             and is_list(found.type)
-            and self.alone.kind_of(node) == "list"
+            and self.alone.elements.kind_of(node) == "list"
         )
 
     def list_read(self, node: ast.expr) -> ast.expr:
@@ -121,7 +125,7 @@ class StagedLists:
         stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
         star = stars[0] if stars else None
         names = [one.value if isinstance(one, ast.Starred) else one for one in targets]
-        items = [self.alone.item(found.type, at, count, star) for at in range(count)]
+        items = [item(found.type, at, count, star) for at in range(count)]
         is_held = all(of.is_scalar(one) or is_list(one) for one in items)
         if not is_held or not all(isinstance(one, ast.Name) for one in names):
             return None
@@ -149,7 +153,7 @@ class StagedLists:
         elif self.alone.of(node).type == STR and given != STR:
             body = ast.Call(ast.Name("__ss_list", ast.Load()), [body], [])
         else:
-            raises = not self.alone.is_field(node)
+            raises = not self.alone.elements.is_field(node)
         kind: Any = list_part(given) if given.name == "list" else given.name
         read: ast.expr
         if given.name == "optional":
@@ -163,7 +167,9 @@ class StagedLists:
 
     def is_there(self, node: ast.expr) -> bool:
         """Whether the conditions around an item say that it is not None."""
-        return any(self.alone.is_there(node, test, holds) for test, holds in self.values.guards)
+        return any(
+            self.alone.elements.is_there(node, test, holds) for test, holds in self.values.guards
+        )
 
     def read_or_none(self, loop: Loop, body: ast.expr, given: Type, raises: bool) -> ast.expr:
         """The read of what may be None: whether it is, and what it is elsewhere."""

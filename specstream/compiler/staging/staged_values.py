@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_rules import RULES
 from specstream.compiler.facts.binding_times import STATE, BindingTimes
 from specstream.compiler.facts.list_use import list_part
 from specstream.compiler.facts.name_bindings import look_up
@@ -113,7 +114,7 @@ class StagedValues:
         self.source = source
         self.event = min(events, default="")
         self.alone = BindingTimes(
-            source, staging.analysis.event, events, {}, staging.parse, staging.returns
+            source, staging.analysis.event, events, {}, staging.parse, staging.returns, RULES
         )
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
@@ -275,10 +276,10 @@ class StagedValues:
 
     def python(self, node: Any, made: Made) -> Any:
         """A copy of an expression, over the inputs of a derived value."""
-        if node in self.alone.never:
-            self.refuse(node, *self.alone.never[node])
+        if node in self.alone.dates.never:
+            self.refuse(node, *self.alone.dates.never[node])
         copied = self.numbers(node, made)
-        if node in self.alone.own:
+        if node in self.alone.dates.own:
             return ast.Call(ast.Name("__ss_own", ast.Load()), [copied], [])
         return copied
 
@@ -328,9 +329,11 @@ class StagedValues:
             return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
-            if binding.at is None and self.alone.is_used_up(binding.value):
+            if binding.at is None and self.alone.elements.is_used_up(binding.value):
                 return self.made_anew(node, binding.value, made)
-            if binding.at is None and self.alone.is_changed_object(name, self.alone.of(node).type):
+            if binding.at is None and self.alone.elements.is_changed_object(
+                name, self.alone.of(node).type
+            ):
                 return self.made_anew(node, binding.value, made)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
             if binding.at is None and is_simple and name not in self.of_name:
@@ -347,8 +350,8 @@ class StagedValues:
 
     def made_anew(self, node: ast.Name, value: ast.expr, made: Made) -> ast.expr:
         """An iterator or object that has a name and changes: not that of other events."""
-        if not self.alone.is_read_once(node.id):
-            if self.alone.is_used_up(value):
+        if not self.alone.elements.is_read_once(node.id):
+            if self.alone.elements.is_used_up(value):
                 what = "an iterator, which can be used only once,"
                 hint = (
                     f"make a list of it where it is made, {node.id} = list(...), and take the "
@@ -367,7 +370,7 @@ class StagedValues:
     def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""
         is_column = isinstance(node, ast.Attribute) and self.alone.is_event(node.value)
-        if isinstance(node, ast.Attribute) and is_column and node not in self.alone.own:
+        if isinstance(node, ast.Attribute) and is_column and node not in self.alone.dates.own:
             return node.attr
         return self.derive(node, INNER)
 

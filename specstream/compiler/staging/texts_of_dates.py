@@ -10,6 +10,7 @@ import ast
 import types
 
 from specstream.compiler.facts import value_types as of
+from specstream.compiler.facts.binding_time_base import item
 from specstream.compiler.facts.binding_times import EVENT
 from specstream.compiler.facts.dates_and_decimals import is_of_column, named_of
 from specstream.compiler.facts.fact import Binding
@@ -50,13 +51,13 @@ def is_own(values: StagedValues, part: ast.expr) -> bool:
     if not isinstance(part, ast.FormattedValue):
         return False
     found = values.alone.of(part.value)
-    return found.depends == EVENT and values.alone.is_counted(part.value)
+    return found.depends == EVENT and values.alone.dates.is_counted(part.value)
 
 
 def _refuse_int_format(values: StagedValues, part: ast.FormattedValue) -> None:
     """``"%d" % (event.paid, state.n)``: no other formatted string has the int of a Decimal."""
     spec = part.format_spec
-    if part.value in values.alone.own and spec is not None and is_of_ints(spec):
+    if part.value in values.alone.dates.own and spec is not None and is_of_ints(spec):
         text = ast.unparse(part.value)
         values.refuse(
             part.value,
@@ -130,7 +131,7 @@ def _column_of(values: StagedValues, binding: Binding, met: set[str]) -> Type | 
     if binding.loop is not None:
         given = of.element(given)
     if binding.at is not None:
-        given = values.alone.item(given, *binding.at, binding.star)
+        given = item(given, *binding.at, binding.star)
     given = of.required(given)
     return given if is_of_column(given) else None
 
