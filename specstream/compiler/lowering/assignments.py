@@ -12,7 +12,7 @@ from specstream.compiler.library.row_assignment import assigned
 from specstream.compiler.library.state_fields import set_field
 from specstream.compiler.library.unpacking import listed, taken_apart, unpacked
 from specstream.compiler.lowering.indices import index
-from specstream.compiler.lowering.native_rewriter import Handler, NativeRewriter, run
+from specstream.compiler.lowering.native_rewriter import Handler, NativeRewriter
 from specstream.compiler.lowering.nested import define
 from specstream.compiler.lowering.rewrite_local import as_made
 from specstream.compiler.lowering.rewrite_none import some
@@ -55,8 +55,7 @@ def _annotated(rewriter: NativeRewriter, node: ast.AnnAssign) -> Any:
     said: str = getattr(node, "said", "")
     if node.value is None or ast.unparse(node.value) not in _EMPTY or "[" not in said:
         return rewriter.visit_AnnAssign(node)
-    rewriter.analysis.uses_arena = True
-    made = rewriter.core(local_lists.declared, run(), constant(said, node), at=node)
+    made = rewriter.make(local_lists.declared, constant(said, node), at=node)
     return assign(rewriter, node.target, made, node)
 
 
@@ -120,14 +119,14 @@ def _assign_starred(
     counts = [constant(count, node) for count in (star, after)]
     rewriter.analysis.uses_arena = True
     if not isinstance(value, ast.Tuple):
-        value = rewriter.core(taken_apart, run(), value, at=node)
+        value = rewriter.make(taken_apart, value, at=node)
     taken = rewriter.core(unpacked, value, *counts, at=node)
     targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
     statements = assign(rewriter, ast.Name(name, ast.Store()), taken, node)
     for at, target in enumerate(targets):
         part: ast.expr = ast.Subscript(load(name), ast.Constant(at), ast.Load())
         if at == star and _is_read(rewriter, target):
-            part = rewriter.core(listed, run(), part, at=node)
+            part = rewriter.make(listed, part, at=node)
         statements += assign(rewriter, target, ast.copy_location(part, node), node)
     return statements
 

@@ -161,15 +161,12 @@ def _key(rewriter: NativeRewriter, key: ast.expr) -> tuple[list[ast.stmt], ast.e
     return [], ast.copy_location(computed, key)
 
 
-def _list_comprehension(rewriter: NativeRewriter, node: ast.ListComp) -> Any:
-    return _collect(rewriter, node, "list", [node.elt])
+def _comprehension(rewriter: NativeRewriter, node: ast.ListComp | ast.SetComp) -> ast.expr:
+    kind = "list" if isinstance(node, ast.ListComp) else "set"
+    return _collect(rewriter, node, kind, [node.elt])
 
 
-def _set_comprehension(rewriter: NativeRewriter, node: ast.SetComp) -> Any:
-    return _collect(rewriter, node, "set", [node.elt])
-
-
-def _dict_comprehension(rewriter: NativeRewriter, node: ast.DictComp) -> Any:
+def _dict_comprehension(rewriter: NativeRewriter, node: ast.DictComp) -> ast.expr:
     return _collect(rewriter, node, "dict", [node.key, node.value])
 
 
@@ -370,7 +367,7 @@ def _assigned_outside(node: ast.AST) -> set[str]:
 
 HANDLERS: dict[type[ast.AST], Handler] = {
     ast.GeneratorExp: _refuse_generator,
-    ast.ListComp: _list_comprehension,
-    ast.SetComp: _set_comprehension,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
     ast.DictComp: _dict_comprehension,
 }

@@ -112,6 +112,11 @@ class NativeRewriter(Rewriter):
         ast.copy_location(call.func, at)
         return call
 
+    def make(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        """The same of one that makes something of the event's own, and so is given the run."""
+        self.analysis.uses_arena = True
+        return self.core(function, run(), *arguments, at=at)
+
     def do(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.stmt:
         """The same as a statement."""
         return ast.copy_location(ast.Expr(self.core(function, *arguments, at=at)), at)

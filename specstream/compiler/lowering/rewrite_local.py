@@ -47,13 +47,12 @@ _WITHOUT_DDOF = names_where(lambda one: one.most == 0, ("array",)) & {"std", "va
 
 def new(rewriter: NativeRewriter, kind: str, at: ast.AST) -> ast.Call:
     """An empty "list", "dict" or "set"; what it holds is told by what is put into it."""
-    rewriter.analysis.uses_arena = True
     made = {
         "list": local_lists.list_new,
         "dict": local_tables.dict_new,
         "set": local_tables.set_new,
     }
-    return rewriter.core(made[kind], run(), at=at)
+    return rewriter.make(made[kind], at=at)
 
 
 def add(
@@ -74,8 +73,7 @@ def _list(rewriter: NativeRewriter, node: ast.List) -> Any:
     rewriter.generic_visit(node)
     if not node.elts:
         return new(rewriter, "list", node)
-    rewriter.analysis.uses_arena = True
-    return rewriter.core(local_lists.list_of, run(), *node.elts, at=node)
+    return rewriter.make(local_lists.list_of, *node.elts, at=node)
 
 
 def _joined(rewriter: NativeRewriter, whole: Any, join: Any, node: Any, kind: Any) -> ast.expr:
@@ -86,7 +84,7 @@ def _joined(rewriter: NativeRewriter, whole: Any, join: Any, node: Any, kind: An
         if is_starred:
             for one in group:
                 given = rewriter.visit(as_made(rewriter, one.value))
-                parts.append(rewriter.core(whole, run(), given, at=one))
+                parts.append(rewriter.make(whole, given, at=one))
         else:
             plain = kind(list(group))
             plain.ctx = ast.Load()
@@ -95,7 +93,6 @@ def _joined(rewriter: NativeRewriter, whole: Any, join: Any, node: Any, kind: An
 
 
 def _joint(rewriter: NativeRewriter, join: Any, parts: list[ast.expr], node: ast.AST) -> ast.expr:
-    rewriter.analysis.uses_arena = True
     return functools.reduce(lambda made, part: rewriter.core(join, made, part, at=node), parts)
 
 
@@ -113,8 +110,7 @@ def _set(rewriter: NativeRewriter, node: ast.Set) -> Any:
     if any(isinstance(one, ast.Starred) for one in node.elts):
         return _joined(rewriter, local_table_methods.set_from, arithmetic.ior, node, ast.Set)
     rewriter.generic_visit(node)
-    rewriter.analysis.uses_arena = True
-    return rewriter.core(local_tables.set_of, run(), *node.elts, at=node)
+    return rewriter.make(local_tables.set_of, *node.elts, at=node)
 
 
 def _dict(rewriter: NativeRewriter, node: ast.Dict) -> Any:
@@ -123,9 +119,8 @@ def _dict(rewriter: NativeRewriter, node: ast.Dict) -> Any:
     rewriter.generic_visit(node)
     if not node.keys:
         return new(rewriter, "dict", node)
-    rewriter.analysis.uses_arena = True
     pairs = [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part]
-    return rewriter.core(local_tables.dict_of, run(), *pairs, at=node)
+    return rewriter.make(local_tables.dict_of, *pairs, at=node)
 
 
 def _joined_dict(rewriter: NativeRewriter, node: ast.Dict) -> ast.expr:
@@ -136,7 +131,7 @@ def _joined_dict(rewriter: NativeRewriter, node: ast.Dict) -> ast.expr:
         if is_whole:
             for _, one in group:
                 given = rewriter.visit(one)
-                parts.append(rewriter.core(local_table_methods.dict_from, run(), given, at=node))
+                parts.append(rewriter.make(local_table_methods.dict_from, given, at=node))
         else:
             plain = ast.Dict(*map(list, zip(*group, strict=True)))
             parts.append(rewriter.visit(ast.copy_location(plain, node)))
@@ -158,13 +153,9 @@ def container_method(rewriter: NativeRewriter, node: ast.Call, callee: ast.Attri
     arguments = [rewriter.visit(as_made(rewriter, argument)) for argument in node.args]
     if callee.attr in _TAKING_SETS:
         # What these take may be whatever a loop goes over.
-        rewriter.analysis.uses_arena = True
-        arguments = [
-            rewriter.core(local_set_methods.as_set, run(), one, at=node) for one in arguments
-        ]
+        arguments = [rewriter.make(local_set_methods.as_set, one, at=node) for one in arguments]
     elif len(arguments) == 1 and callee.attr in _TAKING_LISTS:
-        rewriter.analysis.uses_arena = True
-        arguments = [rewriter.core(local_list_methods.as_list, run(), *arguments, at=node)]
+        arguments = [rewriter.make(local_list_methods.as_list, *arguments, at=node)]
     elif callee.attr == "update":
         rewriter.analysis.uses_arena = True
         arguments.insert(0, run())
@@ -293,13 +284,12 @@ def made_of(rewriter: NativeRewriter, builtin: str, node: ast.Call) -> ast.expr:
         return new(rewriter, builtin, node)
     if len(arguments) > 1:
         rewriter.check.refuse(node, f"{builtin} takes one value", f"write {builtin}(x)")
-    rewriter.analysis.uses_arena = True
     made = {
         "list": local_list_methods.list_from,
         "dict": local_table_methods.dict_from,
         "set": local_table_methods.set_from,
     }
-    return rewriter.core(made[builtin], run(), *arguments, at=node)
+    return rewriter.make(made[builtin], *arguments, at=node)
 
 
 def _tuple_made(rewriter: NativeRewriter, node: ast.Call) -> ast.expr:
@@ -324,18 +314,16 @@ def spread(
     Of a tuple that has ``least`` values or more, the others are None; ``columns`` are those
     that get the values, if they are emitted.
     """
-    rewriter.analysis.uses_arena = True
     wanted = -1 if count is None else count
     arguments = (wanted, wanted if least is None else least, columns)
     constants = (constant(one, at) for one in arguments)
-    return rewriter.core(unpacking.spread, run(), value, *constants, at=at)
+    return rewriter.make(unpacking.spread, value, *constants, at=at)
 
 
 def _sorted(rewriter: NativeRewriter, node: ast.Call) -> ast.expr:
     if len(node.args) != 1:
         rewriter.check.refuse(node, "sorted takes one value", "write sorted(x)")
-    rewriter.analysis.uses_arena = True
-    made = rewriter.core(local_list_methods.list_from, run(), rewriter.visit(node.args[0]), at=node)
+    made = rewriter.make(local_list_methods.list_from, rewriter.visit(node.args[0]), at=node)
     key, backwards = _sort_options(rewriter, node)
     if key is None:
         return rewriter.core(local_list_methods.list_sorted, made, backwards, at=node)

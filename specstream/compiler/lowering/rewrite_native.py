@@ -46,7 +46,7 @@ from specstream.compiler.lowering import (
     rewrite_records,
     starred_arguments,
 )
-from specstream.compiler.lowering.native_rewriter import RUN, Handler, NativeRewriter, run
+from specstream.compiler.lowering.native_rewriter import RUN, Handler, NativeRewriter
 from specstream.compiler.lowering.nested import find_nested
 from specstream.compiler.lowering.rewrite_calls import native_constant
 from specstream.compiler.lowering.rewrite_none import condition, none_test, null_read
@@ -62,9 +62,8 @@ def _item_read(rewriter: NativeRewriter, node: ItemRead) -> Any:
     value: ast.expr = rewriter.core(item_read, node.status, node.value, at=node)
     if node.part is None:
         return value
-    rewriter.analysis.uses_arena = True
     hint = constant(list_hint(node.part), node)
-    return rewriter.core(item_list, run(), value, hint, at=node)
+    return rewriter.make(item_list, value, hint, at=node)
 
 
 def _record_made(rewriter: NativeRewriter, node: RecordMade) -> Any:

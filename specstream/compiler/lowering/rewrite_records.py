@@ -14,7 +14,7 @@ from specstream.compiler.frontend.made_nodes import constant, load
 from specstream.compiler.frontend.signatures import Parameters, bind
 from specstream.compiler.library import state_records
 from specstream.compiler.lowering.indices import index
-from specstream.compiler.lowering.native_rewriter import Handler, NativeRewriter, run
+from specstream.compiler.lowering.native_rewriter import Handler, NativeRewriter
 from specstream.compiler.lowering.rewrite_none import some
 from specstream.declarations.records import record_fields
 
@@ -33,7 +33,6 @@ class _Owner(ast.expr):
 
 def record(rewriter: NativeRewriter, node: ast.Call, name: str, cls: type) -> ast.expr:
     """``Order(price=1.0, quantity=2)``."""
-    rewriter.analysis.uses_arena = True
     fields = record_fields(cls)
     names = tuple(one.name for one in fields)
     optional = frozenset(one.name for one in fields if one.has_default)
@@ -46,7 +45,7 @@ def record(rewriter: NativeRewriter, node: ast.Call, name: str, cls: type) -> as
     # With the types, so that the code is another one where they are others.
     order = constant(",".join(given), node)
     values = [rewriter.visit(value) for value in given.values()]
-    return rewriter.core(state_records.record_new, run(), made, order, *values, at=node)
+    return rewriter.make(state_records.record_new, made, order, *values, at=node)
 
 
 def owner(rewriter: NativeRewriter, node: ast.expr) -> ast.expr:

@@ -16,6 +16,7 @@ from specstream.compiler.facts.binding_times import EVENT, STATE
 from specstream.compiler.facts.fact import Fact
 from specstream.compiler.facts.lengths import Lengths, argument_groups
 from specstream.compiler.facts.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.scopes import COMPREHENSIONS
 from specstream.compiler.staging.staged_forms import (
     as_form,
@@ -26,7 +27,7 @@ from specstream.compiler.staging.staged_forms import (
     without_tuples,
 )
 from specstream.compiler.staging.staged_lists import StagedLists
-from specstream.compiler.staging.staged_loops import Loop, at_place, with_places
+from specstream.compiler.staging.staged_loops import Loop, with_places
 from specstream.compiler.staging.staged_values import INNER, Guard, StagedValues
 from specstream.compiler.staging.staging_refusals import (
     check_field,

@@ -9,9 +9,9 @@ from functools import partial
 from specstream.compiler.facts.binding_times import EVENT, STATE
 from specstream.compiler.facts.value_types import STR
 from specstream.compiler.frontend.joined_strings import as_joined
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.try_and_raise import is_caught
 from specstream.compiler.oracle_objects.forms import EmittedForm, form_of
-from specstream.compiler.staging.staged_loops import at_place
 from specstream.compiler.staging.staged_values import StagedValues
 from specstream.compiler.staging.texts_of_dates import is_own, with_own_shown
 

@@ -16,12 +16,13 @@ from specstream.compiler.facts.name_bindings import declared_type
 from specstream.compiler.facts.value_types import BOOL, STR, Type
 from specstream.compiler.frontend.definite_assignment import check_definite_assignment, leaves
 from specstream.compiler.frontend.error_texts import with_texts_in_place
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.operator_analysis import FunctionSource
 from specstream.compiler.frontend.try_and_raise import change_arguments
 from specstream.compiler.staging.staged_expressions import StagedExpressions
 from specstream.compiler.staging.staged_forms import as_form, names_only_emitted
 from specstream.compiler.staging.staged_lists import StagedLists
-from specstream.compiler.staging.staged_loops import at_place, with_places
+from specstream.compiler.staging.staged_loops import with_places
 from specstream.compiler.staging.staged_values import Guard, Staged, StagedValues
 from specstream.compiler.staging.staging_refusals import refuse_unknown
 

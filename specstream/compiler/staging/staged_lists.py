@@ -19,10 +19,11 @@ from specstream.compiler.facts.binding_time_base import item
 from specstream.compiler.facts.fact import EVENT, Fact
 from specstream.compiler.facts.list_use import is_list, list_part
 from specstream.compiler.facts.value_types import STR, Type
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.language.builtin_functions import READY
 from specstream.compiler.library.event_lists import RecordMade
 from specstream.compiler.staging.derived_functions import Made
-from specstream.compiler.staging.staged_loops import Loop, at_place, checked, taken_apart
+from specstream.compiler.staging.staged_loops import Loop, checked, taken_apart
 from specstream.compiler.staging.staged_values import Shape, StagedValues
 
 __all__ = ["StagedLists"]

@@ -22,9 +22,10 @@ from specstream.compiler.facts.list_use import list_part
 from specstream.compiler.facts.name_bindings import look_up
 from specstream.compiler.facts.return_types import Returns
 from specstream.compiler.facts.value_types import BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.staging.derived_functions import Made, Unpack
-from specstream.compiler.staging.staged_loops import at_place, taken_apart
+from specstream.compiler.staging.staged_loops import taken_apart
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark

@@ -21,7 +21,7 @@ from specstream.compiler.facts.shown_parameters import (
     source_tree,
 )
 from specstream.compiler.facts.value_types import Type
-from specstream.compiler.staging.staged_loops import at_place
+from specstream.compiler.frontend.made_nodes import at_place
 from specstream.compiler.staging.staged_values import INNER, StagedValues
 
 __all__ = ["check_given", "is_own", "own_said", "says_own", "with_own_shown"]
