@@ -166,7 +166,7 @@ def _called(times: BindingTimes, node: ast.Call, value: Any, parts: list[Fact]) 
         return here
     known = builtin_name(value) is not None or math_name(value) is not None
     if value in (bool,) and len(parts) == 1:
-        return _truth_of_call(times, node, parts[0])
+        return joined(parts, BOOL, parts[0].compiled is not None and is_scalar(parts[0].compiled))
     compiles = known and not is_text and all(part.compiled for part in parts)
     compiles = compiles and not any(
         part.compiled and part.compiled.name == "optional" for part in parts
@@ -308,11 +308,6 @@ def given_by(times: BindingTimes, function: ast.expr, given: list[Type]) -> Type
 
 def _constant_of(times: BindingTimes, node: ast.expr) -> Any:
     return node.value if isinstance(node, ast.Constant) else times.constant(node)
-
-
-def _truth_of_call(times: BindingTimes, node: ast.Call, part: Fact) -> Fact:
-    compiles = part.compiled is not None and is_scalar(part.compiled)
-    return joined([part], BOOL, compiles)
 
 
 def _helper(

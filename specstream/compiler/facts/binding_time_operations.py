@@ -146,15 +146,13 @@ def _of_compare(times: BindingTimes, node: ast.Compare) -> Fact:
     for op, left, right in zip(node.ops, nodes, nodes[1:], strict=False):
         times.dates.check_compared(node, op, left, right)
     compiles = all(
-        _compares(times, op, left, right, node.comparators[at])
+        _compares(op, left, right, node.comparators[at])
         for at, (op, left, right) in enumerate(zip(node.ops, operands, operands[1:], strict=False))
     )
     return joined(operands, BOOL, compiles)
 
 
-def _compares(
-    times: BindingTimes, op: ast.cmpop, left: Fact, right: Fact, container: ast.expr
-) -> bool:
+def _compares(op: ast.cmpop, left: Fact, right: Fact, container: ast.expr) -> bool:
     """Whether compiled code has the comparison, or is to say that it has not."""
     written: Any = container.value if isinstance(container, ast.Constant) else ...
     is_singleton = written is None or isinstance(written, bool)

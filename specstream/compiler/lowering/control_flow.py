@@ -41,11 +41,6 @@ __all__ = ["HANDLERS"]
 Statements = list[ast.stmt]
 
 
-def _assign_name(rewriter: NativeRewriter, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
-    target = ast.copy_location(ast.Name(name, ast.Store()), at)
-    return ast.copy_location(ast.Assign([target], value), at)
-
-
 def _give_back(rewriter: NativeRewriter, outermost: int) -> Statements:
     """What is done to leave the blocks from a place of ``held`` on, the last one first."""
     statements: Statements = []

@@ -41,17 +41,8 @@ __all__ = [
 
 def find_nested(source: FunctionSource, check: Check) -> Nested:
     """Finds which names are functions of this one."""
-    nested = Nested()
     tree = ast.Module(source.tree.body, [])
-    for node in ast.walk(tree):
-        name = _defined_name(node)
-        if name is not None and not isinstance(node, ast.FunctionDef):
-            assert isinstance(node, ast.Assign | ast.AnnAssign)
-            assert isinstance(node.value, ast.Lambda)
-            nested.defined[name] = node.value
-        elif name is not None:
-            assert isinstance(node, ast.FunctionDef)
-            nested.defined[name] = node
+    nested = Nested(dict(filter(None, map(_definition_in, ast.walk(tree)))))
     if nested.defined:
         _require_one_definition(source, check, tree, nested)
     return nested
@@ -230,15 +221,15 @@ def lift(
     return name
 
 
-def _defined_name(node: ast.AST) -> str | None:
-    """The name that a statement makes a function's."""
+def _definition_in(node: ast.AST) -> tuple[str, Definition] | None:
+    """The function that a statement gives a name, with that."""
     if isinstance(node, ast.FunctionDef):
-        return node.name
+        return node.name, node
     targets = node.targets if isinstance(node, ast.Assign) else []
     targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-    is_lambda = isinstance(getattr(node, "value", None), ast.Lambda)
-    if is_lambda and len(targets) == 1 and isinstance(targets[0], ast.Name):
-        return targets[0].id
+    value = getattr(node, "value", None)
+    if isinstance(value, ast.Lambda) and len(targets) == 1 and isinstance(targets[0], ast.Name):
+        return targets[0].id, value
     return None
 
 

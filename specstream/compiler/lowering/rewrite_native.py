@@ -16,7 +16,7 @@ import numpy as np
 from specstream.compiler.backend.exception_status import TELLS
 from specstream.compiler.backend.instructions import OperatorFault
 from specstream.compiler.facts.refused_constructs import Check
-from specstream.compiler.frontend.made_nodes import constant, load
+from specstream.compiler.frontend.made_nodes import assign_name, constant, load
 from specstream.compiler.frontend.nullable_flows import is_null_read
 from specstream.compiler.frontend.operator_analysis import Analysis, FunctionSource
 from specstream.compiler.language import numbers
@@ -87,13 +87,7 @@ def _compare(rewriter: NativeRewriter, node: ast.Compare) -> Any:
     # What stands in the middle is evaluated once, and the rest only if all before it holds.
     # Python's own instructions do that; comparison_chains.py makes the operators ours.
     operands = [
-        rewriter.core(
-            comparison_chains.literal_operand
-            if _is_written_out(rewriter, one)
-            else comparison_chains.operand,
-            one,
-            at=one,
-        )
+        rewriter.core(_operand(rewriter, one), one, at=one)
         for one in (node.left, *node.comparators)
     ]
     return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
@@ -111,17 +105,16 @@ def _expression_statement(rewriter: NativeRewriter, node: ast.Expr) -> list[ast.
             if is_name or isinstance(given, ast.Constant):
                 continue
             name = rewriter.new_name("given")
-            before.append(ast.Assign([ast.Name(name, ast.Store())], given))
+            before.append(assign_name(name, given, node))
             call.args[at] = load(name)
-    for one in before:
-        ast.fix_missing_locations(ast.copy_location(one, node))
     ast.fix_missing_locations(node)
     return [*before, node]
 
 
-def _is_written_out(rewriter: NativeRewriter, node: ast.expr) -> bool:
+def _operand(rewriter: NativeRewriter, node: ast.expr) -> Any:
     is_global = isinstance(node, ast.Name) and node.id in rewriter.check.constants
-    return is_global or isinstance(node, ast.Constant)
+    is_written_out = is_global or isinstance(node, ast.Constant)
+    return comparison_chains.literal_operand if is_written_out else comparison_chains.operand
 
 
 def _comparison(
@@ -210,22 +203,18 @@ HANDLERS: dict[type[ast.AST], Handler] = {
     ast.If: _if,
     ast.Attribute: _attribute,
     ast.Name: _name,
+    **assignments.HANDLERS,
+    **comprehensions.HANDLERS,
+    **control_flow.HANDLERS,
+    **indices.HANDLERS,
+    **match_statement.HANDLERS,
+    **nested.HANDLERS,
+    **rewrite_calls.HANDLERS,
+    **rewrite_local.HANDLERS,
+    **rewrite_none.HANDLERS,
+    **rewrite_records.HANDLERS,
+    **starred_arguments.HANDLERS,
 }
-
-for _one in (
-    assignments,
-    comprehensions,
-    control_flow,
-    indices,
-    match_statement,
-    nested,
-    rewrite_calls,
-    rewrite_local,
-    rewrite_none,
-    rewrite_records,
-    starred_arguments,
-):
-    HANDLERS |= _one.HANDLERS
 
 
 def rewrite_native(analysis: Analysis, source: FunctionSource, check: Check) -> ast.FunctionDef:
