@@ -1,7 +1,7 @@
 """Lists, dicts and sets of an event's own in the rewriting for Numba.
 
-Displays, comprehensions (by what lowers them), methods, ``del`` and the builtins that make one
-become calls of the core functions in :mod:`~specstream.compiler.library.local_lists` and
+Displays, methods and the builtins that make one become calls of the core functions in
+:mod:`~specstream.compiler.library.local_lists` and
 :mod:`~specstream.compiler.library.local_tables`. Each that makes one is given the run.
 """
 

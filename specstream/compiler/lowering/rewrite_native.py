@@ -2,7 +2,8 @@
 
 What an operator does becomes calls of core functions, which stand beside their instructions in
 files of their own, each with the table by which they are found: operators in ``arithmetic``, what
-is called in the files that ``rewrite_calls`` names. Here are expressions, indices and assignments.
+is called in the files that ``rewrite_calls`` names. Here are operators, conditions and names, and
+the table of what becomes of each kind of node.
 """
 
 from __future__ import annotations
