@@ -76,9 +76,12 @@ class Elements:
         # As it was written: the tree changes while it is asked about.
         self._reads: dict[str, list[ast.Name]] = {}
         self._repeated: dict[ast.AST, set[int]] = {}
+        self._functions: dict[str, ast.FunctionDef] = {}
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.FunctionDef):
+                self._functions.setdefault(node.name, node)
             elif inside := repeated(node):
                 self._repeated[node] = inside
 
@@ -138,8 +141,7 @@ class Elements:
         value = self.value_of(called.id)
         if isinstance(value, ast.Lambda):
             return value
-        functions = (one for one in ast.walk(self.source.tree) if isinstance(one, ast.FunctionDef))
-        return next((one for one in functions if one.name == called.id), None)
+        return self._functions.get(called.id)
 
     def value_of(self, name: str) -> ast.expr | None:
         """What a local name was given, once and for all."""

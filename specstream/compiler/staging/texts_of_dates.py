@@ -173,14 +173,8 @@ def _called_tree(
     function = values.alone.constant(node.func)
     if isinstance(function, types.FunctionType):
         return source_tree(function, values.staging.parse), function
-    inside = [
-        one
-        for one in ast.walk(values.source.tree)
-        if isinstance(one, ast.FunctionDef)
-        and isinstance(node.func, ast.Name)
-        and one.name == node.func.id
-    ]
-    return inside[0] if inside else None, values.source.original
+    inside = values.alone.elements.defined_inside(node.func)
+    return inside if isinstance(inside, ast.FunctionDef) else None, values.source.original
 
 
 def _number_text(node: ast.expr) -> str:
